@@ -21,8 +21,9 @@ from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import without_leaked
 from truerank.claims.example_leaks import example_leaks
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.judging_questions import unjudged_bounds
+from truerank.claims.judged_results import judged_results
 from truerank.claims.options import ClaimSources
+from truerank.claims.plausible_grades import unjudged_bounds
 from truerank.claims.pool_trials import _without_team, trial_qrels
 from truerank.claims.repairing import change_by, repaired_effect
 from truerank.claims.results import ClaimAnswer
@@ -108,7 +109,7 @@ def test_bounds_of_unjudged_documents_are_those_of_all_gradings() -> None:
         "plain": {"t1": {"x": 9.0, "z": 8.0, "c": 7.0, "a": 6.0}, "t2": {"v": 9.0, "a": 8.0, "d": 7.0}},
     }
     found = claim(grades, runs)
-    bounds = unjudged_bounds(found, 10)
+    bounds = unjudged_bounds(found, judged_results(found))
     values = []
     for given in itertools.product((0, 1), repeat=5):
         x, y, z, u, v = given
@@ -221,8 +222,9 @@ def test_unjudged_documents_and_missing_topics_leave_a_claim_open() -> None:
         for key in set(own[topic]) - set(theirs[topic]):
             held.pop(key)
     result = truerank.check(qrels=grades, run=runs, system="good", baseline="plain")
-    assert effects(result)["unjudged"] == "could turn"
-    assert result.answer("pools").word == "UNEVEN"
+    unjudged = result.answer("unjudged")
+    assert (unjudged.word, unjudged.plausible) == ("JUDGED UNEVENLY", True)
+    assert result.answer("pools").word == "ONE RUN POOLED"
     grades, runs = collection(lead=0.0, topics=30)
     gone = [topic for n, topic in enumerate(grades) if n % 3 == 0]
     lacking = {**runs, "plain": {topic: held for topic, held in runs["plain"].items() if topic not in gone}}
@@ -263,11 +265,14 @@ def test_other_conventions_of_the_claims_measure_are_named() -> None:
     assert answer.exception == f"by nDCG@10 with {' or '.join(f'ties broken by {n}' for n, t in ways.items() if t)}"
 
 
-def test_judgments_of_relevant_documents_only_leave_pools_unknown() -> None:
+def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() -> None:
     grades, runs = collection()
     only = {topic: {key: 1 for key, grade in held.items() if grade} for topic, held in grades.items()}
     result = truerank.check(qrels=only, run=runs, baseline="plain")
-    assert [effects(result)[name] for name in ("unjudged", "pools")] == ["unknown", "unknown"]
+    answers = [result.answer(name) for name in ("unjudged", "pools")]
+    assert [one.word for one in answers] == ["NOT TOLD", "NOT POOLED"]
+    assert {(one.effect, one.plausible) for one in answers} == {("stands", False)}
+    assert "would have to be relevant in" in answers[0].possible
 
 
 def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:

@@ -9,17 +9,19 @@ from typing import Final
 
 from truerank.claims.claim import Claim, Repair, chosen_claim
 from truerank.claims.conclusion import concluded, files_at_fault, no_claim
-from truerank.claims.data_questions import collection_answer, leakage_answer, models_answer
+from truerank.claims.data_questions import collection_answer, leakage_answer
 from truerank.claims.file_questions import files_answer
 from truerank.claims.inquiry import Inquiry, written_settings
-from truerank.claims.judging_questions import pools_answer, unjudged_answer
 from truerank.claims.material import ClaimMaterial
+from truerank.claims.model_judgments import models_answer
 from truerank.claims.pool_trials import with_trials
+from truerank.claims.pools import pools_answer
 from truerank.claims.questions import NAMES, PlannedQuestion
 from truerank.claims.repairing import Change, change_by
 from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
+from truerank.claims.unjudged import unjudged_answer
 from truerank.claims.version_question import versions_answer
 from truerank.errors import InputError
 from truerank.work.progress import Progress
@@ -122,7 +124,7 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
 
     return {
         "chance": lambda: chance_answer(claim),
-        "unjudged": lambda: unjudged_answer(claim),
+        "unjudged": lambda: unjudged_answer(claim, material.teams),
         "pools": pools,
         "models": lambda: models_answer(given, material, claim, steps),
         "policies": lambda: policies_answer(claim, given.options.measures),

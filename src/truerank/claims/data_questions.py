@@ -8,8 +8,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.assessors.auditing import audit as judge_audit
-from truerank.audits.assessors.verdicts import verdicts_of
 from truerank.audits.collection.audit import audit as collection_audit
 from truerank.audits.collection.cleaning import clean as collection_clean
 from truerank.audits.collection.options import CollectionOptions, Parts
@@ -17,7 +15,7 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
-from truerank.claims.claim import Claim, Effect, Repair, signed
+from truerank.claims.claim import Claim, Repair, signed
 from truerank.claims.example_leaks import example_leaks
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.material import ClaimMaterial
@@ -28,7 +26,6 @@ from truerank.measures.placebo import edits_between
 from truerank.options import Resampling
 from truerank.work.progress import Progress
 
-_NAMED: Final = 3
 #: Kinds that `collection clean` repairs, or that the question about files names.
 _REPAIRED: Final = frozenset((
     "missing-document", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair", "contradicted-pair",
@@ -241,33 +238,3 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,d} {noun}{'' if count == 1 else 's'}"
-
-
-def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
-    """(f) The audit of a model's judgments, and the claim by them in place of people's."""
-    steps.told.start("judgments of models")
-    found = judge_audit(
-        given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
-        resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
-    )  # fmt: skip
-    verdicts = [one for one in verdicts_of(found) if one.use == "order"]
-    rows = []
-    for name in found.grades.judges:
-        scored = claim.scored(found.grades.qrels[name])
-        rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
-    base = claim.base
-    told = ", ".join(f"{one.label} {one.figures()}" for one in rows)
-    turned = [one.label for one in rows if one.effect == "falls"]
-    weak = [one.label for one in rows if one.effect == "not shown"]
-    effect: Effect = base.effect
-    if base.effect == "stands" and turned + weak:
-        effect = "could turn" if turned else "not shown"
-    elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
-        effect = "appears"
-    words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
-    evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
-    return ClaimAnswer(
-        "models", " / ".join(words) or "UNKNOWN", evidence, effect, f"The difference is {told}.", tuple(rows),
-        "", "models", " and ".join(turned + weak),
-        {"verdicts": {one.judge: one.word for one in verdicts}},
-    )  # fmt: skip

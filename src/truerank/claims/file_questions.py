@@ -13,11 +13,12 @@ from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
 from truerank.claims.claim import Claim, Repair
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.judging_questions import cutoff_of, judged_shares
+from truerank.claims.judged_results import cutoff_of, judged_results
 from truerank.claims.material import ClaimMaterial
 from truerank.claims.repairing import change_by
 from truerank.claims.results import ClaimAnswer
-from truerank.measures.grammar import parse_measures
+from truerank.measures.floors import fixed_list
+from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.sources import open_documents, read_topics
 
 #: How the headline names what is left out, by kind of fault.
@@ -59,13 +60,15 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
         facts["scores"] = _scores(claim)
+        floor = fixed_list(qrels, claim.measure, claim.scoring, seed=given.resampling.seed)
+        facts["floor"] = floor._asdict() | {"by_topic": None}
     if grave:
         return ClaimAnswer(
             "files", "FILES AT FAULT", " ".join(fault.reason for fault in grave), "unknown",
             "No figure of this comparison means anything before that is mended.",
             settles=" ".join(dict.fromkeys(fault.remedy for fault in grave)), facts=facts,
         )  # fmt: skip
-    evidence = _sentence(claim, facts.get("scores", {}))
+    evidence = _sentence(claim, facts)
     named = " ".join(fault.reason for fault in faults)
     answer = ClaimAnswer(
         "files", "FAULTS" if faults else "AS THEY SEEM", f"{named} {evidence}".strip(), "unknown", "",
@@ -79,6 +82,9 @@ def _allowed_for(claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...]
     own = [fault for fault in faults if fault.run in ("", claim.system, claim.baseline)]
     touched = [fault for fault in own if fault.weight == "topics"]
     exceptions = tuple(_exceptions(claim, own))
+    floor, scores = answer.facts["floor"]["mean"], answer.facts["scores"]
+    if floor is not None and not lower_is_better(claim.measure) and floor >= scores[claim.system]["score"]:
+        exceptions += (("that a list that never reads the query scores as much", claim.base),)
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions], None
     consequence = "The files do not change the difference."
     if touched:
@@ -146,27 +152,28 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
 
 def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
     """The mean of each of the two runs, the share of its first results that is judged, and how many results it has."""
-    depth = cutoff_of(claim)
-    shares = judged_shares(claim, depth)
+    results = judged_results(claim)
     return {
         name: {
             "score": float(np.nanmean(claim.evaluation.of(name, claim.measure))),
-            "judged": float(np.nanmean(shares[name])),
+            "judged": float(results.judged[results.within(name)].mean()) if results.within(name).any() else 0.0,
             "results": list(result_counts(claim.runs[name], claim.evaluation.topics)),
         }
         for name in claim.pair
     }
 
 
-def _sentence(claim: Claim | None, scores: Mapping[str, Mapping[str, Any]]) -> str:
+def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
     if claim is None:
         return ""
+    scores, floor = facts["scores"], facts["floor"]["mean"]
     parts = [
         f"{name} has {row['score']:.3f} {claim.measure} ({row['judged']:.0%} of its first results judged; results of a "
         f"topic: {row['results'][0]:,d} to {row['results'][2]:,d}, median {row['results'][1]:,d})"
         for name, row in scores.items()
     ]
-    return f"{', '.join(parts)}."
+    listed = "" if floor is None else f" The best list that never reads the query has {floor:.3f}."
+    return f"{', '.join(parts)}.{listed}"
 
 
 def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:

@@ -234,8 +234,10 @@ def _runs(result: Check) -> Table:
         Column("First results judged", align="right", format=".0%"), Column("Fewest results", **number),
         Column("Median", **number), Column("Most", **number),
     )  # fmt: skip
-    rows = tuple((name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items())
-    return Table("Both runs as the data are.", columns, rows)
+    rows = [(name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items()]
+    if rows and (floor := result.answer("files").facts["floor"]["mean"]) is not None:
+        rows.append(("the best list that never reads the query", floor, None, None, None, None))
+    return Table("Both runs as the data are.", columns, tuple(rows))
 
 
 def _forest(result: Check, claim: Claim) -> Iterator[Picture]:

@@ -18,7 +18,7 @@ from truerank.audits.reusability.simulation.simulating import simulate
 from truerank.audits.reusability.stopping import OriginalSize
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.inquiry import Inquiry
-from truerank.claims.judging_questions import cutoff_of
+from truerank.claims.judged_results import cutoff_of
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
 from truerank.options import Workers

@@ -1,0 +1,237 @@
+"""The question about pools: whether the judgments come from one run and not from the other, and what that cost it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.audits.reusability.pools.depth import depth_pool
+from truerank.audits.reusability.simulation.leave_out import unique_documents
+from truerank.claims.claim import Claim, signed
+from truerank.claims.judged_results import KEYS, JudgedResults, judged_results
+from truerank.claims.plausible_grades import DrawnGrades
+from truerank.claims.pool_traces import PoolTrace, pool_trace
+from truerank.claims.results import ClaimAnswer
+from truerank.measures import evaluate
+from truerank.measures.grammar import lower_is_better
+
+Floats = NDArray[np.float64]
+_QUESTION: Final = "pools"
+_FEWEST_TEAMS: Final = 3
+#: Results that a run has at least where all of them are judged and that tells something.
+_FEWEST_RESULTS: Final = 20
+
+
+def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
+    """(e) Whether the judgments were pooled from one run and not from the other, and the claim corrected for that.
+
+    Args:
+        claim: the claim.
+        teams: the team of each run; a run without one is a team of its own.
+    """
+    results = judged_results(claim)
+    shares = dict(zip(results.pair, results.shares[:2], strict=True))
+    facts: dict[str, Any] = {
+        "judged_apart_from_relevant": shares, "uneven": results.shares.uneven, "whole_depths": results.whole_depths,
+    }  # fmt: skip
+    filtered = _filtered(claim)
+    if filtered:
+        return _of_filtered(claim, filtered, facts)
+    pooled = pooled_teams(results, teams)
+    if pooled and results.shares.uneven:
+        return _corrected(claim, results, pooled, facts)
+    trace = pool_trace(results)
+    if trace is not None:
+        return _traced(claim, results, trace, facts)
+    base = claim.base
+    whole = [run for run in results.pair if results.whole_depths[run] >= results.depth]
+    told = " and ".join(f"{share:.0%} of {run}'s" for run, share in shares.items())
+    evidence = f"Of the first {results.depth} results that are not known to be relevant, {told} are judged."
+    if len(whole) == 2:
+        consequence = "Both runs were judged alike: pools give neither an advantage."
+        return ClaimAnswer(_QUESTION, "ALIKE", evidence, base.effect, consequence, facts=facts)
+    if len(whole) == 1 and results.shares.uneven:
+        other = next(run for run in results.pair if run not in whole)
+        consequence = (
+            f"The pools held {whole[0]}'s first {results.whole_depths[whole[0]]} results and not all of {other}'s. "
+            "What that does to the difference stands under unjudged documents."
+        )
+        settles = f"Give the other pooled runs too (three teams or more), or judge {other}'s first documents."
+        return ClaimAnswer(_QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (), settles, facts=facts)
+    consequence = "These judgments do not look pooled from these runs: there is nothing to correct."
+    return ClaimAnswer(_QUESTION, "NOT POOLED", evidence, base.effect, consequence, facts=facts)
+
+
+# -- runs that were filtered ------------------------------------------------------------------------------------------
+
+
+def _filtered(claim: Claim) -> str:
+    """A run of which judged documents alone were kept, as the other one's were not; "" where none was.
+
+    All its results are judged, at any rank; it has fewer of them than the other run, and not equally many on most
+    topics, as a run has that was cut.
+    """
+    known = claim.qrels.select("topic_id").unique()
+    runs = {name: run.join(known, on="topic_id", how="semi") for name, run in claim.pair.items()}
+    share = {name: len(run.join(claim.qrels, on=KEYS, how="semi")) / max(1, len(run)) for name, run in runs.items()}
+    for name, other in (tuple(runs), tuple(runs)[::-1]):
+        sizes = [run.group_by("topic_id").len()["len"] for run in (runs[name], runs[other])]
+        if len(runs[name]) < _FEWEST_RESULTS or share[name] < 1 or share[other] == 1:
+            continue
+        cut = float((sizes[0] == sizes[0].max()).mean() or 0.0)
+        if float(sizes[0].median() or 0) < float(sizes[1].median() or 0) and cut < 0.5:  # type: ignore[arg-type]
+            return name
+    return ""
+
+
+def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAnswer:
+    """The claim on judged documents of both runs, where one run holds nothing else."""
+    base, other = claim.base, claim.baseline if filtered == claim.system else claim.system
+    evidence = f"Every result of {filtered} is judged, at any rank, and not of {other}: {filtered} was filtered."
+    facts |= {"filtered": filtered}
+    settles = f"Give {filtered} as it ranked all documents."
+    runs = {name: run.join(claim.qrels, on=KEYS, how="semi") for name, run in claim.pair.items()}
+    if not all(map(len, runs.values())):
+        consequence = f"No result of {other} is judged, so that the runs cannot be compared."
+        return ClaimAnswer(
+            _QUESTION, "FILTERED", evidence, "not shown", consequence, (), settles,
+            exception=f"once {filtered} is not filtered", facts=facts,
+        )  # fmt: skip
+    after = claim.estimate(claim.differences(claim.scored(runs=runs)), "both runs filtered to judged documents")
+    effect = after.effect
+    if base.effect != "stands":
+        effect = "appears" if after.effect == "stands" else base.effect
+    return ClaimAnswer(
+        _QUESTION, "FILTERED", evidence, effect, f"With both runs filtered the difference is {after.figures()}.",
+        (after,), settles, exception="with both runs filtered to judged documents", facts=facts,
+    )  # fmt: skip
+
+
+# -- pools that show in the relevant documents -------------------------------------------------------------------------
+
+
+def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[str, Any]) -> ClaimAnswer:
+    """The claim where nothing that one run alone has was judged relevant."""
+    base = claim.base
+    others = trace.pooled[0] if len(trace.pooled) == 1 else f"{', '.join(trace.pooled[:-1])} and {trace.pooled[-1]}"
+    evidence = (
+        f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first "
+        f"{trace.depth} of {others}: {trace.near} stand in the lower half of these, and none among the "
+        f"{trace.beyond:,d} results of {trace.lacking} beyond (p = {trace.p:.1g})."
+    )
+    drawn = _completed(results, trace)
+    at = claim.estimate(drawn.at(None, None), f"{trace.lacking}'s own results: as often relevant as their ranks tell")
+    rate = drawn.fitted(trace.lacking)
+    traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
+    facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}
+    consequence = (
+        f"{trace.lacking}'s own results seem not to have been judged. At the rate that their ranks tell ({rate:.0%}) "
+        f"the difference is {at.figures()}."
+    )
+    moved = at.effect != base.effect and "stands" in (at.effect, base.effect)
+    return ClaimAnswer(
+        _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (at,),
+        f"Judge {trace.lacking}'s first {results.depth} documents.",
+        exception=f"if {trace.lacking}'s own documents, none of which was judged relevant, are relevant at the rate of "
+        "their ranks",
+        facts=facts, possible=consequence if moved else "", plausible=moved,
+    )  # fmt: skip
+
+
+def _completed(results: JudgedResults, trace: PoolTrace) -> DrawnGrades:
+    """The results with grade 0 for what the pools of a trace hold, and the rates that these tell for the others."""
+    best = np.min([results.ranks[run] for run in trace.pooled], axis=0)
+    beyond = best > trace.depth
+    outside = trace.rows | (beyond & ~(beyond & results.relevant).any())
+    grades = results.rows["relevance"].fill_null(0).to_numpy()
+    filled = pl.Series("relevance", grades).set(pl.Series(outside & ~results.judged), None)
+    completed = replace(results, rows=results.rows.with_columns(filled), whole_depths={})
+    return DrawnGrades(completed, completed.rates(), completed.open & outside)
+
+
+# -- runs that were not pooled -----------------------------------------------------------------------------------------
+
+
+def pooled_teams(results: JudgedResults, teams: Mapping[str, str]) -> dict[str, list[str]]:
+    """The runs whose first results are all judged, by team; empty for fewer than three teams."""
+    found: dict[str, list[str]] = {}
+    for run, depth in results.whole_depths.items():
+        if depth >= results.depth:
+            found.setdefault(teams.get(run) or run, []).append(run)
+    return found if len(found) >= _FEWEST_TEAMS else {}
+
+
+def _corrected(
+    claim: Claim, results: JudgedResults, pooled: Mapping[str, list[str]], facts: dict[str, Any]
+) -> ClaimAnswer:
+    """The claim with what leaving a pooled team out costs it added to the run that is judged less.
+
+    Source: Zobel (1998); Webber and Park (2009); Lipani et al. (2015). A run of which less is unjudged than of a team
+    that was left out is corrected by less, in proportion.
+    """
+    base = claim.base
+    loss, unjudged = _loss_of_leaving_out(claim, results, pooled)
+    own = [float((results.within(run) & ~results.judged).sum() / max(1, results.within(run).sum()))
+           for run in results.pair]  # fmt: skip
+    scale = (own[0] - own[1]) / unjudged if unjudged else 0.0
+    change = (-scale if lower_is_better(claim.measure) else scale) * loss
+    after = claim.estimate(claim.differences(claim.evaluation) + change, "corrected for the pools")
+    less = results.pair[0] if own[0] > own[1] else results.pair[1]
+    told = " and ".join(f"{1 - share:.0%} of {run}'s" for run, share in zip(results.pair, own, strict=True))
+    evidence = f"Judged are {told} first {results.depth} results; {len(pooled)} teams were pooled."
+    consequence = (
+        f"Leaving a pooled team out costs its runs {float(loss.mean()):.3f} {claim.measure} on average; with "
+        f"{less}'s share of that ({signed(float(change.mean()))}) the difference is {after.figures()}."
+    )
+    facts |= {"teams": len(pooled), "loss": float(loss.mean()), "scale": scale, "change": float(change.mean())}
+    effect = base.effect
+    if base.effect == "stands" and after.effect != "stands":
+        effect = after.effect
+    elif base.effect != "stands" and after.effect == "stands":
+        effect = "appears"
+    return ClaimAnswer(
+        _QUESTION, "UNEVEN", evidence, effect, consequence, (after,),
+        f"Judge {less}'s first {results.depth} documents.",
+        exception=f"once {less} is corrected for the pools that it was not in", facts=facts,
+    )  # fmt: skip
+
+
+def _loss_of_leaving_out(claim: Claim, results: JudgedResults, pooled: Mapping[str, list[str]]) -> tuple[Floats, float]:
+    """What a team's runs lose beside the others' where it had not been pooled, a mean over teams; by topic.
+
+    Returns:
+        The losses, and the mean share of a team's first results that are unjudged then.
+    """
+    depth = min(results.whole_depths[run] for runs in pooled.values() for run in runs)
+    runs = {run: claim.runs[run] for names in pooled.values() for run in names}
+    pools = {team: depth_pool({run: claim.runs[run] for run in names}, depth) for team, names in pooled.items()}
+    alone = unique_documents(pools)
+    before = _scores(claim, claim.qrels, runs)
+    losses, unjudged = [], []
+    for team, names in pooled.items():
+        gone = claim.qrels.join(alone.filter(pl.col("team") == team), on=KEYS, how="semi")
+        left = claim.qrels.join(gone, on=KEYS, how="anti")
+        # Topics that lose all judgments stay, as the official ones do.
+        kept = claim.qrels.join(left, on="topic_id", how="anti").with_columns(
+            pl.lit(0).cast(claim.qrels.schema["relevance"]).alias("relevance")
+        )
+        change = {run: before[run] - after for run, after in _scores(claim, pl.concat([left, kept]), runs).items()}
+        own = np.mean([change[run] for run in names], axis=0)
+        losses.append(own - np.mean([change[run] for run in runs if run not in names], axis=0))
+        first = pl.concat([depth_pool({run: claim.runs[run]}, results.depth) for run in names])
+        first = first.join(claim.qrels.select("topic_id").unique(), on="topic_id", how="semi")
+        unjudged.append(len(first.join(gone, on=KEYS, how="semi")) / max(1, len(first)))
+    return np.mean(losses, axis=0), float(np.mean(unjudged))
+
+
+def _scores(claim: Claim, qrels: pl.DataFrame, runs: Mapping[str, pl.DataFrame]) -> dict[str, Floats]:
+    """The scores of runs in the order of the claim's topics."""
+    found = evaluate(qrels, dict(runs), claim.measure, claim.scoring)
+    place = {topic: at for at, topic in enumerate(found.topics)}
+    order = [place[topic] for topic in claim.evaluation.topics]
+    return {run: np.nan_to_num(found.of(run, found.measures[0]))[order] for run in runs}

@@ -1,0 +1,148 @@
+"""Floors: what a list that never reads the query scores."""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+import scipy
+from numpy.typing import NDArray
+
+from truerank.errors import InputError
+from truerank.measures.folds import folds
+from truerank.measures.grammar import parse_measures
+from truerank.measures.scoring import evaluate
+from truerank.options import Scoring
+
+Floats = NDArray[np.float64]
+_SPLITS: Final = 20
+#: Documents of the list where the measure has no cutoff.
+_LENGTH: Final = 100
+
+
+class Floor(NamedTuple):
+    """What one list for all topics scores on topics that it was not made from.
+
+    Attributes:
+        mean: over topics and splits; None with fewer than two topics.
+        low: the lower end of its interval; None where all topics are one cluster.
+        high: the upper end.
+        documents: how many the list holds.
+        topics: how many were scored.
+        clusters: of topics that share relevant documents, each of which is drawn as a whole.
+        by_topic: the score of each topic, a mean over splits.
+    """
+
+    mean: float | None
+    low: float | None
+    high: float | None
+    documents: int
+    topics: int
+    clusters: int
+    by_topic: dict[str, float]
+
+    def json(self) -> dict[str, float | int | None]:
+        """The figures without those of single topics."""
+        return {name: value for name, value in self._asdict().items() if name != "by_topic"}
+
+
+def fixed_list(
+    qrels: pl.DataFrame,
+    measure: str,
+    scoring: Scoring = Scoring(),
+    *,
+    splits: int = _SPLITS,
+    confidence: float = 0.95,
+    resamples: int = 1_000,
+    seed: int = 0,
+) -> Floor:
+    """Scores the best list that never reads the query, on topics that it was not made from.
+
+    The topics are split in two. The list of each half are the documents with the largest sum, over the topics of the
+    half, of a document's gain over the ideal gain of the topic; it is scored on the other half. The score of a topic is
+    the mean over all splits. Its interval draws topics that share relevant documents, directly or through others,
+    together.
+
+    Args:
+        qrels: judgments, columns topic_id, doc_id, relevance.
+        measure: the measure; its cutoff, or 100, is the length of the list.
+        scoring: how a list is scored.
+        splits: how often the topics are split.
+        confidence: of the interval.
+        resamples: of the interval.
+        seed: of the first split and of the interval.
+    """
+    cutoff = int(parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _LENGTH)
+    topics = sorted(qrels["topic_id"].unique())
+    if len(topics) < 2:
+        return Floor(None, None, None, 0, len(topics), len(topics), {})
+    worth = _worth(qrels, cutoff)
+    sums, counts = dict.fromkeys(topics, 0.0), dict.fromkeys(topics, 0)
+    for split in range(splits):
+        halves = folds(topics, 2, seed + split)
+        lists = {str(side): _scored_list(worth, halves[1 - side], halves[side], cutoff) for side in (0, 1)}
+        lists = {name: run for name, run in lists.items() if len(run)}
+        if not lists:
+            continue
+        found = evaluate(qrels, dict(lists), measure, scoring)
+        number = {topic: at for at, topic in enumerate(found.topics)}
+        for name in lists:
+            values = found.of(name, found.measures[0])
+            for topic in halves[int(name)]:
+                sums[topic] += float(values[number[topic]])
+                counts[topic] += 1
+    by_topic = {topic: sums[topic] / counts[topic] for topic in topics if counts[topic]}
+    if not by_topic:
+        raise InputError("no topic has a relevant document", "give judgments that name some", where="the qrels")
+    cluster = _clusters(qrels.filter(pl.col("relevance") >= scoring.rel), list(by_topic))
+    low, high = _interval(np.array(list(by_topic.values())), cluster, confidence, resamples, seed)
+    mean = float(np.mean(list(by_topic.values())))
+    return Floor(mean, low, high, cutoff, len(by_topic), int(cluster.max()) + 1, by_topic)
+
+
+def _worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
+    """The gain of each document over the ideal gain of its topic: topic_id, doc_id, worth."""
+    gains = qrels.filter(pl.col("relevance") > 0).sort(
+        "topic_id", "relevance", "doc_id", descending=[False, True, False]
+    )
+    place = pl.int_range(pl.len()).over("topic_id")
+    ideal = pl.col("relevance") * (place < cutoff) / (place + 2).log(2)
+    return gains.with_columns(ideal.sum().over("topic_id").alias("ideal")).select(
+        "topic_id", "doc_id", (pl.col("relevance") / pl.col("ideal")).alias("worth")
+    )
+
+
+def _scored_list(worth: pl.DataFrame, learnt: tuple[str, ...], tried: tuple[str, ...], cutoff: int) -> pl.DataFrame:
+    """The list of some topics as a run over others."""
+    own = worth.filter(pl.col("topic_id").is_in(list(learnt))).group_by("doc_id").agg(pl.col("worth").sum())
+    best = own.with_columns(pl.col("worth").round(12)).sort("worth", "doc_id", descending=[True, False]).head(cutoff)
+    ranked = best.select("doc_id", (pl.int_range(pl.len()) + 1).alias("rank"))
+    ranked = ranked.with_columns((-pl.col("rank")).cast(pl.Float64).alias("score"))
+    return pl.DataFrame({"topic_id": tried}).join(ranked, how="cross", maintain_order="left_right")
+
+
+def _clusters(relevant: pl.DataFrame, topics: list[str]) -> NDArray[np.int64]:
+    """The cluster of each topic: those that share relevant documents, directly or through others."""
+    number = {topic: at for at, topic in enumerate(topics)}
+    held = relevant.filter(pl.col("topic_id").is_in(topics))
+    rows = np.array([number[topic] for topic in held["topic_id"]], np.int64)
+    documents = held["doc_id"].rank("dense").to_numpy().astype(np.int64) - 1 if len(held) else rows
+    size = len(topics) + int(documents.max() + 1 if len(held) else 0)
+    ends = (rows, documents + len(topics))
+    graph = scipy.sparse.coo_array((np.ones(len(rows)), ends), shape=(size, size))
+    found: NDArray[np.int64] = scipy.sparse.csgraph.connected_components(graph, directed=False)[1][: len(topics)]
+    return np.unique(found, return_inverse=True)[1]
+
+
+def _interval(
+    values: Floats, cluster: NDArray[np.int64], confidence: float, resamples: int, seed: int
+) -> tuple[float | None, float | None]:
+    """Percentiles of means over clusters that are drawn again."""
+    sums, sizes = np.bincount(cluster, values), np.bincount(cluster)
+    if len(sums) < 2:
+        return None, None
+    drawn = np.random.default_rng(seed).integers(0, len(sums), (resamples, len(sums)))
+    means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
+    low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])
+    return float(low), float(high)
