@@ -41,7 +41,9 @@ import tempfile
 import time
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -131,13 +133,17 @@ def page(summary: dict[str, Any]) -> list[str]:
     return [part for one in summary["answers"] for part in sentences(f"{one['evidence']} {one['consequence']}")]
 
 
-def naming(kind: Kind, summary: dict[str, Any], clean: dict[str, Any]) -> str:
-    """Where the cause is named: headline, page or nowhere."""
-    known = {*headline(clean), *page(clean)}
+def naming(kind: Kind, summary: dict[str, Any], known: Callable[[], dict[str, Any]]) -> str:
+    """Where the cause is named: headline, page or nowhere; the clean check is asked only where something matches."""
     words = re.compile("|".join(f"(?:{word})" for word in kind.words), re.IGNORECASE)
-    for place, parts in (("headline", headline(summary)), ("page", page(summary))):
-        if kind.words and any(words.search(part) for part in parts if part not in known):
-            return place
+    parts = {"headline": headline(summary), "page": page(summary)}
+    matching = {place: {part for part in said if kind.words and words.search(part)} for place, said in parts.items()}
+    if any(matching.values()):
+        clean = known()
+        usual = {*headline(clean), *page(clean)}
+        for place, said in matching.items():
+            if said - usual:
+                return place
     return "nowhere"
 
 
@@ -174,7 +180,8 @@ class Bench:
         """The answer of the check to one plant."""
         files, before, after, is_real = self.planted(kind, seed)
         started = time.process_time()
-        summary, clean = check(files, self._cache), self.clean(files)
+        summary = check(files, self._cache)
+        spent = time.process_time() - started
         effects = {one["question"]: one["effect"] for one in summary["answers"]}
         return Answer(
             kind.name,
@@ -185,11 +192,11 @@ class Bench:
             after,
             is_real,
             summary["verdict"],
-            clean["verdict"],
-            naming(kind, summary, clean),
+            self.clean(files)["verdict"] if kind.honest == "same" else "",
+            naming(kind, summary, partial(self.clean, files)),
             summary["conclusion"]["reason"],
             effects,
-            time.process_time() - started,
+            spent,
         )
 
 

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from scipy import stats
@@ -25,14 +25,14 @@ from shared_data import SHARED
 
 DEPTH = 200
 #: The clean runs and their models.
-RUNS = {
+RUNS: Mapping[str, Literal["bm25", "ql", "rm3", "axiomatic", "prf"] | None] = {
     "bm25": "bm25",
     "ql": "ql",
     "rm3": "rm3",
     "ax": "axiomatic",
     "prf": "prf",
     "plain": "bm25",
-    "dense": "dense",
+    "dense": None,
 }
 Ranking = Sequence[tuple[str, float]]
 Rankings = Mapping[str, Ranking]
@@ -291,7 +291,7 @@ def clean_runs(topics: Mapping[str, str], docs: Mapping[str, str], place: Path) 
         path = place / f"{name}.run"
         if path.is_file():
             continue
-        if name == "dense":
+        if model is None:
             path.write_text("".join(f"{' '.join(map(str, row))}\n" for row in dense_rows(topics, docs)))
         elif name == "plain":
             truerank.search(str(place / "plain"), str(source.topics), model, k=DEPTH, retrieval=weak, out=path)

@@ -210,7 +210,7 @@ def run_best_of_many(collection: Collection, draw: random.Random) -> Files:
     truth = grades(collection.qrels)
     tried = variants(collection, files.system, draw, 8)
     scores = [ndcg(run, truth) for run in tried]
-    best = {topic: max(range(8), key=lambda at, key=topic: scores[at][key]) for topic in files.topics}
+    best = {topic: max((by[topic], at) for at, by in enumerate(scores))[1] for topic in files.topics}
     return with_rankings(files, files.system, {topic: tried[at][topic] for topic, at in best.items()})
 
 
