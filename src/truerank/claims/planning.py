@@ -43,14 +43,16 @@ def _questions(sources: ClaimSources, trials: int) -> Iterator[PlannedQuestion]:
         "collection", "`qrels` and `docs`" if len(parts) == 2 else "", "collection audit; judgments repaired",
         _START + _size([sources.docs]) / _COMPARED,
     )  # fmt: skip
-    yield _of("unjudged", claim, "every grade of unjudged documents", 1.0)
+    yield _of("unjudged", claim, "rates at which unjudged documents are relevant", 2.0)
     simulated = bool(trials) and sources.has("docs") and sources.has("test")
     yield _of(
         "pools", claim,
-        f"shares judged; documents that one team brought{f'; {trials} simulated judgings' if simulated else ''}",
+        f"where each run was judged; teams left out{f'; {trials} simulated judgings' if simulated else ''}",
         0.2 + simulated * _START + simulated * (trials + 1) * _judged_without(sources),
     )  # fmt: skip
-    yield _of("models", _lacking(sources, ("run", "qrels", "model_judgments")), "audit of the model's judgments", 3.0)
+    # Judgments of a model as the truth limit the claim, whatever else was given.
+    needed = ("run", "qrels") if sources.judged_by == "model" else ("run", "qrels", "model_judgments")
+    yield _of("models", _lacking(sources, needed), "audit of the model's judgments", 3.0)
     versions = _lacking(sources, ("qrels", "test", "docs", "previous"))
     yield _of(
         "versions",
