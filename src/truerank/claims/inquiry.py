@@ -45,7 +45,7 @@ class Inquiry:
     def chosen(self) -> dict[str, Any]:
         """What the manifest says of the options; sources stand among its inputs."""
         encoding = replace(self.encoding, cache=None)
-        chosen = {name: getattr(self.sources, name) for name in ("system", "baseline")}
+        chosen = {name: getattr(self.sources, name) for name in ("system", "baseline", "judged_by")}
         groups = ("options", "resampling", "scoring")
         return {**chosen, **{name: getattr(self, name) for name in groups}, "encoding": encoding}
 

@@ -119,14 +119,15 @@ class JudgedResults:
         gap = found[0] - found[1]
         gap = gap[~np.isnan(gap)]
         ends = difference_interval(gap, np.zeros(len(gap)), confidence=self.claim.confidence)
-        return JudgedShares(*means, ends.low, ends.high)
+        return JudgedShares(means[0], means[1], ends.low, ends.high)
 
     def _share(self, run: str) -> Floats:
         """By topic, the judged share of the first results of one run that are not known to be relevant."""
         kept, size = self.within(run) & ~self.relevant, int(self.topics.max(initial=-1)) + 1
         whole = np.bincount(self.topics[kept], minlength=size)
         judged = np.bincount(self.topics[kept & self.judged], minlength=size)
-        return np.divide(judged, whole, out=np.full(size, np.nan), where=whole > 0)
+        found: Floats = np.divide(judged, whole, out=np.full(size, np.nan), where=whole > 0)
+        return found
 
     def seen(self) -> list[dict[str, Any]]:
         """How many judged results are relevant, by run and stratum of ranks."""

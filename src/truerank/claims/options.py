@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from truerank.options import Flag, Options, Range
 
@@ -28,6 +28,7 @@ class ClaimSources(Options):
         previous: the documents as they were judged, where `docs` is a later version of them.
         model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
         metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
+        judged_by: who gave the judgments in `qrels`; with model the conclusion is one by these judgments, and no more.
     """
 
     test: Annotated[str | None, Flag(metavar="SRC")] = None
@@ -40,6 +41,7 @@ class ClaimSources(Options):
     previous: Annotated[str | None, Flag(metavar="SRC")] = None
     model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str])] = ()
     metadata: Annotated[str | None, Flag(metavar="FILE")] = None
+    judged_by: Literal["people", "model"] = "people"
 
     def __post_init__(self) -> None:
         """Takes one training source as it is."""

@@ -47,7 +47,10 @@ class Question:
 
     def lacking(self, sources: ClaimSources) -> str:
         """What would have to be given, as a sentence names it; empty where nothing lacks."""
-        lacking = [need for need in self.needs if not any(map(sources.has, need.split("|")))]
+        # Judgments of a model as the truth limit the claim, whatever else was given.
+        by_model = self.name == "models" and sources.judged_by == "model"
+        needs = [need for need in self.needs if not (by_model and need == "model_judgments")]
+        lacking = [need for need in needs if not any(map(sources.has, need.split("|")))]
         named = [" or ".join(f"`{name}`" for name in need.split("|")) for need in lacking]
         if "run" in self.needs and sources.has("run") and not isinstance(sources.run, str) and len(sources.run) < 2:
             named.append("a second `run`")
@@ -103,10 +106,10 @@ QUESTIONS: Final = (
     ),
     Question(
         "unjudged", "Could unjudged documents turn it?", "Unjudged documents", "unjudged documents", _CLAIM,
-        "plausible grades of unjudged documents", lambda *_: 1.0,
+        "rates at which unjudged documents are relevant", lambda *_: 2.0,
     ),
     Question(
-        "pools", "Were both runs judged alike?", "Pools", "the pools", _CLAIM, "traces of pools; shares judged",
+        "pools", "Were both runs judged alike?", "Pools", "the pools", _CLAIM, "where each run was judged; teams left out",
         lambda sources, trials: 0.2 + _simulated(sources, trials),
     ),
     Question(

@@ -1,0 +1,157 @@
+"""Claims where one run was judged less: rates of unjudged results, traces of pools, corrections, favouring models."""
+
+from __future__ import annotations
+
+import random
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.claims.claim import Claim, chosen_claim
+from truerank.claims.judged_results import JudgedResults, judged_results
+from truerank.claims.model_judgments import favour
+from truerank.claims.plausible_grades import DrawnGrades
+from truerank.claims.pool_traces import pool_trace
+from truerank.claims.pools import pools_answer
+from truerank.claims.unjudged import unjudged_answer
+from truerank.measures import evaluate
+from truerank.options import Scoring
+
+TOPICS, DOCUMENTS, RELEVANT = 40, 150, 12
+KEYS = ["topic_id", "doc_id"]
+QRELS = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
+RUN = {"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64}
+
+
+def collection(sight: dict[str, float], seed: int = 5) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """Judgments of every document, and runs that see relevance as clearly as `sight` says."""
+    draw = random.Random(seed)
+    rows = [(f"t{t}", f"t{t}-{n:03}", int(n < RELEVANT)) for t in range(TOPICS) for n in range(DOCUMENTS)]
+    runs = {}
+    for name, clear in sight.items():
+        scored = [(topic, key, 0, clear * grade + draw.gauss(0, 1)) for topic, key, grade in rows]
+        frame = pl.DataFrame(scored, schema=RUN, orient="row")
+        ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64)
+        runs[name] = frame.with_columns(ranks.alias("rank")).sort("topic_id", "rank")
+    return pl.DataFrame(rows, schema=QRELS, orient="row"), runs
+
+
+def claim(qrels: pl.DataFrame, runs: dict[str, pl.DataFrame]) -> Claim:
+    return chosen_claim(runs, qrels, "nDCG@10", Scoring(), ("one", "other"), comparisons=1, confidence=0.95)
+
+
+def pooled(qrels: pl.DataFrame, runs: dict[str, pl.DataFrame], names: list[str], depth: int) -> pl.DataFrame:
+    pool = pl.concat([runs[name].filter(pl.col("rank") <= depth).select(KEYS) for name in names]).unique()
+    return qrels.join(pool, on=KEYS, how="semi")
+
+
+def relevant(qrels: pl.DataFrame) -> pl.DataFrame:
+    return qrels.filter(pl.col("relevance") > 0)
+
+
+def unjudged_share(results: JudgedResults, run: str, qrels: pl.DataFrame) -> float:
+    """The share of the unjudged first results of a run that are relevant in truth."""
+    mine = results.rows.filter(pl.Series(results.open & results.within(run)))
+    return len(mine.join(relevant(qrels), on=KEYS, how="semi")) / len(mine)
+
+
+def test_the_rates_of_unjudged_results_are_those_of_their_ranks() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.5})
+    results = judged_results(claim(pooled(qrels, runs, ["one"], 20), runs))
+    drawn = DrawnGrades(results, results.rates(), results.open)
+    judged = results.relevant[results.judged & results.within("other")].mean()
+    truth = unjudged_share(results, "other", qrels)
+    # Judged results of the run are those that the other one has far up, too: their rate says nothing of the rest.
+    assert drawn.fitted("other") == pytest.approx(truth, abs=0.15)
+    assert judged > truth + 0.3
+    low, high = drawn.fitted_interval("other")
+    assert low < drawn.fitted("other") < high
+
+
+def test_drawn_grades_are_the_same_in_both_runs() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 0.5})
+    some = qrels.filter(pl.col("doc_id").str.slice(-1) < "5")
+    asked = claim(some, runs)
+    results = judged_results(asked)
+    drawn = DrawnGrades(results, np.full(len(results.rows), 0.5), results.open)
+    assert drawn.at(0.0, 0.0) == pytest.approx(asked.differences(asked.evaluation))
+    opened = results.rows.filter(pl.Series(results.open)).select(*KEYS, pl.lit(1, pl.Int32).alias("relevance"))
+    every = evaluate(pl.concat([some, opened]), runs, "nDCG@10")
+    order = [every.topics.index(topic) for topic in asked.evaluation.topics]
+    assert drawn.at(1.0, 1.0) == pytest.approx((every.of("one", "nDCG@10") - every.of("other", "nDCG@10"))[order])
+    same = claim(some, {"one": runs["one"], "other": runs["one"]})
+    alike = judged_results(same)
+    assert DrawnGrades(alike, np.full(len(alike.rows), 0.5), alike.open).at(0.3, 0.3) == pytest.approx(0)
+
+
+def test_equal_runs_of_which_one_was_judged_are_an_exception_and_a_better_one_stands() -> None:
+    for sight, plausible in ((1.5, True), (0.2, False)):
+        qrels, runs = collection({"one": 1.5, "other": sight})
+        asked = claim(pooled(qrels, runs, ["one"], 20), runs)
+        answer = unjudged_answer(asked)
+        assert (asked.base.effect, answer.word) == ("stands", "JUDGED UNEVENLY")
+        assert (answer.effect, answer.plausible, bool(answer.possible)) == ("stands", plausible, plausible)
+
+
+def test_pools_show_in_relevant_documents_alone_and_only_where_there_are_any() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.5, "third": 1.2})
+    whole = claim(relevant(qrels), runs)
+    assert pool_trace(judged_results(whole)) is None
+    assert pools_answer(whole, {}).word == "NOT POOLED"
+    pool = claim(relevant(pooled(qrels, runs, ["one"], 20)), runs)
+    trace = pool_trace(judged_results(pool))
+    assert trace is not None and (trace.lacking, trace.pooled, trace.depth) == ("other", ("one",), 20)
+    answer = pools_answer(pool, {})
+    assert (pool.base.effect, answer.word, answer.plausible) == ("stands", "ONE RUN POOLED", True)
+    # Judgments of what one run alone has among its first ten are gone; all others are there.
+    gone = runs["other"].filter(pl.col("rank") <= 10).join(
+        runs["one"].filter(pl.col("rank") <= 10), on=KEYS, how="anti"
+    )  # fmt: skip
+    lost = claim(relevant(qrels).join(gone, on=KEYS, how="anti"), runs)
+    trace = pool_trace(judged_results(lost))
+    assert trace is not None and (trace.lacking, trace.first) == ("other", 10)
+    assert pools_answer(lost, {}).plausible
+
+
+def test_a_run_that_was_not_pooled_is_corrected_by_what_leaving_out_costs() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.5, "third": 1.5, "fourth": 1.5})
+    asked = claim(pooled(qrels, runs, ["one", "third", "fourth"], 10), runs)
+    truth = claim(qrels, runs).base.value
+    answer = pools_answer(asked, {})
+    assert (asked.base.effect, answer.word, answer.facts["teams"]) == ("stands", "UNEVEN", 3)
+    assert answer.effect in ("not shown", "falls")
+    assert answer.estimates[0].value == pytest.approx(truth, abs=0.05)
+    # The correction decides; two teams of one name are no three.
+    assert not unjudged_answer(asked).plausible
+    assert "teams" not in pools_answer(asked, dict.fromkeys(("one", "third"), "same")).facts
+
+
+def test_a_run_of_which_judged_documents_alone_were_kept_is_compared_with_another_such_one() -> None:
+    qrels, runs = collection({"one": 1.0, "other": 1.0})
+    some = qrels.filter(pl.col("doc_id").hash(seed=1) % 3 == 0)
+    kept = runs["one"].join(some, on=KEYS, how="semi")
+    answer = pools_answer(claim(some, {"one": kept, "other": runs["other"]}), {})
+    assert answer.word == "FILTERED" and answer.effect in ("not shown", "falls")
+    assert pools_answer(claim(some, runs), {}).word != "FILTERED"
+
+
+def test_a_run_without_any_judged_document_gets_an_answer() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.0})
+    wrong = runs["other"].with_columns(pl.lit("x-").add(pl.col("doc_id")).alias("doc_id"))
+    asked = claim(qrels, {"one": runs["one"], "other": wrong})
+    answers = unjudged_answer(asked), pools_answer(asked, {})
+    assert all(one.word != "UNKNOWN" for one in answers)
+
+
+def test_a_model_that_is_kind_to_all_runs_favours_none() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.0, "third": 1.0})
+    asked = claim(qrels, runs)
+    kind = qrels.with_columns(pl.when(pl.col("doc_id").str.slice(-3) < "030").then(1).otherwise(0).alias("relevance"))
+    first = runs["one"].filter(pl.col("rank") <= 8).select(*KEYS, pl.lit(1, pl.Int32).alias("up"))
+    up = qrels.join(first, on=KEYS, how="left").select(*KEYS, pl.max_horizontal("relevance", "up").alias("relevance"))
+    even, raised = favour(asked, kind.cast({"relevance": pl.Int32})), favour(asked, up)
+    assert even.low is not None and even.high is not None and even.low <= 0.05 and even.high >= -0.05
+    assert raised.low is not None and raised.low > 0
+    errors = [evaluate(up, runs, "nDCG@10").mean[:, 0] - evaluate(qrels, runs, "nDCG@10").mean[:, 0]]
+    assert raised.value == pytest.approx(errors[0][0] - errors[0][1:].mean())
