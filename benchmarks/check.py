@@ -10,8 +10,8 @@ Eight runs of `scripts/make_runs.py` are kept in FOLDER. The judgments of both c
 only; for the truth they are taken as complete: what the runs return among their first twenty and nobody named is not
 relevant.
 A plant changes the data until a claim that is true is no longer shown (hidden), or one that is not true is (made). The
-page sees it where the question of that kind says so: falls, could turn or not shown for a made claim, appears or could
-turn for a hidden one. Each check is a line of FOLDER/COLLECTION.jsonl; called again, the benchmark goes on where it was
+page sees it where the question of that kind says so: falls, smaller, not shown or an exception for a made claim,
+appears or an exception for a hidden one. Each check is a line of FOLDER/COLLECTION.jsonl; called again, the benchmark goes on where it was
 stopped. While it runs it says only that a check was made; `table` shows what the checks say.
 """
 
@@ -42,7 +42,7 @@ import truerank
 from check_plants import KEYS, KINDS, NAMES, Data, made_runs, planted, stands
 from shared_data import require_shared, table
 from truerank.claims.claim import chosen_claim
-from truerank.claims.planning import planned as plan_of
+from truerank.claims.questions import planned as plan_of
 from truerank.measures.intervals import proportion
 from truerank.options import Scoring
 
@@ -76,7 +76,7 @@ class Checks:
         result = self._checked(data, claim, parts)
         row = {
             "key": key, "system": claim[0], "baseline": claim[1], **facts, "word": result.conclusion.word,
-            "effects": {one.question: one.effect for one in result.answers},
+            "effects": {one.question: "objects" if one.objects else one.effect for one in result.answers},
             "exceptions": result.conclusion.exceptions, "difference": result.base.figures(),
             "seconds": round(time.process_time() - started, 2),
         }  # fmt: skip
@@ -164,7 +164,7 @@ def documents(path: Path, docs: Mapping[str, str]) -> str:
     return str(path)
 
 
-SEEN = {"made": ("falls", "could turn", "not shown"), "hidden": ("appears", "could turn")}
+SEEN = {"made": ("falls", "smaller", "not shown", "objects"), "hidden": ("appears", "objects")}
 
 
 def plants(checks: Checks, data: Data, count: int, kinds: list[str]) -> None:

@@ -208,7 +208,7 @@ KINDS: dict[str, tuple[tuple[Plant, ...], set[str], tuple[str, ...]]] = {
     "pools": ((unpooled,), set(), ("pools", "unjudged")),
     "models": ((biased,), {"models"}, ("models",)),
     "versions": ((changed,), {"versions"}, ("versions",)),
-    "missing topics": ((missing,), set(), ("policies",)),
+    "missing topics": ((missing,), set(), ("files",)),
 }
 
 

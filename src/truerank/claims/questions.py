@@ -109,7 +109,7 @@ QUESTIONS: Final = (
         "rates at which unjudged documents are relevant", lambda *_: 2.0,
     ),
     Question(
-        "pools", "Were both runs judged alike?", "Pools", "the pools", _CLAIM, "where each run was judged; teams left out",
+        "pools", "Were both runs judged alike?", "Pools", "the pools", _CLAIM, "where runs were judged; teams left out",
         lambda sources, trials: 0.2 + _simulated(sources, trials),
     ),
     Question(
