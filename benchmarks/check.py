@@ -11,8 +11,8 @@ only; for the truth they are taken as complete: what the runs return among their
 relevant.
 A plant changes the data until a claim that is true is no longer shown (hidden), or one that is not true is (made). The
 page sees it where the question of that kind says so: falls, smaller, not shown or an exception for a made claim,
-appears or an exception for a hidden one. Each check is a line of FOLDER/COLLECTION.jsonl; called again, the benchmark goes on where it was
-stopped. While it runs it says only that a check was made; `table` shows what the checks say.
+appears or an exception for a hidden one. Each check is a line of FOLDER/COLLECTION.jsonl; called again, the benchmark
+goes on where it was stopped. While it runs it says only that a check was made; `table` shows what the checks say.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What `truerank check` says of claims in whose files nothing is wrong: true ones, and ones of two equal systems.
 
-    python benchmarks/clean_claims.py claims --collection vaswani --work FOLDER [--pairs 21] [--with two|all]
+    python benchmarks/clean_claims.py claims --collection vaswani --work FOLDER [--pairs 21] [--with two|all] [--documents]
     python benchmarks/clean_claims.py nulls --collection vaswani --work FOLDER [--count 1000]
 
 claims: all pairs of eight runs (seven of `hand_collection.py`, and one of random documents) under five kinds of
@@ -75,7 +75,7 @@ def judgments(texts: Collection, runs: dict[str, pl.DataFrame], seed: int) -> di
     return dict(zip(JUDGMENTS, found, strict=True))
 
 
-def claims(texts: Collection, pairs: int, given: str, seed: int) -> None:
+def claims(texts: Collection, pairs: int, given: str, seed: int, *, documents: bool) -> None:
     """All pairs under each kind of judgments."""
     runs = runs_of(texts, seed)
     kinds = judgments(texts, runs, seed)
@@ -94,8 +94,8 @@ def claims(texts: Collection, pairs: int, given: str, seed: int) -> None:
         for system, baseline in true:
             run = runs if given == "all" else {name: runs[name] for name in (system, baseline)}
             result = truerank.check(
-                qrels=qrels, run=run, test=dict(texts.topics), docs=dict(texts.docs), system=system, baseline=baseline,
-                comparisons=1, resamples=200,
+                qrels=qrels, run=run, test=dict(texts.topics), docs=dict(texts.docs) if documents else None,
+                system=system, baseline=baseline, comparisons=1, resamples=200,
             )  # fmt: skip
             is_shown = result.base is not None and result.base.effect == "stands"
             shown += is_shown
@@ -150,13 +150,14 @@ def main() -> None:
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--pairs", type=int, default=100)
     parser.add_argument("--with", dest="given", choices=("two", "all"), default="all")
+    parser.add_argument("--documents", action="store_true", help="audit the documents, too (a hundred times as long)")
     parser.add_argument("--count", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     require_shared()
     texts = collection(options.collection, options.work)
     if options.what == "claims":
-        claims(texts, options.pairs, options.given, options.seed)
+        claims(texts, options.pairs, options.given, options.seed, documents=options.documents)
     else:
         nulls(texts, options.count, options.seed)
 
