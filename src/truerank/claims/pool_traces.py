@@ -16,7 +16,7 @@ _TIMES: Final = (1, 2, 5, DEEPEST)
 #: What the rate of relevant ones keeps at least, where the rank doubles.
 _DECAY: Final = 1 / 2
 #: Chance of a trace where there is none, for all that is tried together.
-_LEVEL: Final = 0.01
+_LEVEL: Final = 0.001
 
 
 class PoolTrace(NamedTuple):
