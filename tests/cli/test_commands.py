@@ -129,6 +129,7 @@ VOCABULARY = {
     "interval": "the method of intervals",
     "into": "a file that a statement goes into",
     "items": "what is judged",
+    "judged_by": "who gave the judgments",
     "k": "results that a search returns",
     "keep_models": "trained rankers are saved",
     "keep_scheme": "of URLs",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -26,7 +26,7 @@ DEEPEST: Final = 100
 ABSENT: Final = 2 * DEEPEST
 #: Rows that the rates are fitted to at most.
 _ROWS: Final = 100_000
-_STEPS: Final = 30
+_STEPS, _SMALLEST = 30, 1e-7
 #: The prior of the slopes, in standard deviations of 1 on the logit scale.
 _PRIOR: Final = 1.0
 #: From this share of judged results on, a run counts as judged without gaps at a rank.
@@ -175,26 +175,29 @@ class JudgedResults:
 def _logistic(features: Floats, outcomes: Floats, weights: Floats) -> Floats:
     """The slopes of a logistic regression with a normal prior, by Newton's method; the first column is the constant."""
     slopes, prior = np.zeros(features.shape[1]), np.diag([1e-3, *[_PRIOR] * (features.shape[1] - 1)])
+
+    def loss(tried: Floats) -> float:
+        logits = features @ tried
+        fit = float((weights * (np.logaddexp(0, logits) - outcomes * logits)).sum())
+        return fit + float(tried @ prior @ tried) / 2
+
+    best = loss(slopes)
     for _ in range(_STEPS):
         fitted = 1 / (1 + np.exp(-np.clip(features @ slopes, -30, 30)))
-        spread = weights * fitted * (1 - fitted)
-        step = np.linalg.solve(
-            (features.T * spread) @ features + prior, features.T @ (weights * (outcomes - fitted)) - prior @ slopes
-        )
-        slopes = slopes + np.clip(step, -2, 2)
-        if float(np.abs(step).max()) < 1e-8:
+        slope = features.T @ (weights * (outcomes - fitted)) - prior @ slopes
+        step = np.linalg.solve((features.T * (weights * fitted * (1 - fitted))) @ features + prior, slope)
+        # Half a step is taken where a whole one overshoots.
+        while (value := loss(slopes + step)) > best and float(np.abs(step).max()) > _SMALLEST:
+            step = step / 2
+        slopes, best = slopes + step, value
+        if float(np.abs(step).max()) <= _SMALLEST:
             break
     return slopes
 
 
-def judged_results(claim: Claim, qrels: pl.DataFrame | None = None) -> JudgedResults:
-    """The first results of both runs of a claim.
-
-    Args:
-        claim: the claim.
-        qrels: other judgments than the claim's.
-    """
-    judged = claim.qrels if qrels is None else qrels
+@lru_cache(maxsize=1)  # Two questions of one claim look at it.
+def judged_results(claim: Claim) -> JudgedResults:
+    """The first results of both runs of a claim."""
     topics = claim.qrels.select("topic_id").unique()
     first = {name: first_documents(run, DEEPEST).join(topics, on="topic_id", how="semi")
              for name, run in claim.runs.items()}  # fmt: skip
@@ -203,7 +206,7 @@ def judged_results(claim: Claim, qrels: pl.DataFrame | None = None) -> JudgedRes
         name: rows.join(found, on=KEYS, how="left", maintain_order="left")["place"].fill_null(ABSENT).to_numpy()
         for name, found in first.items()
     }
-    grades = judged.filter(pl.col("relevance") >= 0).select(*KEYS, "relevance")
+    grades = claim.qrels.filter(pl.col("relevance") >= 0).select(*KEYS, "relevance")
     rows = rows.join(grades, on=KEYS, how="left", maintain_order="left")
     whole = {name: _whole_depth(found, grades) for name, found in first.items()}
     return JudgedResults(claim, cutoff_of(claim), rows, ranks, whole)

@@ -21,6 +21,8 @@ _DRAWS, _ROWS = 20, 400_000
 _SEED: Final = 11
 #: Draws of topics for the interval of a rate.
 _RESAMPLES: Final = 40
+#: Up to so many unjudged documents of a topic every number of relevant ones is tried.
+_EVERY_COUNT: Final = 20
 #: Steps of the search for the shift that gives a rate.
 _HALVINGS: Final = 40
 
@@ -198,9 +200,9 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     """The least and the largest difference of the claim, whatever the unjudged documents are.
 
     Each unjudged document among the first results is not relevant, or has the highest grade of the judgments. Of one
-    topic and a number n of relevant ones among them, the n that favour one run most give its extreme; every n is tried.
-    For measures that weigh a document by its rank and divide by what the judgments of the topic allow (P, R, nDCG)
-    that is the exact extreme; for others it is one that can be reached.
+    topic and a number n of relevant ones among them, the n that favour one run most give its extreme. Every n up to 20
+    is tried, then steps of a fifth. For measures that weigh a document by its rank and divide by what the judgments of
+    the topic allow (P, R, nDCG) that is the exact extreme up to 20 documents; otherwise it is one that can be reached.
 
     Source: Manski (1990), bounds without assumptions.
 
@@ -221,7 +223,7 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
         )  # fmt: skip
         numbered = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
         extreme = sign * claim.differences(claim.scored())
-        for count in range(1, int(numbered["place"].max() or 0) + 1):  # type: ignore[arg-type]
+        for count in _counts(int(numbered["place"].max() or 0)):  # type: ignore[arg-type]
             some = numbered.filter(pl.col("place") <= count)
             added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
             values = sign * claim.differences(claim.scored(pl.concat([claim.qrels, added])))
@@ -229,3 +231,11 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
             extreme = np.fmax(extreme, values)
         ends.append(sign * float(np.nanmean(extreme)))
     return UnjudgedBounds(ends[0], ends[1], len(unjudged))
+
+
+def _counts(most: int) -> list[int]:
+    """1, 2, … up to 20, then in steps of a fifth, up to the largest number."""
+    found = list(range(1, min(most, _EVERY_COUNT) + 1))
+    while found and found[-1] < most:
+        found.append(min(most, found[-1] + found[-1] // 5))
+    return found

@@ -14,9 +14,9 @@ from truerank.claims.judged_results import DEEPEST, Flags, Ints, JudgedResults
 _DEPTHS: Final = (5, 7, 10, 14, 20, 28, 40, 57, 80)
 _TIMES: Final = (1, 2, 5, DEEPEST)
 #: What the rate of relevant ones keeps at least, where the rank doubles.
-_DECAY: Final = 1 / 3
+_DECAY: Final = 1 / 2
 #: Chance of a trace where there is none, for all that is tried together.
-_LEVEL: Final = 0.01
+_LEVEL: Final = 0.001
 
 
 class PoolTrace(NamedTuple):
@@ -29,7 +29,7 @@ class PoolTrace(NamedTuple):
         depth: how many results.
         near: relevant ones between half of that depth and the depth.
         beyond: results of the run that none of the pooled ones has so far up; none is judged relevant.
-        p: the chance of that, had the rate of relevant ones gone down by no more than two thirds where the rank
+        p: the chance of that, had the rate of relevant ones gone down by no more than half where the rank
             doubles; corrected for all depths and runs that were tried.
         rows: which rows these results are.
     """

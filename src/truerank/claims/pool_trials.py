@@ -119,6 +119,7 @@ def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[fl
     return replace(
         answer, effect=effect, consequence=consequence, estimates=tuple(estimates), exception=exception,
         folder=_FOLDER, facts={**answer.facts, "trials": dict(trials)},
+        plausible=answer.plausible or effect not in (answer.effect, base.effect),
     )  # fmt: skip
 
 

@@ -93,7 +93,7 @@ def _without_rate(
     turns = [zero_between(curve, _RATES) for curve in (alone, beside)]
     facts |= {
         "equal_rates": [one._asdict() for one in equal],
-        "turns": {"run": trails, "at": dict(zip((0.0, _BESIDE), turns, strict=True))},
+        "turns": [{"run": trails, "at": at, "beside": rate} for at, rate in zip(turns, (0.0, _BESIDE), strict=True)],
         "curve": [one._asdict() for one in beside],
     }
     told = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
@@ -134,7 +134,8 @@ def _at_rates(
     turns = zero_between(curve, _RATES)
     facts |= {
         "rates": rates, "rate_interval": {trails: [low, high]}, "curve": [one._asdict() for one in curve],
-        "equal_rates": [one._asdict() for one in equal], "turns": {"run": trails, "at": turns},
+        "equal_rates": [one._asdict() for one in equal],
+        "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
     }  # fmt: skip
     seen = f"at their ranks it is {rates[trails]:.0%} ({low:.0%} to {high:.0%}) among judged ones"
     told = f"No rate of {trails}'s turns the difference"
