@@ -148,7 +148,9 @@ def favoured(losses: pl.DataFrame, better: str, judged: str, *, odds: bool, supp
     ahead += _INCOHERENT * (coherence[0] - coherence[1])
     least = TEXT_FLOOR if support else TEXT_CUT_OFF
     added = pl.lit(not support) & others[0] & ((copies[0] == 0) | (copies[0] >= _MANY))
-    chosen = (lost > least) & ~here & pl.when(back < _NOTHING).then(~added).otherwise(there | (ahead > _SURE))
+    # Where nothing is left, it does not matter who else has what was there.
+    gone = there & (back == 0)
+    chosen = (lost > least) & ~here & pl.when(back < _NOTHING).then(gone | ~added).otherwise(there | (ahead > _SURE))
     return losses.filter(chosen).select("row", lost.round(6).alias("lost"))
 
 
