@@ -144,8 +144,6 @@ def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> Pag
     if not after.words and after.title not in ("", before.title):
         # The title is all that the page says.
         after = PageWords("", after.title)
-    elif after.title == before.title and after.words == PageWords("", after.title).words != before.words:
-        after = PageWords(after.title, "")
     common = _Common(before, after)
     found = _gone(common, repeated)
     found = found or _truncated(common) or _missing(common)
@@ -183,9 +181,10 @@ def _is_no_page(common: _Common) -> bool:
 
 
 def _gone(common: _Common, repeated: int) -> PageFault | None:
-    """What stands for the loss of a page; of a few words also that they are its first ones."""
+    """What stands for the loss of a page; of a few words also that they are its first ones. A title is no text."""
     before, after = common.before, common.after
-    size = after.size
+    titled = after.title == before.title and after.words == PageWords("", after.title).words != before.words
+    size = 0 if titled else after.size
     found = _error(after, common)
     if found is None and size >= _FEWEST:
         found = _boilerplate(after, common)
