@@ -96,7 +96,7 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
         query: the forms of the query's words.
         weights: of words.
     """
-    titled = len(before.words) < NO_BODY
+    titled = before.size < NO_BODY
     text = before.whole if titled else before
     other = after.whole
     mine, theirs = text.forms, other.forms

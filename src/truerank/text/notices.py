@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -129,13 +130,13 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
     if not size or size > _LONGEST:
         return None
     found: dict[str, list[str]] = {}
-    worth = 0
+    worth: Counter[str] = Counter()
     covered: dict[str, set[int]] = {}
     (spoken_to,), *kinds = _signs()[_ADDRESS], *(item for item in _signs().items() if item[0] != _ADDRESS)
     for kind, things in kinds:
         for thing in things:
             if thing.spoken_of(known):
-                worth += thing.worth
+                worth[kind] += thing.worth
                 hits = list(thing.pattern.finditer(plain))
                 found.setdefault(kind, []).append(plain[hits[0].start() : _end(plain, hits[0].end())])
                 # A sign is the beginning of a word: the whole of it counts.
@@ -146,11 +147,13 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
         return None
     share = len(set().union(*covered.values())) / len(plain)
     spoken = spoken_to.spoken_of(known)
-    enough = (worth + spoken >= _FEWEST_SIGNS and share >= _SHARE) or (signs >= _MANY and share >= _SHARE_OF_MANY)
+    enough = (worth.total() + spoken >= _FEWEST_SIGNS and share >= _SHARE) or (
+        signs >= _MANY and share >= _SHARE_OF_MANY
+    )
     brief = title and size <= _BRIEF and share >= _MOST
     if not (enough or brief):
         return None
-    kind = max(found, key=lambda name: len(found[name]))
+    kind = max(found, key=worth.__getitem__)
     return Notice(kind, tuple(dict.fromkeys(found[kind])), len(covered[kind]) / len(plain))
 
 
