@@ -31,7 +31,7 @@ _POWER: Final = 3.0
 _ASKED: Final = 0.15
 #: A body with fewer words is no text of its own: the title counts with it.
 NO_BODY: Final = 8
-#: What is left with fewer words need not have one of those that are gone, although it was about the same.
+#: What is left with fewer words need not have one of those that are gone, although it was about the same: a sentence.
 _STUMP: Final = 18
 
 
@@ -105,8 +105,9 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     distinct, there = set(mine), set(theirs)
     much = _ASKED * float(weights.of(sorted(query)).sum())
     asked = float(weights.of(sorted(query & distinct - there)).sum())
-    own_title = titled and bool(before.title) and there.issuperset(PageWords("", before.title).forms)
-    if asked <= much and (own_title or len(distinct & there) >= _ALL_THERE * len(distinct)):
+    # A title that stays is a text where a page never had another one.
+    stays = bool(before.title) and there.issuperset(PageWords("", before.title).forms)
+    if asked <= much and ((titled and stays) or len(distinct & there) >= _ALL_THERE * len(distinct)):
         return Loss(0.0, 0.0)
     cuts = range(0, max(1, len(mine) - _PIECE // 2), _PIECE)
     ends = [*cuts[1:], len(mine)]
@@ -122,8 +123,8 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     if _cut_off(text, runs):
         # What followed in the sentence is of the same text, wherever the query's words stand.
         return Loss(max(share, (share + 1.0 - float(runs.mean())) / 2), 1.0)
-    left = after.size
-    if asked >= much > 0 or left < NO_BODY or (left < _STUMP and not query.isdisjoint(distinct)):
+    stump = after.size < _STUMP and (not stays if after.size < NO_BODY else not query.isdisjoint(distinct))
+    if asked >= much > 0 or stump:
         return Loss(share, 1.0)
     return Loss(share, float(value[known].sum()) / float(value.sum() or 1.0))
 

@@ -64,7 +64,7 @@ def test_comments_are_not_akin_to_the_text_below_which_they_stand() -> None:
 def test_where_too_little_is_left_the_rest_need_not_be_akin() -> None:
     """Nothing, a few words, or the beginning of a sentence; but a whole article is one without what stood below."""
     words, page = ABOUT.split(), PageWords(TITLE, ABOUT)
-    for title, body in (("", ""), ("", " \n"), ("", "."), (TITLE, "."), ("", "n/a"), ("", " ".join(words[:12]))):
+    for title, body in (("", ""), ("", " \n"), ("", "."), ("Page", ""), ("", "n/a"), ("", " ".join(words[:12]))):
         assert lost_share(page, PageWords(title, body), QUERY, WEIGHTS).akin == 1.0, body
     below = "anna wrote: great find, thanks! mark replied: my uncle drove trains, any photographs of winter tyres?"
     for gap in (" ", "\n", " Posted by "):

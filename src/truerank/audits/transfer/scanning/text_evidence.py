@@ -148,9 +148,7 @@ def favoured(losses: pl.DataFrame, better: str, judged: str, *, odds: bool, supp
     ahead += _INCOHERENT * (coherence[0] - coherence[1])
     least = TEXT_FLOOR if support else TEXT_CUT_OFF
     added = pl.lit(not support) & others[0] & ((copies[0] == 0) | (copies[0] >= _MANY))
-    # Where nothing is left, it does not matter who else has what was there.
-    gone = there & (back == 0)
-    chosen = (lost > least) & ~here & pl.when(back < _NOTHING).then(gone | ~added).otherwise(there | (ahead > _SURE))
+    chosen = (lost > least) & ~here & pl.when(back < _NOTHING).then(~added).otherwise(there | (ahead > _SURE))
     return losses.filter(chosen).select("row", lost.round(6).alias("lost"))
 
 
@@ -193,7 +191,9 @@ def _losses(
             name = named.intersection((*one.whole.words, *other.whole.words))
             coherence = _coherence(one, name, weights), _coherence(other, name, weights)
             for mine, theirs, place in ((before[a], after[b], at[0]), (after[b], before[a], at[1])):
-                new.append(new_text(mine, theirs, words, weights, tuple(own), version=place))
+                # Where nothing is left, it does not matter who else has what was there.
+                told = mine if _NAME.search(theirs.text) else mine._replace(title="", body="")
+                new.append(new_text(told, theirs, words, weights, tuple(own), version=place))
             yield (
                 row,
                 first,
