@@ -123,7 +123,8 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     if _cut_off(text, runs):
         # What followed in the sentence is of the same text, wherever the query's words stand.
         return Loss(max(share, (share + 1.0 - float(runs.mean())) / 2), 1.0)
-    stump = after.size < _STUMP and (not stays if after.size < NO_BODY else not query.isdisjoint(distinct))
+    unbroken = text.size > len(text.words)
+    stump = after.size < _STUMP and (not stays or unbroken if after.size < NO_BODY else not query.isdisjoint(distinct))
     if asked >= much > 0 or stump:
         return Loss(share, 1.0)
     return Loss(share, float(value[known].sum()) / float(value.sum() or 1.0))
