@@ -12,7 +12,8 @@ that no scan had seen when conditional differences and several rankers were adde
 has wordings that were collected, and a seed that was drawn, when the rules on the damaged version were committed.
 `fourth` has the kinds and shares of `third`; its wordings and its seed are those of a developer who had not read the
 rules. `fifth` has wordings of public places that were looked for when the rules on parked domains, kept beginnings and
-cuts were committed.
+cuts were committed. `sixth` has emptied pages, parts of pages, maintenance and scripts, in wordings that the developer
+of the rules wrote when they were committed.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ DRAWS: dict[str, Draw] = {
     "third": Draw(20270314, "third", "records"),
     "fourth": Draw(31415927, "fourth", "records"),
     "fifth": Draw(27182818, "fifth", "records"),
+    "sixth": Draw(16180339, "sixth", "records"),
 }
 
 

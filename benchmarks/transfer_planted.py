@@ -37,7 +37,7 @@ import polars as pl
 from plant_faults import DRAWS, planned
 from planted.abstracts import Abstracts
 from planted.pages import section_text
-from planted.records import FAULTS, HARMLESS, THIRD, THIRD_HARMLESS, UNSEEN, reason_of
+from planted.records import FAULTS, HARMLESS, SIXTH, THIRD, THIRD_HARMLESS, UNSEEN, reason_of
 from planted.scale import scale
 from planted.writing import plant
 from shared_data import require_shared, table
@@ -57,7 +57,7 @@ REASONS = {
     "empty": "empty",
     "content missing": "content missing",
     "content changed": "content changed",
-    **{fault: reason_of(fault) for fault in (*FAULTS, *UNSEEN, *THIRD)},
+    **{fault: reason_of(fault) for fault in (*FAULTS, *UNSEEN, *THIRD, *SIXTH)},
 }
 #: What does no harm, beside what is cut elsewhere.
 OTHERS = (*HARMLESS, *THIRD_HARMLESS, "none")
@@ -273,7 +273,7 @@ def by_fault(found: dict[str, pl.DataFrame]) -> Iterator[tuple[str, ...]]:
                 cells.append(f"{counts} of {planted}{named}" if planted else "")
             if any(cells):
                 yield (
-                    f"{fault}{' (unseen)' if fault in UNSEEN or fault in THIRD else ''}",
+                    f"{fault}{' (unseen)' if fault in {**UNSEEN, **THIRD, **SIXTH} else ''}",
                     "yes" if harmful else "no",
                     *cells,
                 )

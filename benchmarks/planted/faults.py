@@ -12,7 +12,7 @@ from planted.abstracts import Abstract
 from planted.pages import Body, Page, dressed, section_text, texts
 
 #: Whose wordings are used; there are three more parts for records alone, see notices.toml.
-Half = Literal["development", "report", "third", "fourth", "fifth"]
+Half = Literal["development", "report", "third", "fourth", "fifth", "sixth"]
 
 #: Share of the judged pages by fault; the rest changes harmlessly.
 SHARES = {

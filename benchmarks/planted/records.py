@@ -8,6 +8,7 @@ kinds of `THIRD`: some of them had been tried on Vaswani when the rule was made 
 record or a text from outside under a kept title, related titles, teasers, menus), the others had not. The draw `fourth`
 has the kinds and shares of `third`, with wordings of a collector who had not read the rules, and with harmless changes
 by other templates: other pairs of phrases, sentences moved as a block, other menus, comments, citations and dates.
+The draw `sixth` is for emptied pages, pages of which a part is left, maintenance and pages that need scripts.
 """
 
 from __future__ import annotations
@@ -70,11 +71,22 @@ THIRD_HARMLESS: Final[dict[str, float]] = {
     "licence below": 0.03,
     "hyphenated": 0.03,
 }
+#: Kinds of the draw `sixth`, which has those of the others that need no further wordings, too.
+SIXTH: Final[dict[str, tuple[float, str]]] = {
+    "emptied": (0.08, "empty"),
+    "emptied under its title": (0.05, "empty"),
+    "first part": (0.08, "truncated"),
+    "first part without its title": (0.05, "truncated"),
+    "last part": (0.06, "content missing"),
+    "script": (0.06, "error page"),
+    "maintenance": (0.07, "error page"),
+}
 #: Draws that have these kinds, too.
-FURTHER: Final[tuple[Half, ...]] = ("third", "fourth", "fifth")
+FURTHER: Final[tuple[Half, ...]] = ("third", "fourth", "fifth", "sixth")
 #: The shares of the other kinds beside them.
 _BESIDE_HARMFUL: Final = 0.7
 _BESIDE_HARMLESS: Final = 0.6
+_BESIDE_SIXTH: Final = 0.2
 #: These keep the title, or a part of the text: what has a title only loses nothing by them.
 _NEED_TEXT: Final = frozenset(
     {
@@ -91,6 +103,10 @@ _NEED_TEXT: Final = frozenset(
         "first sentence",
         "other record under the kept title",
         "hyphenated",
+        "emptied under its title",
+        "first part",
+        "first part without its title",
+        "last part",
     }
 )
 _ENOUGH: Final = 25
@@ -105,6 +121,7 @@ _NOTICES: Final = {
     "robot check": "robot",
     "maintenance": "maintenance",
     "parked": "parked",
+    "script": "script",
 }
 
 
@@ -116,7 +133,7 @@ def notices() -> dict[str, Any]:
 
 def reason_of(fault: str) -> str:
     """The reason that a fault should be given; empty for what does no harm."""
-    return {**FAULTS, **UNSEEN, **THIRD}.get(fault, (0.0, ""))[1]
+    return {**FAULTS, **UNSEEN, **THIRD, **SIXTH}.get(fault, (0.0, ""))[1]
 
 
 def kinds(half: Half) -> dict[str, float]:
@@ -127,6 +144,10 @@ def kinds(half: Half) -> dict[str, float]:
         return {**shares, **HARMLESS}
     new = {name: share for name, (share, _) in THIRD.items()}
     harmless = {name: share * _BESIDE_HARMLESS for name, share in HARMLESS.items()}
+    if half == "sixth":
+        worded = {*_NOTICES} - {"soft error"}
+        others = {name: share * _BESIDE_SIXTH for name, share in {**shares, **new}.items() if name not in worded}
+        return {**{name: share for name, (share, _) in SIXTH.items()}, **others, **harmless, **THIRD_HARMLESS}
     return {**{name: share * _BESIDE_HARMFUL for name, share in shares.items()}, **new, **harmless, **THIRD_HARMLESS}
 
 
@@ -166,6 +187,11 @@ class Records:
             "another text after the first lines": self._another,
             "record of another collection": lambda _, draw: self._plain(self.outside(draw)),
             "front page": self._front,
+            "emptied": lambda _, draw: Body("", draw.choice(notices()[self.half]["emptied"])),
+            "emptied under its title": lambda one, draw: Body(one.title, draw.choice(notices()[self.half]["emptied"])),
+            "first part": lambda one, draw: Body(one.title, self._part(one, draw, 0)),
+            "first part without its title": lambda one, draw: Body("", self._part(one, draw, 0)),
+            "last part": lambda one, draw: Body(one.title, self._part(one, draw, 1)),
             "first sentence": lambda one, draw: Body(one.title, one.sentences[0] + draw.choice(["", " Read on"])),
             "other record under the kept title": lambda one, draw: Body(one.title, self._text(draw)),
         }
@@ -189,6 +215,12 @@ class Records:
     def _fifth(self, record: Abstract, draw: random.Random) -> Body:
         words = self._plain(record).text.split()
         return Body(record.title, " ".join(words[: len(words) // 5]) + draw.choice(["", "…", " [more]"]))
+
+    def _part(self, record: Abstract, draw: random.Random, side: int) -> str:
+        """From a twentieth to two fifths of the words at one end."""
+        words = self._plain(record).text.split()
+        size = max(3, round(draw.uniform(0.05, 0.4) * len(words)))
+        return " ".join((words[:size], words[-size:])[side])
 
     def _middle(self, record: Abstract, draw: random.Random) -> Body:
         words = self._plain(record).text.split()

@@ -54,6 +54,38 @@ def test_scores_are_those_of_closed_runs_and_judgments(repeats: str) -> None:
     assert not np.allclose(found.values, evaluate(qrels, run, measures).values)
 
 
+@pytest.mark.parametrize("repeats", ["dropped", "unjudged"])
+def test_runs_with_duplicates_by_the_definitions_of_the_measures(repeats: str) -> None:
+    """No part of the package but what is tested: groups, gains, precision and average precision in loops."""
+    rng = np.random.default_rng(9)
+    docs = [f"d{i:02d}" for i in range(24)]
+    groups = {doc: docs[at // 4 * 4] for at, doc in enumerate(docs) if at % 4 and at % 5}
+    for _ in range(20):
+        grades = dict(zip(rng.choice(docs, 14, replace=False).tolist(), rng.integers(0, 4, 14).tolist(), strict=True))
+        ranking = rng.permutation(docs).tolist()[:18]
+        best: dict[str, int] = {}
+        for doc, grade in grades.items():
+            best[groups.get(doc, doc)] = max(grade, best.get(groups.get(doc, doc), 0))
+        gains, seen = [], set()
+        for doc in ranking:
+            name = groups.get(doc, doc)
+            if name not in seen or repeats == "unjudged":
+                gains.append(0 if name in seen else best.get(name, 0))
+            seen.add(name)
+        relevant = sum(grade > 0 for grade in best.values())
+        hits = [place for place, gain in enumerate(gains, 1) if gain]
+        ideal = sum(g / np.log2(at + 2) for at, g in enumerate(sorted(best.values(), reverse=True)[:10]))
+        expected = (
+            sum(gain > 0 for gain in gains[:5]) / 5,
+            1 / hits[0],
+            sum(number / place for number, place in enumerate(hits, 1)) / relevant,
+            sum(g / np.log2(at + 2) for at, g in enumerate(gains[:10])) / ideal,
+        )
+        run = {"1": {doc: float(-place) for place, doc in enumerate(ranking)}}
+        found = evaluate({"1": grades}, run, "P@5 RR AP nDCG@10", equivalent=groups, repeats=repeats)
+        assert found.mean[0].tolist() == pytest.approx(expected, abs=1e-12)
+
+
 def test_the_first_counts_whatever_its_name_and_ties_are_those_of_the_run() -> None:
     assert evaluate(QRELS, RUN, "RR", equivalent=MAP).of("run", "RR").tolist() == [0.5, 0.5]
     # c2 counts at rank 4 once a is dropped, at rank 5 if it keeps its place.

@@ -33,6 +33,29 @@ def test_rows_are_single_orders() -> None:
         assert row == pytest.approx(expected, abs=1e-12)
 
 
+def test_tau_ap_is_what_scipy_counts_in_growing_beginnings() -> None:
+    """The pairs in the right order that each further system adds, from Kendall's τ of all systems down to it."""
+    for first, second in zip(TRUTH, OTHER, strict=True):
+        order = np.argsort(-second)
+        right = [0.0]
+        for size in range(2, len(order) + 1):
+            top = order[:size]
+            tau = scipy.stats.kendalltau(first[top], second[top]).statistic
+            right.append((tau + 1) / 2 * size * (size - 1) / 2)
+        expected = 2 * np.mean(np.diff(right) / np.arange(1, len(order))) - 1
+        assert tau_ap(first, second).tau == pytest.approx(expected, abs=1e-12)
+
+
+def test_rbo_is_the_infinite_sum_over_depths() -> None:
+    """Below the last system, where no list has another one, the agreement stays as it is at the last."""
+    endless = np.arange(1, 2001)
+    for first, second in zip(TRUTH, OTHER, strict=True):
+        one, two = np.argsort(-first).tolist(), np.argsort(-second).tolist()
+        agreement = [len({*one[:depth]} & {*two[:depth]}) / min(depth, len(one)) for depth in endless]
+        expected = 0.1 * float(np.sum(0.9 ** (endless - 1) * agreement))
+        assert order_statistics(first[None], second[None])[0, 3] == pytest.approx(expected, abs=1e-12)
+
+
 def test_ties() -> None:
     first, second = np.array([[3.0, 2, 2, 1]]), np.array([[3.0, 3, 2, 1]])
     tau, ap, rho, _ = order_statistics(first, second)[0]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.text.page_faults import PageWords, covered
+from truerank.text.page_faults import WORD, PageWords, covered, cut_of
 
 Floats = NDArray[np.float64]
 
@@ -30,6 +31,8 @@ _POWER: Final = 3.0
 _ASKED: Final = 0.15
 #: A body with fewer words is no text of its own: the title counts with it.
 NO_BODY: Final = 8
+#: What is left with fewer words need not have one of those that are gone, although it was about the same: a sentence.
+_STUMP: Final = 18
 
 
 class Loss(NamedTuple):
@@ -38,7 +41,8 @@ class Loss(NamedTuple):
     Attributes:
         share: of what answered the query.
         akin: of the words that are gone, by the square of their weight, those that the rest has: a text that was cut is
-            about its title, a comment below it is not. All where much of the query is gone for good.
+            about its title, a comment below it is not. All where much of the query is gone for good, and where too
+            little is left to tell.
     """
 
     share: float
@@ -83,7 +87,8 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
 
     The text is cut into pieces. A piece is there where its runs of words are, or most of its words close to one
     another. Pieces weigh by how rare their words are and by how much of the query stands in and around them.
-    The title counts only where there is no body: pages keep titles above whatever they show.
+    The title counts only where there is no body: pages keep titles above whatever they show. Of a text that breaks off
+    within a sentence, all that followed counts half, and what stands near the query half.
 
     Args:
         before: the version that is taken to be relevant.
@@ -91,7 +96,7 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
         query: the forms of the query's words.
         weights: of words.
     """
-    titled = len(before.words) < NO_BODY
+    titled = before.size < NO_BODY
     text = before.whole if titled else before
     other = after.whole
     mine, theirs = text.forms, other.forms
@@ -100,8 +105,9 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     distinct, there = set(mine), set(theirs)
     much = _ASKED * float(weights.of(sorted(query)).sum())
     asked = float(weights.of(sorted(query & distinct - there)).sum())
-    own_title = titled and bool(before.title) and there.issuperset(PageWords("", before.title).forms)
-    if asked <= much and (own_title or len(distinct & there) >= _ALL_THERE * len(distinct)):
+    # A title that stays is a text where a page never had another one.
+    stays = bool(before.title) and there.issuperset(PageWords("", before.title).forms)
+    if asked <= much and ((titled and stays) or len(distinct & there) >= _ALL_THERE * len(distinct)):
         return Loss(0.0, 0.0)
     cuts = range(0, max(1, len(mine) - _PIECE // 2), _PIECE)
     ends = [*cuts[1:], len(mine)]
@@ -114,9 +120,24 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     value = weights.of(gone) ** 2
     known = np.array([form in there for form in gone], dtype=np.bool_)
     share = float(worth @ (1.0 - kept)) / total if total else 0.0
-    if asked >= much > 0:
+    if _cut_off(text, runs):
+        # What followed in the sentence is of the same text, wherever the query's words stand.
+        return Loss(max(share, (share + 1.0 - float(runs.mean())) / 2), 1.0)
+    unbroken = text.size > len(text.words)
+    stump = after.size < _STUMP and (not stays or unbroken if after.size < NO_BODY else not query.isdisjoint(distinct))
+    if asked >= much > 0 or stump:
         return Loss(share, 1.0)
     return Loss(share, float(value[known].sum()) / float(value.sum() or 1.0))
+
+
+def _cut_off(text: PageWords, runs: NDArray[np.bool_]) -> bool:
+    """Whether a text is kept up to a word within a sentence: no comments and no other article begin there."""
+    cut = cut_of(runs)
+    if not cut:
+        return False
+    last, following = itertools.islice(WORD.finditer(text.body), cut - 1, cut + 1)
+    between, letter = text.body[last.end() : following.start()], following[0][0]
+    return between.strip(" \t\u00a0") == "" and letter.isalpha() and not letter.isupper()
 
 
 def _kept(

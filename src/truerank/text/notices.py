@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
@@ -18,6 +19,8 @@ from truerank.loading import toml_file
 
 #: In notices.toml, who speaks to somebody: no sign of a kind of notice.
 _ADDRESS: Final = "spoken to"
+#: There, what hardly anything but a notice speaks of: one such sign is as much as two others.
+_PLAIN: Final = "plain"
 #: Letters that are no letter with an accent.
 _LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae"})
 #: What stands between words in a text as of `_plain`, beside blanks; and letters of scripts without blanks.
@@ -71,18 +74,20 @@ class _Thing(NamedTuple):
         quick: tells in half the time whether a text with blanks has a sign: it can skip from word to word.
         starts: the first letters, and blanks, of the signs that begin with so many.
         others: tells whether a text has one of the other signs; None where there are none.
+        worth: as how many signs it counts.
     """
 
     pattern: re.Pattern[str]
     quick: re.Pattern[str]
     starts: frozenset[str]
     others: re.Pattern[str] | None
+    worth: int = 1
 
     @classmethod
-    def of(cls, signs: Sequence[str]) -> _Thing:
-        """Signs of scripts without blanks stand anywhere, others at the beginning of a word."""
+    def of(cls, signs: Sequence[str], worth: int = 1) -> _Thing:
+        """Signs of scripts without blanks stand anywhere, others at the beginning of a word or behind such a script."""
         folded = [_folded(sign) for sign in signs]
-        begun = rf"(?:(?<!\w)|(?={_NO_BLANKS}))"
+        begun = rf"(?:(?<!\w)|(?={_NO_BLANKS})|(?<={_NO_BLANKS}))"
         # Most texts have none of the beginnings; what begins with a letter of a script without blanks is asked for only
         # where a text has one.
         each = [one for sign in folded for one in _choices(sign) if not _ANY_NO_BLANKS.match(one)]
@@ -90,7 +95,7 @@ class _Thing(NamedTuple):
         others = [one for one in each if one not in starts]
         pattern = re.compile(f"{begun}(?:{'|'.join(folded)})")
         quick, rest = (re.compile(f"[ {_BETWEEN}](?:{'|'.join(some)})") for some in (folded, others))
-        return cls(pattern, quick, frozenset(starts.values()), rest if others else None)
+        return cls(pattern, quick, frozenset(starts.values()), rest if others else None, worth)
 
     def spoken_of(self, plain: _Plain) -> bool:
         """Whether a text has a sign."""
@@ -125,11 +130,13 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
     if not size or size > _LONGEST:
         return None
     found: dict[str, list[str]] = {}
+    worth: Counter[str] = Counter()
     covered: dict[str, set[int]] = {}
     (spoken_to,), *kinds = _signs()[_ADDRESS], *(item for item in _signs().items() if item[0] != _ADDRESS)
     for kind, things in kinds:
         for thing in things:
             if thing.spoken_of(known):
+                worth[kind] += thing.worth
                 hits = list(thing.pattern.finditer(plain))
                 found.setdefault(kind, []).append(plain[hits[0].start() : _end(plain, hits[0].end())])
                 # A sign is the beginning of a word: the whole of it counts.
@@ -140,11 +147,13 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
         return None
     share = len(set().union(*covered.values())) / len(plain)
     spoken = spoken_to.spoken_of(known)
-    enough = (signs + spoken >= _FEWEST_SIGNS and share >= _SHARE) or (signs >= _MANY and share >= _SHARE_OF_MANY)
+    enough = (worth.total() + spoken >= _FEWEST_SIGNS and share >= _SHARE) or (
+        signs >= _MANY and share >= _SHARE_OF_MANY
+    )
     brief = title and size <= _BRIEF and share >= _MOST
     if not (enough or brief):
         return None
-    kind = max(found, key=lambda name: len(found[name]))
+    kind = max(found, key=worth.__getitem__)
     return Notice(kind, tuple(dict.fromkeys(found[kind])), len(covered[kind]) / len(plain))
 
 
@@ -183,4 +192,7 @@ def _plain(text: str) -> str:
 def _signs() -> dict[str, tuple[_Thing, ...]]:
     """By kind each thing that notices speak of, from notices.toml."""
     listed = toml_file(Path(__file__).with_name("notices.toml"))
-    return {kind: tuple(_Thing.of(some) for some in things.values()) for kind, things in listed.items()}
+    return {
+        kind: tuple(_Thing.of(some, 2 if name == _PLAIN else 1) for name, some in things.items())
+        for kind, things in listed.items()
+    }

@@ -24,7 +24,8 @@ REASONS: Final = (
     "content changed",
 )
 
-_WORD: Final = re.compile(r"\w+")
+#: A word.
+WORD: Final = re.compile(r"\w+")
 _NAME: Final = re.compile(r"\w\.\w")
 #: Words of what stands around a page's content.
 _AROUND: Final = frozenset(
@@ -93,7 +94,12 @@ class PageWords:
     @cached_property
     def words(self) -> tuple[str, ...]:
         """The words of the body, in lower case."""
-        return tuple(_WORD.findall(self.body.lower()))
+        return tuple(WORD.findall(self.body.lower()))
+
+    @cached_property
+    def size(self) -> int:
+        """The number of words; scripts without blanks have few, of which two signs count as one."""
+        return max(len(self.words), sum(len(word) for word in self.words if word >= _NO_BLANKS) // 2)
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
@@ -175,10 +181,10 @@ def _is_no_page(common: _Common) -> bool:
 
 
 def _gone(common: _Common, repeated: int) -> PageFault | None:
-    """What stands for the loss of a page; of a few words also that they are its first ones."""
+    """What stands for the loss of a page; of a few words also that they are its first ones. A title is no text."""
     before, after = common.before, common.after
-    # Scripts without blanks have few words: two signs count as one.
-    size = max(len(after.words), sum(len(word) for word in after.words if word >= _NO_BLANKS) // 2)
+    titled = after.title == before.title and after.words == PageWords("", after.title).words != before.words
+    size = 0 if titled else after.size
     found = _error(after, common)
     if found is None and size >= _FEWEST:
         found = _boilerplate(after, common)
@@ -265,7 +271,7 @@ def _new_words(page: PageWords, common: _Common) -> list[str]:
         return [word for word, known in zip(page.words, common.known.tolist(), strict=True) if not known]
     text, end = page.body.lower(), 0
     words: list[str] = []
-    for match, known in zip(_WORD.finditer(text), common.known.tolist(), strict=True):
+    for match, known in zip(WORD.finditer(text), common.known.tolist(), strict=True):
         if not known and words and text[end : match.start()] == ".":
             words[-1] += f".{match[0]}"
         elif not known:
@@ -289,7 +295,7 @@ def _notice(title: str, new: Sequence[str]) -> PageFault | None:
 
 def _between_menus(page: PageWords) -> list[str]:
     """The words of the lines that are no menus: above and below a notice there may be more of them than it has."""
-    lines = [_WORD.findall(line) for line in page.body.lower().splitlines()]
+    lines = [WORD.findall(line) for line in page.body.lower().splitlines()]
     kept = [line for line in lines if line and _around(line) < _AROUND_SHARE]
     words = [word for line in kept for word in line]
     return words if len(words) >= _LEAST else []
@@ -329,29 +335,38 @@ def _truncated(common: _Common) -> PageFault | None:
     kept = common.kept
     if common.inside < _NOTHING_NEW or not kept.any():
         return None
-    # The cut for which most words before it are kept and most behind it are gone.
+    cut = cut_of(kept)
+    if cut is None or _ends_alike(common):
+        return None
+    end = " ".join(common.before.words[max(0, cut - 6) : cut])
+    return PageFault("truncated", f"the first {cut:,d} of {len(kept):,d} words, up to '… {_short(end)}'")
+
+
+def cut_of(kept: NDArray[np.bool_]) -> int | None:
+    """The first word behind a cut: nearly all words before it are kept, and nearly all behind it are gone."""
+    if not kept.any():
+        return None
     score = np.cumsum(np.r_[0, np.where(kept, 1, -1)])
     score[: int(np.argmax(kept)) + 1] = -len(kept)
     cut = int(np.argmax(score))
     tail = kept[cut : max(cut, len(kept) - min(_EDGE, len(kept) // (2 * _EDGE)))]
-    head = _trimmed(kept[:cut])
-    if len(tail) < _SHINGLE or tail.mean() > 0.1 or head.mean() < 0.9 or _ends_alike(common):
-        return None
-    end = " ".join(common.before.words[max(0, cut - 6) : cut])
-    return PageFault("truncated", f"the first {cut:,d} of {len(kept):,d} words, up to '… {_short(end)}'")
+    sharp = len(tail) >= _SHINGLE and tail.mean() <= 0.1 and _trimmed(kept[:cut]).mean() >= 0.9
+    return cut if sharp else None
 
 
 def _ends_alike(common: _Common) -> bool:
     """Whether the end of the text is kept, too; a last line that is kept as a whole is a footer."""
     gone = np.flatnonzero(~common.kept)
     run = len(common.kept) - (int(gone[-1]) + 1 if len(gone) else 0)
-    line = _WORD.findall(common.before.body.rstrip().rpartition("\n")[2])
+    line = WORD.findall(common.before.body.rstrip().rpartition("\n")[2])
     return _SHINGLE <= run < len(line) and common.before.words[-run:] == common.after.words[-run:]
 
 
 def _missing(common: _Common) -> PageFault | None:
     start, end = common.lost
-    if common.inside < _NOTHING_NEW or common.of_before <= _OTHER or end - start < _SHINGLE:
+    # Of a page that is nearly gone even the first and last line must be known: they could be all that is.
+    known = common.inside if common.of_before > _OTHER else common.of_after
+    if known < _NOTHING_NEW or end - start < _SHINGLE:
         return None
     return PageFault(
         "content missing",

@@ -84,6 +84,28 @@ def test_models_that_grade_too_high_are_named_without_runs() -> None:
     assert (found[0].word, "too many" in found[0].reason) == ("NOT USABLE", True)
 
 
+@pytest.mark.parametrize("grade", [0, 3])
+def test_a_model_with_one_grade_is_of_no_use(grade: int) -> None:
+    """Whatever the grade, with and without runs; people's own single grade says nothing of a model."""
+    same = {topic: dict.fromkeys(of, grade) for topic, of in HUMAN.items()}
+    for given in (runs(HUMAN, 6), ()):
+        found = verdicts_of(truerank.judge.audit(HUMAN, {"m": same}, given, resamples=100))
+        assert {(one.word, one.settles) for one in found} == {("NOT USABLE", "another model.")}
+        assert len(found) == 4 and all(f"all 360 pairs the grade {grade}" in one.reason for one in found)
+    found = verdicts_of(truerank.judge.audit(same, {"m": HUMAN}, scale="0-3", resamples=100))
+    assert {(one.word, one.settles) for one in found} == {("UNKNOWN", "pairs with several grades of people.")}
+
+
+def test_a_model_equal_to_people_is_called_so() -> None:
+    systems = runs(HUMAN, 6)
+    found = verdicts_of(truerank.judge.audit(HUMAN, {"m": HUMAN}, systems, resamples=100))
+    assert {one.word for one in found} == {"USABLE"}
+    assert all("all 360 pairs that both graded are people's" in one.reason for one in found)
+    other = {topic: dict(of) for topic, of in HUMAN.items()}
+    other["t0"]["d0"] = 3 - other["t0"]["d0"]
+    assert "are people's" not in repr(verdicts_of(truerank.judge.audit(HUMAN, {"m": other}, systems, resamples=100)))
+
+
 def test_faults() -> None:
     with pytest.raises(OptionError, match="rel: 4 does not divide the scale 0, 1, 2, 3"):
         truerank.judge.audit(HUMAN, {"m": HUMAN}, rel=4)

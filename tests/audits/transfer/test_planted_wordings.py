@@ -15,6 +15,7 @@ BENCHMARKS = str(Path(__file__).parents[3] / "benchmarks")
 WORDS = "array buffer cipher deque entropy filter grammar heap index join kernel lexer matrix node orbit parser".split()
 #: Keys of notices.toml whose entries are titles with texts.
 NOTICES = ("error", "login", "paywall", "metered", "consent", "removed", "robot", "maintenance", "parked")
+FURTHER = (*NOTICES, "script")
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -55,18 +56,18 @@ def _sentences(half: str) -> set[str]:
     from planted.records import notices
 
     part = notices()[half]
-    pairs = {text for kind in NOTICES if kind in part for pair in part[kind] for text in pair}
+    pairs = {text for kind in FURTHER if kind in part for pair in part[kind] for text in pair if text}
     lines = ("banners", "menus", "comments", "cite", "licence", "footers", "front", "two_words")
     return {text.casefold() for text in pairs} | {text.casefold() for key in lines for text in part.get(key, ())}
 
 
-@pytest.mark.parametrize("half", ["fourth", "fifth"])
+@pytest.mark.parametrize("half", ["fourth", "fifth", "sixth"])
 def test_later_draws_share_no_wording_with_those_before(half: str) -> None:
     from planted.pages import texts
 
     pages = {text.casefold() for part in ("errors", "boilerplate", "notices") for half in texts()[part].values()
              for entry in half for text in ([entry] if isinstance(entry, str) else entry)}  # fmt: skip
-    halves = ("development", "report", "third", "fourth", "fifth")
+    halves = ("development", "report", "third", "fourth", "fifth", "sixth")
     earlier = pages.union(*(_sentences(one) for one in halves[: halves.index(half)]))
     assert not _sentences(half) & earlier
 
@@ -94,6 +95,15 @@ def test_same_draw_same_bytes(half: str, tmp_path: Path) -> None:
     ]
     faults = {row["fault"] for row in writing.read_truth(folders[0])}
     assert {"paywall", "consent wall", "parked", "reworded", "sentences in another order", "menu above"} <= faults
+
+
+def test_parts_and_emptied_pages(tmp_path: Path) -> None:
+    writing = _writing()
+    planted = writing.plant(
+        _collection("a"), tmp_path, writing.Plan(5, "sixth", family="records", outside=_collection("b"))
+    )
+    faults = {row["fault"] for row in writing.read_truth(tmp_path) if row["harmful"] == "1"}
+    assert planted.harmful > 0 and {"emptied", "emptied under its title", "first part", "last part", "script"} <= faults
 
 
 def test_moved_sentences_stay_in_order_but_for_one_place() -> None:

@@ -82,6 +82,27 @@ def test_documents_that_have_little_but_a_text() -> None:
     assert little_else((TAPE, shown), [*before[:2], same[2]], same) == 0
 
 
+def test_a_text_on_the_subject_is_none_that_stands_in_place_of_pages() -> None:
+    """Names tell a translation from a notice; the words of a title that was kept, and frequent ones, tell nothing."""
+    weights = WordWeights(dict.fromkeys(("gate", "window", "by", "a", "or", "at", "the"), 1.0), 6.0)
+    page = Document(
+        "1", title="Memoirs of Zuse", body="Konrad Zuse built Plankalkül in Hinterstein by a gate and window."
+    )
+    for body, about in (
+        ("Konrad Zuse schrieb Plankalkül, während draußen Schnee lag.", True),
+        ("Der Schrank bleibt zu, bis jemand den Schlüssel bringt.", False),
+        ("Ask for Konrad at the gate or the window by day.", False),
+    ):
+        other = Document("1", title=page.title, body=body)
+        assert new_text(other, page, frozenset(), weights, ("1", "1")).on_subject is about
+        # The query's words count as the page's do.
+        assert new_text(other, page, forms(body), weights, ("1", "1")).on_subject
+    shown = "Konrad Zuse schrieb Plankalkül, während draußen Schnee lag."
+    texts = [new_text(Document("1", body=shown), page, frozenset(), one, ("1", "1")) for one in (weights, WEIGHTS)]
+    others = [Document(f"c{number}", body=shown) for number in range(3)]
+    assert repeated_texts(texts, [others and [others]])["alone"].to_list() == [0, 3]
+
+
 def read_once(documents: Sequence[Document], reads: list[int]) -> Iterator[Sequence[Document]]:
     reads.append(len(documents))
     yield documents
@@ -141,6 +162,20 @@ def test_lists_of_other_documents_are_no_loss(tmp_path: Path) -> None:
     assert sides(losses_of(tmp_path, [old], [new], query)[0], 0.5, 0.5) == ["new"]
     losses, _ = losses_of(tmp_path, [old, *others], [new, *others], query)
     assert sides(losses, 0.5, 0.5) == [] and sides(losses, 0.5, 0.5, support=True) == ["new"]
+
+
+@pytest.mark.parametrize("body", ["", " \n", ".", "N/A"])
+@pytest.mark.parametrize("title", ["", "Magnetic tape with reels"])
+def test_an_emptied_page_is_named_whatever_its_scores(tmp_path: Path, title: str, body: str) -> None:
+    old, new = Document("1", title="Magnetic tape with reels", body=TAPE), Document("1", title=title, body=body)
+    losses, _ = losses_of(tmp_path, [old], [new], "search for a block")
+    assert sides(losses, 0.5, 0.5) == sides(losses, 0.2, 0.9) == ["old"]
+    losses, _ = losses_of(tmp_path, [new], [old], "search for a block")
+    assert sides(losses, 0.9, 0.2) == ["new"]
+    # Copies of what was there do not make an empty page a whole one.
+    copies = [Document(f"c{number}", body=TAPE) for number in range(4)]
+    losses, _ = losses_of(tmp_path, [old, *copies], [new, *copies], "search for a block")
+    assert sides(losses, 0.5, 0.5) == ([] if title else ["old"])
 
 
 def test_nothing_is_read_where_versions_say_the_same(tmp_path: Path) -> None:

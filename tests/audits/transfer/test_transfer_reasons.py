@@ -33,6 +33,10 @@ WORDED = st.builds(PageWords, st.just("Roses"), st.lists(st.sampled_from(SOME), 
     [
         ("Roses", "", "empty", "0 words"),
         ("", " \n… ", "empty", "0 words"),
+        ("Roses", "Roses", "empty", "0 words"),
+        # The last words alone, of which a page with other words at its edge would be another one.
+        ("Roses", " ".join(PARTS[4].split()[-6:]), "content missing", "are gone"),
+        ("Roses", f"{' '.join(PARTS[4].split()[-6:])} {OTHER[:60]}", "redirect", "in common"),
         ("Oops! There was a problem!", "We had an unexpected problem processing your request.", "error page", "oops"),
         ("Roses", "HTTP Error 404. The page cannot be found.", "error page", "404"),
         ("", "Please sign in to continue. Forgot your password?", "error page", "sign in"),

@@ -61,6 +61,31 @@ def test_comments_are_not_akin_to_the_text_below_which_they_stand() -> None:
     assert grown.akin < 0.02 < cut.akin
 
 
+def test_where_too_little_is_left_the_rest_need_not_be_akin() -> None:
+    """Nothing, a few words, or the beginning of a sentence; but a whole article is one without what stood below."""
+    words, page = ABOUT.split(), PageWords(TITLE, ABOUT)
+    for title, body in (("", ""), ("", " \n"), ("", "."), ("Page", ""), ("", "n/a"), ("", " ".join(words[:12]))):
+        assert lost_share(page, PageWords(title, body), QUERY, WEIGHTS).akin == 1.0, body
+    below = "anna wrote: great find, thanks! mark replied: my uncle drove trains, any photographs of winter tyres?"
+    for gap in (" ", "\n", " Posted by "):
+        found = lost_share(PageWords(TITLE, f"{ABOUT}{gap}{below}"), page, QUERY, WEIGHTS)
+        assert found.share < 0.4 and found.akin < 0.02
+    # Two signs of a script without blanks are a word: this is a text, which its title does not stand for.
+    japanese = "電話帳を磁気テープに保存する方法を述べる。索引はドラムに置かれ、検索は十一秒で終わる。"
+    assert lost_share(PageWords("電話帳", japanese), PageWords("電話帳", ""), QUERY, WEIGHTS) == (1.0, 1.0)
+
+
+def test_a_text_that_breaks_off_within_a_sentence_counts_wherever_the_query_stands() -> None:
+    first = (
+        "Storage of telephone directories on tape is old. " * 2 + "It was the telephone company that stored them where"
+    )
+    rest = f"clerks wait for one another and for reels. {ELSEWHERE}"
+    within, line = f"{first} {rest}", f"{first}\n{rest}"
+    assert lost(within, first) > 0.4 > lost(line, first)
+    # A name behind the cut may begin another text, and so may what stands behind the end of a sentence.
+    assert lost(f"{first} {rest.capitalize()}", first) == lost(f"{first}. {rest}", first) == lost(line, first)
+
+
 @settings(max_examples=60)
 @given(st.text(max_size=200), st.text(max_size=200), st.text(max_size=30))
 def test_shares_are_shares(before: str, after: str, query: str) -> None:
@@ -87,6 +112,11 @@ def test_shares_are_shares(before: str, after: str, query: str) -> None:
         ("Checking that you are not a robot. Enable JavaScript in your browser", "robot check"),
         ("The service is temporarily unavailable for maintenance. Try again later", "maintenance"),
         ("This domain is for sale. Buy this domain at the registrar", "parked"),
+        ("JavaScript required", "robot check"),
+        ("此网站需要JavaScript", "robot check"),
+        ("Nightly repairs of the server, we will resume at seven", "maintenance"),
+        ("Nous améliorons notre plateforme. Reprise du service demain", "maintenance"),
+        ("الموقع قيد الصيانة", "maintenance"),
     ],
 )
 def test_notices_in_several_wordings_and_languages(text: str, kind: str) -> None:

@@ -67,9 +67,37 @@ def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
             why = f"there are {topics} topics, and {_FEWEST_TOPICS} are needed for an interval"
             found += [UseVerdict(judge, use, "UNKNOWN", f"{why}.", "more topics that people judged.") for use in USES]
             continue
-        found += [_absolute(audit, judge), _order(audit, judge, "order"), _order(audit, judge, "best")]
-        found.append(_choosing(audit, judge))
+        if constant := _constant(audit, judge):
+            found += constant
+            continue
+        uses = [_absolute(audit, judge), _order(audit, judge, "order"), _order(audit, judge, "best")]
+        equal = _equal(audit, judge)
+        found += [one._replace(reason=f"{one.reason}{equal}") for one in (*uses, _choosing(audit, judge))]
     return tuple(found)
+
+
+def _constant(audit: AssessorAudit, judge: str) -> list[UseVerdict]:
+    """The verdicts on grades that are all the same, the model's or people's: no figure can settle them."""
+    people, model = (audit.grades.qrels[name]["relevance"] for name in ("", judge))
+    if people.n_unique() == 1:
+        reason = f"People gave all {len(people):,} pairs the grade {people[0]}, which cannot show whether a model errs."
+        return [UseVerdict(judge, use, "UNKNOWN", reason, "pairs with several grades of people.") for use in USES]
+    if model.n_unique() == 1:
+        reason = (
+            f"The model gave all {len(model):,} pairs the grade {model[0]}: its grades tell no document from another."
+        )
+        return [UseVerdict(judge, use, "NOT USABLE", reason, "another model.") for use in USES]
+    return []
+
+
+def _equal(audit: AssessorAudit, judge: str) -> str:
+    """What a reason says of a model whose grades are people's; empty of any other one."""
+    codes = audit.grades.given[:, audit.grades.judges.index(judge)]
+    there = codes >= 0
+    if (codes[there] != audit.grades.reference[there]).any():
+        return ""
+    shown = f"all {int(there.sum()):,} pairs that both graded"
+    return f" The model's grades of {shown} are people's: make sure that they are no copy."
 
 
 def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:

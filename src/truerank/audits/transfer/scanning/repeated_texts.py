@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -12,6 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
+from scipy.special import gammainc
 
 from truerank.records import Document
 from truerank.text.losses import NO_BODY, WordWeights
@@ -40,6 +42,9 @@ _WORD: Final = re.compile(r"\w+")
 #: In ASCII, blanks for all that `_WORD` leaves out.
 _BLANKS: Final = "".join(chr(code) if _WORD.match(chr(code)) else " " for code in range(128))
 _LENGTHS: Final = range(_LINE, _RUN + 1)
+#: A word is rare where fewer than one of fifty documents has it; by chance, a notice is on a subject this often.
+_RARE: Final = math.log(50)
+_BY_CHANCE: Final = 0.01
 #: An odd number that mixes hashes: 2 ** 64 over the golden ratio.
 _FACTOR: Final = np.int64(-7046029254386353131)
 _END: Final = re.compile(r"\n|(?<=[.!?])\s")
@@ -55,6 +60,7 @@ class NewText(NamedTuple):
         version: the place of the version.
         size: how many runs the document has, those too that the other version has.
         keys: of `runs` and `asked` by their length, in words, see `_keys`.
+        on_subject: its body has rare words of the other version or of the query, more than chance explains.
     """
 
     runs: frozenset[int]
@@ -63,6 +69,7 @@ class NewText(NamedTuple):
     version: int = 0
     size: int = 0
     keys: Mapping[int, tuple[int, ...]] = MappingProxyType({})
+    on_subject: bool = False
 
 
 def word_runs(document: Document) -> Iterator[tuple[str, ...]]:
@@ -103,7 +110,22 @@ def new_text(
     by_length = {length: [run for run in (*chosen, *asked_for) if len(run) == length] for length in _LENGTHS}
     keys = {length: tuple(_keys([word for run in some for word in run], length)[::length].tolist())
             for length, some in by_length.items() if some}  # fmt: skip
-    return NewText(frozenset(map(hash, chosen)), frozenset(map(hash, asked_for)), ids, version, size, keys)
+    subject = query.union(PageWords(other.title, other.body).whole.forms)
+    about = _on_subject(set(PageWords("", one.body).forms), subject, weights)
+    return NewText(frozenset(map(hash, chosen)), frozenset(map(hash, asked_for)), ids, version, size, keys, about)
+
+
+def _on_subject(forms: set[str], subject: frozenset[str], weights: WordWeights) -> bool:
+    """Whether a text has more rare words of a subject than a text of anything else would have by chance.
+
+    A weight is the negative logarithm of the share of documents that have the word: the sum of the shares is how many
+    words are there by chance. So names and numbers tell a translation from a notice in another language.
+    """
+    known = sorted(forms)
+    values = weights.of(known)
+    rare = values >= _RARE
+    both = sum(form in subject for form, is_rare in zip(known, rare.tolist(), strict=True) if is_rare)
+    return both > 1 and float(gammainc(both, np.exp(-values[rare]).sum())) < _BY_CHANCE
 
 
 def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:
@@ -187,7 +209,8 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
 
     Returns:
         Columns as in `REPEATED_SCHEMA`, one row per text: copies are counted in the version that has most of them. None
-        has little else where some document has it in two versions: then it is a page of the collection.
+        has little else where some document has it in two versions: then it is a page of the collection; nor where the
+        text is on the subject of the page.
     """
     copies = np.zeros((max(1, len(versions)), len(texts)), np.int64)
     alone = np.zeros(len(texts), np.int64)
@@ -218,5 +241,5 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
                     if len(seen[number]) < _REMEMBERED:
                         seen[number].setdefault(key, place)
     shares = [len(some & one.asked) / max(1, len(one.asked)) for some, one in zip(found, texts, strict=True)]
-    alone[standing] = 0
+    alone[standing | np.fromiter((one.on_subject for one in texts), np.bool_, len(texts))] = 0
     return pl.DataFrame({"elsewhere": shares, "copies": copies.max(axis=0), "alone": alone}, schema=REPEATED_SCHEMA)
