@@ -14,10 +14,14 @@ import lzma
 import os
 import platform
 import re
+import shutil
 import sqlite3
+import stat
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path, PurePath
 from typing import IO, Any, Final
 
@@ -62,12 +66,68 @@ def place_of(path: Path) -> Iterator[None]:
         raise
 
 
+#: Standard output, where one file is written.
+STDOUT: Final = Path("-")
+#: Asked before a file is written whether that may be; set by the run of a command.
+claims: ContextVar[Callable[[Path], None] | None] = ContextVar("claims", default=None)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what is written there goes on to somewhere else: a device, a pipe, standard output.
+
+    Raises:
+        InputError: a folder, a socket or a disk stands there, or a link leads to itself.
+    """
+    if path == STDOUT:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InputError(
+            f"cannot be written ({error.strerror})", "choose another file with `out`", where=path
+        ) from error
+    for kind, holds in (("a folder", stat.S_ISDIR), ("a socket", stat.S_ISSOCK), ("a disk", stat.S_ISBLK)):
+        if holds(mode):
+            raise InputError(f"{kind} stands there", "give `out` the name of a file", where=path)
+    # /dev/stdout may lead to a file that another program has open.
+    parent = path.absolute().parent.resolve()
+    return not stat.S_ISREG(mode) or parent == Path("/dev") or Path("/proc") in parent.parents
+
+
+@contextlib.contextmanager
+def _streamed(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
+        temporary = Path(folder) / (path.name.lstrip("-") or "output")
+        yield temporary
+        with contextlib.ExitStack() as opened:
+            if path == STDOUT:
+                target: IO[bytes] = sys.stdout.buffer
+            else:
+                target = opened.enter_context(os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb"))
+            shutil.copyfileobj(opened.enter_context(temporary.open("rb")), target)
+            target.flush()
+
+
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path in the same folder that becomes `path` when the block ends without an error.
 
+    A link stays, and what it leads to is replaced. What is written to a device or a pipe is copied there at the end.
     Temporary files of processes that were killed while they wrote the same file are removed.
+
+    Raises:
+        InputError: a folder, a socket or a file of others stands there.
     """
+    if is_stream(path):
+        with place_of(path), _streamed(path) as temporary:
+            yield temporary
+        return
+    if (claim := claims.get()) is not None:
+        claim(path)
+    if path.is_symlink():
+        path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     # Folders of unfinished work hold thousands of blocks; they are removed as a whole.
     if WORK not in path.parts:
@@ -247,12 +307,15 @@ class Artifacts:
             **details,
         }
         path = self.folder / "run.log"
+        if (claim := claims.get()) is not None:
+            claim(path)
         with place_of(path), path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def note(self, name: str) -> Path:
         """Takes a file that stands in the folder already into the manifest."""
-        self._written[name] = hash_file(self.folder / name)
+        if not is_stream(self.folder / name):
+            self._written[name] = hash_file(self.folder / name)
         return self.folder / name
 
 
