@@ -19,7 +19,7 @@ import sqlite3
 import stat
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from pathlib import Path, PurePath
@@ -27,7 +27,7 @@ from typing import IO, Any, Final
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TruerankError
 from truerank.zstd import ZstdFile
 
 #: The folder of unfinished work, in that of the artifacts.
@@ -166,24 +166,69 @@ def _runs(process: int) -> bool:
 
 @contextlib.contextmanager
 def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
-    """Faults of the artifacts that a command wrote, met within, name their folder and the command.
+    """What a command reads of another one's artifacts: whole, and faults met within name the folder and the command.
 
     Args:
         command: such as "leakage audit".
         folder: where it wrote them.
-        *names: files that are read within.
+        *names: files that are read within; those that the manifest names have the hash that it says.
 
     Raises:
-        InputError: one of the files is missing, cannot be read, or does not hold what the command writes.
+        InputError: one of the files is missing, damaged, cannot be read, or does not hold what the command writes.
     """
     for name in names:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
+    remedy = f"run 'truerank {command}' again"
+    if changed := changed_artifact(folder, names):
+        raise InputError(f"{changed} is not as it was written", remedy, where=folder)
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
+    except TruerankError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        # Whatever a reader meets in what it did not expect, Polars' panics too.
         reason = str(error).partition("\n")[0]
-        raise InputError(f"not readable ({reason})", f"run 'truerank {command}' again", where=folder) from error
+        raise InputError(f"not readable ({reason})", remedy, where=folder) from error
+
+
+def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | None:
+    """The first of the files that the manifest of a folder names which is not as it was written.
+
+    Args:
+        folder: of the artifacts. Without a manifest, nothing is known of them.
+        names: look at these only.
+    """
+    file = folder / "manifest.json"
+    if not file.is_file():
+        return None
+    try:
+        known = json.loads(file.read_bytes())["artifacts"]
+        hashes = {name: str(known[name]) for name in (known if names is None else names) if name in known}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return file.name
+    return next((name for name, sha in hashes.items() if not _has_hash(folder / name, sha)), None)
+
+
+def _has_hash(path: Path, sha: str) -> bool:
+    try:
+        return hash_file(path) == sha
+    except OSError:
+        return False
+
+
+def read_table(path: Path, schema: Mapping[str, Any], *, others: bool = False) -> pl.DataFrame:
+    """The columns of a Parquet table that a command wrote, and `others` if there are some.
+
+    Raises:
+        ValueError: a column is missing, or of another type.
+    """
+    frame = pl.read_parquet(path, glob=False)
+    for name, kind in schema.items():
+        if name not in frame.columns or frame.schema[name] != kind:
+            there = f"is {frame.schema[name]}" if name in frame.columns else "is missing"
+            raise ValueError(f"column '{name}' of {path.name} {there}")
+    return frame if others else frame.select(list(schema))
 
 
 def write_text(path: Path, text: str) -> None:
