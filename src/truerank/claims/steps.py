@@ -18,7 +18,7 @@ from truerank.work.progress import Progress
 from truerank.work.runs import plain
 
 #: What finished audits found, by their names, below the folder of the check.
-_FILE: Final = "audits.json"
+AUDITS: Final = "audits.json"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class AuditSteps:
         inputs = [one for value in depends.values() if isinstance(value, list) for one in value]
         traced = all(not isinstance(one, Input) or _is_traced(one) for one in inputs)
         identity = digest({"version": __version__, **plain(dict(depends))})
-        file, place = self.folder / _FILE, self.folder / name
+        file, place = self.folder / AUDITS, self.folder / name
         known: dict[str, Any] = kept_json(file) or {}
         there = (place / "manifest.json").is_file() and changed_artifact(place) is None
         if not (traced and there and known.get(name, {}).get("identity") == identity):

@@ -120,10 +120,11 @@ class _FirstPass:
         return None if chosen == spec else (partial(_open, chosen, models.cache), way.name)
 
     def _begun_with(self, spec: EncoderSpec, others: Sequence[EncoderSpec]) -> Way | None:
-        if self.choice is None:
+        known = None if self.choice is None else kept_json(self.choice)
+        if known is None:
             return None
         try:
-            way = way_of(kept_json(self.choice))
+            way = way_of(known)
             spec_of_way(way, spec, others)
         except (InputError, OSError, TypeError, ValueError, KeyError):
             return None
