@@ -18,9 +18,7 @@ from truerank.errors import InputError, ShardFinishedError, TruerankError
 from truerank.reports.results import Format, Result, summary
 from truerank.text.printable import printable
 from truerank.version import __version__
-from truerank.work.artifacts import STDOUT
 from truerank.work.progress import terminal_progress
-from truerank.work.runs import check_output, overwrites
 
 _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
@@ -134,6 +132,9 @@ def _runner(command: Command) -> Callable[..., int]:
         values |= dict(zip(positional, texts, strict=False))
         form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
         fail_on = _fail_on(values.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
+        # Imported here: help and lists of commands do not wait for it.
+        from truerank.work.runs import overwrites
+
         overwrite = values.pop("overwrite", False)
         given = {name: value for name, value in values.items() if value is not None}
         before = overwrites.set(overwrite)
@@ -149,7 +150,7 @@ def _runner(command: Command) -> Callable[..., int]:
             raise in_flags(error, command) from error
         finally:
             overwrites.reset(before)
-        return _printed(result, form, fail_on, command.verdict_words, to_stdout=given.get("out") == STDOUT)
+        return _printed(result, form, fail_on, command.verdict_words, to_stdout=given.get("out") == Path("-"))
 
     panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
     parameters = [_parameter(option, panels) for option in command.options]
@@ -161,12 +162,16 @@ def _runner(command: Command) -> Callable[..., int]:
 
 def _check_output(command: Command, given: Mapping[str, Any]) -> None:
     """Looks at the output before any work; the run looks again, and knows more of what is read."""
+    from truerank.work.runs import check_output
+
     option = next((one for one in command.options if one.name == "out" and one.reads is Path), None)
-    if option is not None and isinstance(given.get("out"), Path):
+    file = option is not None and option.metavar == "FILE"
+    # Some commands make up the name of a file in a folder; the others refuse it when they run.
+    if isinstance(given.get("out"), Path) and not (file and given["out"].is_dir()):
         every = (value for name, value in given.items() if not name.startswith("out"))
         several = (one for value in every for one in (value if isinstance(value, list) else [value]))
         sources = [str(one) for one in several if isinstance(one, str | Path)]
-        check_output(command.name, given["out"], file=option.metavar == "FILE", sources=sources)
+        check_output(command.name, given["out"], file=file, sources=sources)
 
 
 def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool) -> int:

@@ -205,10 +205,16 @@ def open_built(folder: str | Path) -> Built:
     manifest, about = (_object(folder, name) for name in ("manifest.json", SUMMARY))
     if manifest.get("command") != COMMAND:
         raise InputError("no manifest of a training set", _REMEDY, where=folder / "manifest.json")
-    with written_by(COMMAND, folder, TABLE, SUMMARY):
+    # A table with other rows can be opened, so that `instances stats` says what is wrong with them.
+    if not (folder / TABLE).is_file():
+        raise InputError(f"no {TABLE} here", _REMEDY, where=folder)
+    with written_by(COMMAND, folder, SUMMARY):
         sizes = tuple(int(size) for size in about["sizes"])
-        if int(about["rows"]) != pl.scan_parquet(folder / TABLE, glob=False).select(pl.len()).collect().item():
-            raise ValueError(f"other rows than {SUMMARY} says")
+        table = pl.scan_parquet(folder / TABLE, glob=False)
+        there = table.collect_schema()
+        if wrong := [name for name, kind in SCHEMA.items() if there.get(name) != kind]:
+            raise ValueError(f"column '{wrong[0]}' of {TABLE} is missing, or of another type")
+        table.select(pl.all().null_count()).collect()
         return Built(folder, about["kind"], sizes, about["seed"], about, dict(manifest["artifacts"]))
 
 
