@@ -1,4 +1,4 @@
-"""Nine commands on small generated data, for attacks on running commands."""
+"""Commands on small generated data, for attacks on running commands."""
 
 from __future__ import annotations
 
@@ -41,6 +41,27 @@ _LINES: Final = {
         "rerank --run IN/first.run --topics IN/topics.tsv --docs IN/docs.jsonl --model bm25:IN/index --depth 40"
         " --cache OUT/cache.sqlite --out OUT/out/x.run"
     ),
+    "collection audit": (
+        "collection audit --docs IN/repeated.jsonl --topics IN/topics.tsv --qrels IN/qrels --workers 1 --out OUT/out"
+    ),
+    "collection clean": "collection clean --qrels IN/qrels --audit IN/collection-audit --out OUT/out",
+    "leakage examples": (
+        "leakage examples --train IN/examples.jsonl --test IN/topics.tsv --docs IN/repeated.jsonl --qrels IN/qrels"
+        " --semantic none --workers 1 --out OUT/out"
+    ),
+    "check": (
+        "check --test IN/topics.tsv --qrels IN/qrels --docs IN/repeated.jsonl --run IN/a1.run --run IN/b1.run"
+        " --run IN/c1.run --baseline a1 --trials 20 --workers 1 --out OUT/out"
+    ),
+    "evaluate": "evaluate --qrels IN/qrels --run IN/first.run --run IN/a1.run --out OUT/out",
+    "search": "search --index IN/index --topics IN/topics.tsv -k 20 --out OUT/out/x.run.gz",
+    "instances build": (
+        "instances build --kind none --train IN/topics.tsv --train-qrels IN/qrels --docs IN/docs.jsonl --size 8"
+        " --out OUT/out"
+    ),
+    "transfer match": (
+        "transfer match --version old=IN/old.jsonl --version new=IN/new.jsonl --qrels IN/old.qrels --out OUT/out"
+    ),
     "clean": "leakage clean --audit IN/audit --train IN/train.tsv --threshold 0.95 --out OUT/out/clean.tsv",
 }
 
@@ -50,12 +71,12 @@ def make(folder: Path) -> dict[str, Attacked]:
     write_inputs(folder)
     env = {"TRUERANK_CACHE": str(folder / "cache")}
     found = {name: Attacked(line, folder, env) for name, line in _LINES.items()}
-    for name in ("audit", "index"):
-        if not (folder / name).is_dir():
+    for name in ("audit", "index", "collection audit"):
+        if not (folder / name.replace(" ", "-")).is_dir():
             done = run(found[name], folder / "made" / name)
             if done.code != 0:
                 raise RuntimeError(f"{name} fails: {done.said[-2000:]}")
-            (folder / "made" / name / "out").rename(folder / name)
+            (folder / "made" / name / "out").rename(folder / name.replace(" ", "-"))
     return found
 
 

@@ -25,6 +25,8 @@ PARTS: Final[dict[str, tuple[str, int]]] = {
     "disk": ("running.py disk --times {N}", 16),
     "readonly": ("running.py readonly --times {N}", 8),
     "two": ("running.py two --times {N}", 1),
+    "repeat": ("running.py repeat", 0),
+    "kept": ("running.py kept --times {N}", 40),
     "redaction": ("running.py redaction --times {N}", 4),
     "server": ("server.py", 0),
     "archive": ("archive.py", 0),

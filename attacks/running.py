@@ -4,6 +4,8 @@
     python attacks/running.py disk --times 50        a disk that is full at random moments, then has room
     python attacks/running.py readonly --times 10    a disk that becomes read-only while a command runs
     python attacks/running.py two                    two processes that write to one folder
+    python attacks/running.py repeat                 each command twice into one folder, then beside files of others
+    python attacks/running.py kept --times 60        kept files of killed commands damaged, then run to their end
     python attacks/running.py redaction --times 10   no planted text in any file of finished and killed audits
 
 Disks are small tmpfs mounts, for which the process must be root; without it these parts say that they were skipped.
@@ -20,7 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -38,6 +40,14 @@ COMMANDS: Final = (
     "index",
     "rerank",
     "clean",
+    "collection audit",
+    "collection clean",
+    "leakage examples",
+    "check",
+    "evaluate",
+    "search",
+    "instances build",
+    "transfer match",
 )
 _SLOW: Final = 120
 #: Written anew, whole, whenever a cell of an experiment is done.
@@ -247,6 +257,83 @@ def two(attack: _Attack, times: int) -> str:
     return f"two processes of {len(attack.names)} commands, {refused} refused"
 
 
+def repeat(attack: _Attack, times: int) -> str:
+    """Runs each command twice into one folder, and then where files of others have the names of its results."""
+    files = 0
+    for name in attack.names:
+        attack.whole(name)
+        out = attack.folder / "repeated"
+        shutil.rmtree(out, ignore_errors=True)
+        for _ in range(2):
+            done = run(attack.commands[name], out)
+            attack.check("repeated", name, out, done.said, done.code or 0)
+        for file in sorted(outputs(out)):
+            if file.startswith(("out/audits", "out/cells", "out/collections", "out/sets")):
+                continue
+            files += 1
+            shutil.rmtree(out)
+            stranger = out / file
+            stranger.parent.mkdir(parents=True)
+            stranger.write_text("of others")
+            done = run(attack.commands[name], out)
+            if stranger.read_text(errors="replace") != "of others" or done.code != 2:
+                attack.fault(f"others: {name} ended with {done.code} where {file} is of others: {done.said[-200:]}")
+        shutil.rmtree(out)
+        (out / "out" / ".work" / "theirs").mkdir(parents=True)
+        run(attack.commands[name], out)
+        if not (out / "out" / ".work" / "theirs").is_dir():
+            attack.fault(f"others: {name} removed a .work that it did not make")
+        print(f"  {name}, twice and beside {files} files", flush=True)
+    return f"{len(attack.names)} commands twice, {files} files of others"
+
+
+def kept(attack: _Attack, times: int) -> str:
+    """Kills commands, damages one of the files that they keep, and runs them to their end."""
+    damaged, turn = 0, 0
+    while damaged < times and turn < 20 * times:
+        name = attack.names[turn % len(attack.names)]
+        turn += 1
+        out = attack.folder / "kept"
+        shutil.rmtree(out, ignore_errors=True)
+        moment = attack.moment(name)
+        running = start(attack.commands[name], out)
+        _sleep(running, moment)
+        running.kill()
+        files = [file for file in sorted(out.rglob("*")) if file.is_file() and _is_kept(file.relative_to(out))]
+        if not files:
+            continue
+        file, way = attack.draw.choice(files), attack.draw.choice(sorted(_WAYS))
+        content = file.read_bytes()
+        changed = _WAYS[way](content)
+        if changed == content:
+            continue
+        file.write_bytes(changed)
+        damaged += 1
+        what = f"{way} {file.relative_to(out)}"
+        done = run(attack.commands[name], out)
+        attack.check(what, name, out, done.said, done.code or 0)
+        print(f"  {damaged} damaged: {what} of {name}", flush=True)
+    return f"{damaged} damaged kept files of {len(attack.names)} commands"
+
+
+def _is_kept(file: Path) -> bool:
+    """Unfinished work, without the lock, the names of what is written, and half-written files."""
+    hidden = [part for part in file.parts if part.startswith(".")]
+    return any(part.endswith(".work") for part in hidden) and file.name not in ("lock", "written") and len(hidden) == 1
+
+
+_WAYS: Final[dict[str, Callable[[bytes], bytes]]] = {
+    "emptied": lambda content: b"",
+    "cut": lambda content: content[: len(content) // 2],
+    "flipped": lambda content: (
+        content[: len(content) // 2] + bytes([content[len(content) // 2] ^ 16]) + content[len(content) // 2 + 1 :]
+        if content
+        else content
+    ),
+    "retyped": lambda content: b'{"error": "none"}\n',
+}
+
+
 def redaction(attack: _Attack, times: int) -> str:
     """Looks for planted texts in every file of finished and of killed redacted audits."""
     name, files = "redacted audit", 0
@@ -289,12 +376,20 @@ def _all_text(file: Path) -> str:
 def main() -> int:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["kills", "disk", "readonly", "two", "redaction"])
+    parser.add_argument("part", choices=["kills", "disk", "readonly", "two", "repeat", "kept", "redaction"])
     parser.add_argument("--times", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commands", nargs="*", default=list(COMMANDS))
     given = parser.parse_args()
-    parts = {"kills": kills, "disk": disk, "readonly": readonly, "two": two, "redaction": redaction}
+    parts = {
+        "kills": kills,
+        "disk": disk,
+        "readonly": readonly,
+        "two": two,
+        "repeat": repeat,
+        "kept": kept,
+        "redaction": redaction,
+    }
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:
         attack = _Attack(Path(folder), given.seed, given.commands)
         said = parts[given.part](attack, given.times)

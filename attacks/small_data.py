@@ -43,6 +43,12 @@ def _texts(folder: Path, draw: random.Random) -> None:
     ids = [f"d{number:04d}" for number in range(600)]
     texts = {doc_id: _words(draw, 40) for doc_id in ids}
     _jsonl(folder / "docs.jsonl", [{"_id": key, "title": "t", "text": text} for key, text in texts.items()])
+    doubled = {f"{key}x": text for key, text in texts.items() if int(key[1:]) % 3 == 0}
+    again = {
+        f"{key}y": f"{text} {_words(random.Random(key), 3)}" for key, text in texts.items() if int(key[1:]) % 4 == 0
+    }
+    repeated = {**texts, **doubled, **again}
+    _jsonl(folder / "repeated.jsonl", [{"_id": key, "title": "t", "text": text} for key, text in repeated.items()])
     wanted = {str(number): _words(draw, 3) for number in range(1, 6)}
     (folder / "topics.tsv").write_text("".join(f"{key}\t{text}\n" for key, text in wanted.items()))
     judged: dict[str, list[str]] = {key: draw.sample(ids, 40) for key in wanted}
@@ -51,6 +57,9 @@ def _texts(folder: Path, draw: random.Random) -> None:
             f"{key} 0 {doc_id} {int(place < 12)}\n" for key, some in judged.items() for place, doc_id in enumerate(some)
         )
     )
+    pairs = [(text, texts[judged[key][number]]) for key, text in wanted.items() for number in range(3)]
+    pairs += [(_words(random.Random(number), 5), _words(random.Random(-number), 40)) for number in range(60)]
+    _jsonl(folder / "examples.jsonl", [{"query": query, "positive": text} for query, text in pairs])
     for name in ("first", "a1", "b1", "c1"):
         rows = []
         for key, some in judged.items():

@@ -92,6 +92,7 @@ VOCABULARY = {
     "engine": "what runs long work",
     "equivalent": "a map of documents that count as one",
     "escape_formulas": "cells of CSV that a spreadsheet would run are made texts",
+    "recover": "what can still be read of a damaged store is taken",
     "estimate_for": "workers that a cost is estimated for",
     "evaluation": "what `evaluate` wrote",
     "evidence": "what names candidates",

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import os
+import random
 import shutil
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+import truerank
 from truerank.errors import InputError
 from truerank.judging import Annotator, Draft, Event, Item, JudgingProgress, Standing, Store, Text, load_scheme
 from truerank.judging.proposers import Proposer, Queue, next_item
@@ -212,7 +216,7 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         ("text", "is no judging store"),
         ("other.db", "is no judging store"),
         ("newer", "a store of version 99; this truerank knows 1. update truerank"),
-        ("broken", "the store cannot be used"),
+        ("broken", "the store is damaged"),
     ]:
         with pytest.raises(InputError) as raised:
             Store.open(tmp_path / name)
@@ -412,3 +416,40 @@ def test_what_stands_is_what_a_simple_model_says(tmp_path_factory: pytest.TempPa
             following = store.next_item(name)
             assert (following.item_id if following else None) == (left[0] if left else None)
         assert all(isinstance(s, Standing) for s in store.standing())
+
+
+def _damaged_copies(store: Path, folder: Path) -> Iterator[Path]:
+    """Copies of a store with some bytes of each page changed."""
+    content = store.read_bytes()
+    for seed, start in enumerate(range(0, len(content), 8192)):
+        draw = random.Random(seed)
+        changed = bytearray(content)
+        for _ in range(40):
+            changed[min(start + draw.randrange(8192), len(content) - 1)] ^= 1 << draw.randrange(8)
+        place = folder / f"damaged-{seed}"
+        place.write_bytes(changed)
+        yield place
+
+
+def test_a_damaged_store_is_refused_and_what_can_be_read_is_recovered(tmp_path: Path) -> None:
+    with made(tmp_path, 40) as store:
+        for item in items(30):
+            store.record(item.item_id, "ann", "label", [SAME], comment="said")
+        store.undo("ann")
+    store_file = tmp_path / "a.judged"
+    truerank.judge.export(store_file, tmp_path / "whole.jsonl")
+    found = truerank.judge.export(store_file, tmp_path / "all.jsonl", recover=True)
+    assert found.lost == 0
+    assert (tmp_path / "all.jsonl").read_bytes() == (tmp_path / "whole.jsonl").read_bytes()
+    recovered = refused = 0
+    for place in _damaged_copies(store_file, tmp_path):
+        try:
+            with Store.open(place) as opened:
+                list(opened.items()), list(opened.events()), opened.standing()
+        except InputError as error:
+            refused += 1
+            assert str(place) in str(error)
+        with contextlib.suppress(InputError):
+            saved = truerank.judge.export(place, tmp_path / "saved.jsonl", recover=True)
+            recovered += saved.written > 10 and saved.lost is not None
+    assert refused > 5 and recovered > 5

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -15,7 +17,7 @@ from truerank.errors import InputError
 from truerank.options import Scoring
 from truerank.records import Input
 from truerank.work.artifacts import write_text
-from truerank.work.runs import run
+from truerank.work.runs import overwrites, run
 
 SCHEMA = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
 
@@ -97,9 +99,71 @@ def test_a_manifest_that_no_command_wrote_is_spared(content: str, kind: str, tmp
     assert (tmp_path / "manifest.json").read_text() == content
     with run("x", out=tmp_path / "other"):
         pass
+    with pytest.raises(InputError, match=r"'truerank x'.*--overwrite"), run("y", out=tmp_path / "other"):
+        pass
+    before = overwrites.set(True)
     with run("y", out=tmp_path / "other"):
         pass
+    overwrites.reset(before)
     assert '"command": "y"' in (tmp_path / "other" / "manifest.json").read_text()
+
+
+def test_files_of_others_are_neither_replaced_nor_removed(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(InputError, match=r"notes.txt: a file stands there"), run("x", out=tmp_path) as job:
+        job.text("other.txt", "new")
+        job.text("notes.txt", "theirs")
+    with run("x", out=tmp_path) as job:
+        job.text("other.txt", "of the run that failed")
+    with run("x", out=tmp_path) as job:
+        job.text("other.txt", "again")
+    assert (tmp_path / "notes.txt").read_text() == "mine"
+    theirs = tmp_path / "their" / ".work" / "precious"
+    theirs.mkdir(parents=True)
+    with pytest.raises(InputError, match="no unfinished work of truerank"), run("x", out=tmp_path / "their"):
+        pass
+    assert theirs.is_dir()
+
+
+def test_an_output_is_no_input(tmp_path: Path) -> None:
+    source = tmp_path / "a.run"
+    source.write_text("1 Q0 d 1 1 t")
+    link = tmp_path / "b.run"
+    link.symlink_to(source)
+    for options in ({"run": [str(link)]}, {"run": f"name={source}"}):
+        with pytest.raises(InputError, match="its own source"), run("x", (), options, source, file=True):
+            pass
+        with pytest.raises(InputError, match="its own source"), run("x", (), options, tmp_path) as job:
+            job.text("a.run", "")
+    assert source.read_text() == "1 Q0 d 1 1 t"
+
+
+def test_devices_pipes_and_links(tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    def written(place: Path) -> None:
+        with run("x", out=place, file=True) as job:
+            job.text(place.name, "a run\n")
+            job.log("done")
+
+    place = tmp_path / "pipe"
+    os.mkfifo(place)
+    reader = subprocess.Popen(["cat", str(place)], stdout=subprocess.PIPE)
+    written(place)
+    assert reader.communicate(timeout=20)[0] == b"a run\n"
+    (tmp_path / "link").symlink_to("target")
+    for _ in range(2):
+        written(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "a run\n"
+    written(Path("-"))
+    assert capfdbinary.readouterr().out == b"a run\n"
+    with socket.socket(socket.AF_UNIX) as stream, pytest.raises(InputError, match="a socket stands there"):
+        stream.bind(str(tmp_path / "s"))
+        written(tmp_path / "s")
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "pipe", "link", "target", "link.manifest.json", "run.log", "s"
+    }  # fmt: skip
+    written(Path(os.devnull))
+    assert stat.S_ISCHR(Path(os.devnull).stat().st_mode)
+    assert not list(Path(os.devnull).parent.glob(".null*"))
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:

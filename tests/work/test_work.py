@@ -18,6 +18,7 @@ from truerank.errors import InputError, ShardFinishedError
 from truerank.work.artifacts import Artifacts, atomic_path, digest
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import LocalEngine, RayEngine, ShardEngine, in_order, open_engine
+from truerank.work.kept import keep_json
 
 
 class Numbers(NamedTuple):
@@ -270,12 +271,12 @@ def test_merged_shards_go_on_with_what_the_first_has_measured(tmp_path: Path) ->
         work = folder / ".work" / "run" / "source-0"
         BlockStore(work / f"screen-{number}").save(number, pl.DataFrame({"x": [number]}))
         if number:
-            (work / "pilot-int8.json").write_text(f'{{"error": {number}}}')
+            keep_json(work / "pilot-int8.json", {"error": number})
     for _ in range(2):
         truerank.merge(folders)
     for folder in folders:
         found = sorted(folder.rglob("*"))
-        assert [path.read_text() for path in found if path.suffix == ".json"] == ['{"error": 1}']
+        assert [path.read_text() for path in found if path.suffix == ".json"] == ['{"error": 1}\n']
         assert sum(path.suffix == ".arrow" for path in found) == 3
         assert not [path for path in found if path.suffix == ".tmp"]
 

@@ -12,6 +12,7 @@ from truerank.claims.questions import question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.review import review
 from truerank.errors import InputError
+from truerank.claims.steps import AUDITS
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
@@ -19,6 +20,7 @@ from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.version import __version__
+from truerank.work.kept import RECORD
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
@@ -322,6 +324,9 @@ def _write(result: Check, job: Run) -> None:
     job.text("findings.sarif", review(result, job.inputs))
     job.text("card.md", card_of(result))
     job.text("check.yaml", _settings(result.settings))
+    for name in (AUDITS, f"{AUDITS}{RECORD}"):
+        if (job.folder / name).is_file():
+            job.note(name)
 
 
 def _settings(values: Mapping[str, Any]) -> str:

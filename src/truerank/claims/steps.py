@@ -8,18 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.errors import InputError
-from truerank.loading import json_file
 from truerank.records import Input
 from truerank.sources import beir, grammar
 from truerank.sources.inputs import input_of
 from truerank.version import __version__
-from truerank.work.artifacts import digest, write_text
+from truerank.work.artifacts import changed_artifact, digest
+from truerank.work.kept import keep_json, kept_json
 from truerank.work.progress import Progress
 from truerank.work.runs import plain
 
 #: What finished audits found, by their names, below the folder of the check.
-_FILE: Final = "audits.json"
+AUDITS: Final = "audits.json"
 
 
 @dataclass(frozen=True)
@@ -59,24 +58,15 @@ class AuditSteps:
         inputs = [one for value in depends.values() if isinstance(value, list) for one in value]
         traced = all(not isinstance(one, Input) or _is_traced(one) for one in inputs)
         identity = digest({"version": __version__, **plain(dict(depends))})
-        file = self.folder / _FILE
-        known = _known(file)
-        place = self.folder / name
-        if traced and known.get(name, {}).get("identity") == identity and (place / "manifest.json").is_file():
-            found: dict[str, Any] = known[name]["found"]
-            return found
-        found = run(place, self.told)
-        known[name] = {"identity": identity, "found": found}
-        write_text(file, json.dumps(known, indent=2, ensure_ascii=False, sort_keys=True) + "\n")
+        file, place = self.folder / AUDITS, self.folder / name
+        known: dict[str, Any] = kept_json(file) or {}
+        there = (place / "manifest.json").is_file() and changed_artifact(place) is None
+        if not (traced and there and known.get(name, {}).get("identity") == identity):
+            # As JSON has it, in the order in which it was found: whether it is new or kept makes no difference.
+            known[name] = {"identity": identity, "found": json.loads(json.dumps(run(place, self.told)))}
+            keep_json(file, known)
+        found: dict[str, Any] = known[name]["found"]
         return found
-
-
-def _known(file: Path) -> dict[str, Any]:
-    try:
-        known = json_file(file)
-    except InputError:
-        return {}
-    return known if isinstance(known, dict) else {}
 
 
 def _is_traced(one: Input) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Final, TextIO
 
@@ -132,8 +132,14 @@ def _runner(command: Command) -> Callable[..., int]:
         values |= dict(zip(positional, texts, strict=False))
         form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
         fail_on = _fail_on(values.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
+        # Imported here: help and lists of commands do not wait for it.
+        from truerank.work.runs import overwrites
+
+        overwrite = values.pop("overwrite", False)
         given = {name: value for name, value in values.items() if value is not None}
+        before = overwrites.set(overwrite)
         try:
+            _check_output(command, given)
             with terminal_progress(False if "view" in command.takes else None) as shown:
                 every = {"progress": shown, "view": "terminal"}
                 supplied = {name: every[name] for name in command.takes}
@@ -142,7 +148,9 @@ def _runner(command: Command) -> Callable[..., int]:
             raise  # no fault, and nothing in it names an option
         except TruerankError as error:
             raise in_flags(error, command) from error
-        return _printed(result, form, fail_on, command.verdict_words)
+        finally:
+            overwrites.reset(before)
+        return _printed(result, form, fail_on, command.verdict_words, to_stdout=given.get("out") == Path("-"))
 
     panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
     parameters = [_parameter(option, panels) for option in command.options]
@@ -152,11 +160,26 @@ def _runner(command: Command) -> Callable[..., int]:
     return run
 
 
-def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
+def _check_output(command: Command, given: Mapping[str, Any]) -> None:
+    """Looks at the output before any work; the run looks again, and knows more of what is read."""
+    from truerank.work.runs import check_output
+
+    option = next((one for one in command.options if one.name == "out" and one.reads is Path), None)
+    file = option is not None and option.metavar == "FILE"
+    # Some commands make up the name of a file in a folder; the others refuse it when they run.
+    if isinstance(given.get("out"), Path) and not (file and given["out"].is_dir()):
+        every = (value for name, value in given.items() if not name.startswith("out"))
+        several = (one for value in every for one in (value if isinstance(value, list) else [value]))
+        sources = [str(one) for one in several if isinstance(one, str | Path)]
+        check_output(command.name, given["out"], file=file, sources=sources)
+
+
+def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool) -> int:
     found = summary(result)
-    _write(sys.stdout, found.show(form), form)
+    # The output itself is on stdout where `--out -` says so.
+    _write(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
-    stream = sys.stderr if sys.stderr.isatty() else sys.stdout if form == "text" else None
+    stream = sys.stderr if sys.stderr.isatty() or to_stdout else sys.stdout if form == "text" else None
     if stream is not None:
         _write(stream, "".join(f"{note}\n" for note in found.notes))
     if found.fault is not None:
@@ -242,6 +265,10 @@ def _output_options(command: Command) -> list[inspect.Parameter]:
             ],
         ),
     ]
+    if any(option.name == "out" for option in command.options):
+        text = "Replace what others wrote where the output goes."
+        overwrite = Parameter(name="--overwrite", help=text, show_default=False, **shared)
+        found.append(inspect.Parameter("overwrite", kind, default=False, annotation=Annotated[bool, overwrite]))
     if command.verdict_words:
         choices = ", ".join(word.lower() for word in command.verdict_words)
         text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}, or never."

@@ -46,7 +46,8 @@ def audit_items(path: Path) -> Iterator[Item]:
     """
     folder = path if path.is_dir() else path.parent
     file = folder / "candidates.parquet"
-    with written_by("leakage audit", folder, file.name):
+    beside = [name for name in ("neighbours.parquet",) if (folder / name).is_file()]
+    with written_by("leakage audit", folder, file.name, *beside):
         frame = pl.read_parquet(file, glob=False)
         if lacking := [name for name in _NEEDED if name not in frame.columns]:
             raise ValueError(f"no column '{lacking[0]}'")

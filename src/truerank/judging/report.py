@@ -116,6 +116,7 @@ def export_table(found: LabelExport) -> Table:
     notes = [f"Rule: {found.rule}."]
     notes += [f"Labels of models, marked as such: {', '.join(found.models)}."] if found.models else []
     notes += [f"Also written: {', '.join(map(str, found.beside))}."] if found.beside else []
+    notes += [f"{found.lost:,} rows of the damaged store could not be read."] if found.lost is not None else []
     if found.formulas:
         done = (
             "an apostrophe stands before each" if found.escaped else "--escape-formulas puts an apostrophe before each"

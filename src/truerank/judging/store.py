@@ -26,6 +26,8 @@ from truerank.judging.store_rows import (
     add_annotator,
     append,
     append_history,
+    broken,
+    check_content,
     check_draft,
     check_file,
     checked_annotator,
@@ -35,6 +37,8 @@ from truerank.judging.store_rows import (
     faults,
     fill,
     is_store,
+    item_of,
+    labels_of,
     put,
     undo,
 )
@@ -68,10 +72,14 @@ class Store:
         self._items: dict[str, Item] = {}
         self._reader = Reader(path)
         self._writer = Writer(path)
-        meta = self.meta()
-        self.scheme = Scheme.from_json(load_json(meta["scheme"], path), path)
-        self.seed = int(meta["seed"])
-        self.plan: Mapping[str, Any] = load_json(meta["plan"], path)
+        check_content(self._reader, path)
+        try:
+            meta = self.meta()
+            self.scheme = Scheme.from_json(load_json(meta["scheme"], path), path)
+            self.seed = int(meta["seed"])
+            self.plan: Mapping[str, Any] = dict(load_json(meta["plan"], path))
+        except (KeyError, TypeError, ValueError) as error:
+            raise broken(f"what it says about itself: {error}", path) from error
 
     @classmethod
     def create(
@@ -176,7 +184,7 @@ class Store:
     def items(self) -> Iterator[Item]:
         """The items in order."""
         for (body,) in self._reader.stream("SELECT body FROM items ORDER BY position"):
-            yield Item.from_json(load_json(body, self.path))
+            yield item_of(body, self.path)
 
     def item(self, item_id: str) -> Item:
         """One item.
@@ -189,7 +197,7 @@ class Store:
             row = self._reader.row("SELECT body FROM items WHERE item_id = ?", item_id)
             if row is None:
                 raise InputError(f"no item '{item_id[:80]}'", "take an id that the store has", where=self.path)
-            found = Item.from_json(load_json(row[0], self.path))
+            found = item_of(row[0], self.path)
             if len(self._items) < _KEPT_ITEMS:
                 self._items[item_id] = found
         return found
@@ -375,7 +383,7 @@ class Store:
                 values.append(value)
         where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
         for row in self._reader.stream(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
-            yield event_of(row)
+            yield event_of(row, self.path)
 
     def last_event(self) -> int:
         """The number of the last event, 0 before the first: what has changed when it is another one."""
@@ -402,7 +410,7 @@ class Store:
             ORDER BY i.position, l.annotator, l.adjudication""",
             *values,
         )
-        return tuple(Standing._make((*row[:3], tuple(load_json(row[3], self.path)), *row[4:])) for row in rows)
+        return tuple(Standing._make((*row[:3], labels_of(row[3], self.path), *row[4:])) for row in rows)
 
     def next_item(self, annotator: str) -> Item | None:
         """The first of an annotator's items that is neither labelled nor skipped; None when all are done."""

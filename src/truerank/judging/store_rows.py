@@ -30,6 +30,29 @@ _LONGEST_NAME: Final = 200
 _LONGEST_COMMENT: Final = 20_000
 _BUSY_SECONDS: Final = 30.0
 
+_OF_DAMAGE: Final = ("malformed", "not a database", "decode", "corrupt", "no such table", "no such column")
+_ITEM_TEXTS: Final = ("item_id", "topic_id", "title", "description", "narrative", "variant", "dataset", "stratum")
+#: What holds of every row.
+_RIGHT: Final = {
+    "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
+    "items": "typeof(item_id) = 'text' AND typeof(topic_id) = 'text' AND typeof(body) = 'text'",
+    "annotators": (
+        "typeof(name) = 'text' AND role IN ('person', 'model', 'adjudicator') AND typeof(about) = 'text'"
+        " AND typeof(token_hash) = 'text'"
+    ),
+    "assignments": (
+        "typeof(place) = 'integer' AND state IN ('', 'label', 'skip')"
+        " AND EXISTS (SELECT 1 FROM items AS i WHERE i.item_id = assignments.item_id)"
+    ),
+    "events": (
+        "typeof(at) = 'text' AND typeof(item_id) = 'text' AND kind IN ('label', 'skip', 'undo', 'adjudicate')"
+        " AND CASE WHEN json_valid(labels) THEN json_type(labels) = 'array' ELSE 0 END AND typeof(comment) = 'text'"
+        " AND typeof(reason) = 'text' AND typeof(seconds) IN ('real', 'integer') AND typeof(token) = 'text'"
+        " AND typeof(undoes) IN ('null', 'integer') AND annotator IN (SELECT name FROM annotators)"
+    ),
+    "live": "number IN (SELECT number FROM events) AND adjudication IN (0, 1)",
+}
+
 _TABLES: Final = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE items (
@@ -82,9 +105,52 @@ def faults(path: Path) -> Iterator[None]:
     """What SQLite cannot do, as an error that the user can mend."""
     try:
         yield
+    except UnicodeDecodeError as error:
+        raise broken(error, path) from error
     except sqlite3.DatabaseError as error:
+        if any(words in str(error) for words in _OF_DAMAGE):
+            raise broken(error, path) from error
         remedy = "check its permissions and the free space, or take a copy"
         raise InputError(f"the store cannot be used ({error})", remedy, where=path) from error
+
+
+def broken(why: object, path: Path) -> InputError:
+    """That a store does not hold what it should."""
+    remedy = "take a copy, or save what can be read: truerank judge export STORE FILE --recover"
+    return InputError(f"the store is damaged ({str(why).partition(chr(10))[0][:120]})", remedy, where=path)
+
+
+def check_content(reader: Reader, path: Path) -> None:
+    """Reads a store as a whole: its pages and indexes, and whether its rows have the types that they should.
+
+    Raises:
+        InputError: it is damaged.
+    """
+    answer = reader.row("PRAGMA integrity_check(1)")
+    if answer != ("ok",):
+        raise broken(answer and answer[0], path)
+    for table, right in _RIGHT.items():
+        if reader.row(f"SELECT 1 FROM {table} WHERE NOT ifnull({right}, 0) LIMIT 1") is not None:
+            raise broken(f"a row of {table}", path)
+
+
+def item_of(body: str, path: Path) -> Item:
+    """The item of a row.
+
+    Raises:
+        InputError: the row is damaged.
+    """
+    try:
+        item = Item.from_json(load_json(body, path))
+        texts = [getattr(item, name) for name in _ITEM_TEXTS]
+        texts += [value for text in item.texts for value in (text.name, text.text, text.id, text.url)]
+        numbers = [item.probability, 0.0 if item.score is None else item.score]
+        if all(isinstance(text, str) for text in texts) and all(isinstance(one, int | float) for one in numbers):
+            return item
+        fault: object = "a row of items"
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        fault = error
+    raise broken(fault, path)
 
 
 def check_file(path: Path) -> None:
@@ -289,7 +355,7 @@ def _of_token(connection: sqlite3.Connection, annotator: str, token: str) -> Eve
     row = connection.execute(
         f"SELECT {EVENT} FROM events WHERE annotator = ? AND token = ? AND token <> ''", (annotator, token)
     ).fetchone()
-    return None if row is None else event_of(row)
+    return None if row is None else event_of(row, Path("the store"))
 
 
 def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = None) -> Event:
@@ -306,9 +372,25 @@ def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = N
     )  # fmt: skip
 
 
-def event_of(row: tuple[Any, ...]) -> Event:
-    """The event of a row."""
-    return Event._make((*row[:5], tuple(load_json(row[5], "the store")), *row[6:]))
+def event_of(row: tuple[Any, ...], path: Path) -> Event:
+    """The event of a row.
+
+    Raises:
+        InputError: the row is damaged.
+    """
+    return Event._make((*row[:5], labels_of(row[5], path), *row[6:]))
+
+
+def labels_of(text: str, path: Path) -> tuple[str, ...]:
+    """The labels of an event.
+
+    Raises:
+        InputError: the row is damaged.
+    """
+    labels = load_json(text, path)
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise broken("labels of an event", path)
+    return tuple(labels)
 
 
 def _now() -> str:

@@ -9,6 +9,7 @@ from truerank.lazy import lazily
 if TYPE_CHECKING:
     from truerank.lexical.analysis import Analyser as Analyser
     from truerank.lexical.building import build_index as build_index
+    from truerank.lexical.building import kept_index as kept_index
     from truerank.lexical.expansions import BM25PRF as BM25PRF
     from truerank.lexical.expansions import RM3 as RM3
     from truerank.lexical.expansions import Axiomatic as Axiomatic

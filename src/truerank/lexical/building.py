@@ -228,6 +228,18 @@ def _checked(ids: list[str], documents: DocumentSource) -> list[str]:
     return ids
 
 
+def kept_index(source: str, folder: Path, analyser: Analyser, progress: Progress) -> Index:
+    """The index that unfinished work keeps; built where it is not there, or not as it was built."""
+    try:
+        index = Index(folder)
+        if index.is_intact():
+            return index
+    except InputError:
+        pass
+    shutil.rmtree(folder, ignore_errors=True)
+    return build_index(source, folder, analyser=analyser, progress=progress)
+
+
 def _write_order(folder: Path, documents: DocumentSource) -> None:
     """Where each document stands among all by the order of ids; an id that stands twice is found here at the latest."""
     ids = pl.concat(StringFile.read(folder, "documents"))

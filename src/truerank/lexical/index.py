@@ -15,7 +15,7 @@ from truerank.errors import InputError
 from truerank.lexical.analysis import Analyser
 from truerank.loading import json_file
 from truerank.reports.results import Result
-from truerank.work.artifacts import digest
+from truerank.work.artifacts import digest, hash_file
 
 KIND: Final = "truerank index"
 FORMAT_VERSION: Final = 1
@@ -65,6 +65,11 @@ class Index(Result, shown_in="truerank.lexical.report"):
     def __len__(self) -> int:
         """The number of documents."""
         return len(self._document_starts) - 1
+
+    def is_intact(self) -> bool:
+        """Whether every file is what was written; reads all of them."""
+        files = self.manifest["files"].items()
+        return all(hash_file(self.folder / name) == file["sha256"] for name, file in files)
 
     @staticmethod
     def is_index(folder: Path) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +22,7 @@ from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
 from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine
 from truerank.work.jobs import Job, opened
+from truerank.work.kept import all_whole
 from truerank.work.memory import give_back
 from truerank.work.runs import plain
 from truerank.work.workers import processors
@@ -129,6 +132,7 @@ def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tu
     if plan.firsts[-1] >= NO_TWIN:
         raise InputError(f"{plan.firsts[-1]:,} documents, more than can be numbered", "compare them in parts")
     sides = [[*side.sizes, side.shingles, side.empty] for side in plan.sides]
+    _clear_damaged(plan.folder)
     claim(plan.folder, {"format": _FORMAT, "options": plain(plan.options), "sides": sides, "crowd": plan.crowd})
     plan.write_sizes()
     plan.write_boilerplate(passages)
@@ -145,6 +149,14 @@ def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tu
         alike = alike.with_columns(left="document").select(RELATIONS.keys())
         similar = pl.concat([similar, alike])
     return pl.concat([twins, similar]).sort("left", "right"), crowded
+
+
+def _clear_damaged(folder: Path) -> None:
+    """Begins a comparison again where a file of it is damaged: what that was made from may be gone."""
+    parts = [path for path in folder.iterdir() if not path.name.endswith("sketches")]
+    if not all_whole(parts):
+        for part in parts:
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
 
 
 def _twins(plan: ComparisonPlan, repeats: pl.DataFrame) -> pl.DataFrame:

@@ -21,6 +21,7 @@ from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_of
 from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
 from truerank.work.jobs import Job
+from truerank.work.kept import forget
 
 _POSTINGS: Final = (("shingle", "<u8"), ("document", "<u4"))
 #: A shingle of a document that others have: how many of these there are, and which list names them.
@@ -63,7 +64,7 @@ def find_candidates(plan: ComparisonPlan, equals: Shuffle, job: Job) -> tuple[Sh
     requests.drop()
     crowded = sum(int(load_array(lists / f"{part:06d}.crowded", np.int64)[0]) for part in range(plan.parts))
     for part in range(plan.parts):
-        _list_path(lists, part, "documents").unlink(missing_ok=True)
+        forget(_list_path(lists, part, "documents"))
     return pairs, crowded
 
 

@@ -15,6 +15,7 @@ from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.shingling import Hashes, Numbers, shingled, starts_of
 from truerank.near_duplicates.shuffling import load_array, save_array
 from truerank.near_duplicates.sketches import Sketches
+from truerank.work.kept import is_whole
 
 #: Shingles that a part sorts at a time, and the most parts there are.
 _PART: Final = 1 << 21
@@ -82,14 +83,14 @@ class ComparisonPlan:
         """Writes how many shingles and words each document has, for access by number."""
         for name in ("size", "words"):
             path = self.folder / f"{name}.u4"
-            if not path.is_file():
+            if not is_whole(path):
                 columns = [place.sketches.column(place.block, name) for place in self.places]
                 save_array(path, np.concatenate([np.zeros(0, np.uint32), *columns]).astype("<u4"))
 
     def write_boilerplate(self, passages: Iterable[str]) -> None:
         """Writes the shingles of these passages, for all workers."""
         path = self.folder / _BOILERPLATE
-        if not path.is_file():
+        if not is_whole(path):
             save_array(path, np.unique(shingled(tuple(passages), self.options).shingles))
 
     def boilerplate(self) -> Hashes:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 from truerank.near_duplicates.shingling import Numbers
-from truerank.work.artifacts import atomic_path, write_text
 from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job
+from truerank.work.kept import forget, is_whole, keep_bytes, keep_text
 
 Records = NDArray[Any]
 _DONE: Final = "done"
@@ -67,7 +67,7 @@ class Shuffle:
 
     def done(self, piece: int) -> bool:
         """Whether a piece is written."""
-        return self._bounds(piece).is_file()
+        return is_whole(self._bounds(piece)) and is_whole(self._data(piece))
 
     def read(self, part: int) -> Records:
         """The records for a part, in the order of the pieces."""
@@ -87,7 +87,7 @@ class Shuffle:
     def drop(self) -> None:
         """Removes the records; the step counts as done all the same."""
         for piece in range(self.pieces):
-            self._data(piece).unlink(missing_ok=True)
+            forget(self._data(piece))
 
     def _data(self, piece: int) -> Path:
         return self.folder / f"{piece:06d}.records"
@@ -98,8 +98,7 @@ class Shuffle:
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
     """Writes the values of an array, whole or not at all."""
-    with atomic_path(path) as temporary:
-        values.tofile(temporary)
+    keep_bytes(path, np.ascontiguousarray(values))
 
 
 def load_array(path: Path, dtype: DTypeLike, begin: int = 0, end: int | None = None) -> NDArray[Any]:
@@ -143,9 +142,9 @@ def run_pieces(name: str, step: Step, pieces: int, job: Job) -> None:
         job: the folder, and what runs them.
     """
     mark = job.folder / f"{name}.{_DONE}".replace(" ", "-")
-    if mark.is_file():
+    if is_whole(mark):
         return
     job.progress.start(name, pieces)
     for _ in engine_for(pieces, job).run(step, (Piece(number) for number in range(pieces) if not step.done(number))):
         job.progress.advance(1)
-    write_text(mark, "")
+    keep_text(mark, "")

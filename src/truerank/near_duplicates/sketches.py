@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-import json
+import shutil
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,9 +23,10 @@ from truerank.near_duplicates.passages import PASSAGES, BlockPassages, block_pas
 from truerank.near_duplicates.shingling import Hashes, shingled
 from truerank.records import Document
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import digest, write_text
+from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_json, keep_text, kept_json, kept_text
 
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
@@ -173,7 +174,7 @@ def _finished(store: BlockStore, options: Shingles, identity: Mapping[str, Any],
         shingles += int(frame["size"].sum())
         empty += int((frame["words"] == 0).sum())
     found = {"sizes": sizes, "shingles": shingles, "empty": empty}
-    write_text(store.folder / _MANIFEST, json.dumps({**identity, **found}) + "\n")
+    keep_json(store.folder / _MANIFEST, {**identity, **found})
     return Sketches(store.folder, options, tuple(sizes), shingles, empty)
 
 
@@ -188,9 +189,13 @@ def claim(folder: Path, identity: Mapping[str, Any]) -> None:
         InputError: the folder has other work.
     """
     path, mark = folder / _WORK, digest(identity)
-    if not path.is_file():
-        write_text(path, mark)
-    elif path.read_text(encoding="utf-8") != mark:
+    known = kept_text(path)
+    if known is None:
+        if path.is_file():
+            # Nobody knows whose work this is.
+            shutil.rmtree(folder)
+        keep_text(path, mark)
+    elif known != mark:
         raise InputError("work with other documents or options", "give each work a folder of its own", where=folder)
 
 
@@ -203,12 +208,13 @@ def open_sketches(folder: Path, options: Shingles, extra: ExtraColumns | None = 
         extra: what makes the columns beside the sketches, where there are any.
 
     Raises:
-        InputError: nothing there, or made with other shingles or another version.
+        InputError: nothing there, damaged, or made with other shingles or another version.
     """
-    path = folder / _MANIFEST
-    if not path.is_file():
+    kept, store = kept_json(folder / _MANIFEST), BlockStore(folder)
+    if kept is None:
         raise InputError("no sketches here", "keep them first, or let the work finish", where=folder)
-    kept = json.loads(path.read_text(encoding="utf-8"))
+    if not all(map(store.has, range(len(kept["sizes"])))):
+        raise InputError("damaged sketches", "keep them again", where=folder)
     for name, value in {**_identity(options), **({} if extra is None else extra.identity)}.items():
         if kept.get(name) != value:
             raise InputError(f"made with {name} {kept.get(name)}, not {value}", "make them again", where=folder)

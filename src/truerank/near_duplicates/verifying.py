@@ -18,6 +18,7 @@ from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, 
 from truerank.near_duplicates.shuffling import Piece, Shuffle, engine_for, load_array, run_pieces, save_array, spans
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
+from truerank.work.kept import is_whole
 
 #: Relations of documents by number.
 RELATIONS: Final[dict[str, Any]] = {
@@ -155,7 +156,7 @@ class _MarkDocuments:
     candidates: Shuffle
 
     def done(self, piece: int) -> bool:
-        return _Texts(self.plan).marks.is_file()
+        return is_whole(_Texts(self.plan).marks)
 
     def open(self) -> Callable[[Piece], None]:
         def mark(piece: Piece) -> None:
@@ -175,7 +176,8 @@ class _GatherShingles:
     texts: _Texts
 
     def done(self, piece: int) -> bool:
-        return self.texts.index(piece).is_file()
+        needed = [self.texts.path(piece)] if self.texts.marked(piece).any() else []
+        return all(map(is_whole, [self.texts.index(piece), *needed]))
 
     def open(self) -> Callable[[Piece], None]:
         return self._gather

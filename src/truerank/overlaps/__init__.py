@@ -26,7 +26,7 @@ of short texts are compared as in `leakage audit` (`text.wording`), and by their
 """
 
 from truerank.overlaps.comparing import compare, compare_all
-from truerank.overlaps.keeping import KeptTexts, keep, open_kept
+from truerank.overlaps.keeping import KeptTexts, keep, kept_before, open_kept
 from truerank.overlaps.options import OverlapRules
 from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, Overlaps
 
@@ -39,5 +39,6 @@ __all__ = [
     "compare",
     "compare_all",
     "keep",
+    "kept_before",
     "open_kept",
 ]

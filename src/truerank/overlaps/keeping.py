@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice, pairwise
@@ -14,7 +13,6 @@ import polars as pl
 
 from truerank import near_duplicates
 from truerank.errors import InputError
-from truerank.loading import json_file
 from truerank.near_duplicates import Documents, Shingles
 from truerank.near_duplicates.shingling import shingled
 from truerank.near_duplicates.sketches import ExtraColumns
@@ -25,8 +23,8 @@ from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder
-from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_json, kept_json
 
 _FORMAT: Final = 2
 _MANIFEST: Final = "texts.json"
@@ -154,7 +152,7 @@ def finished(kept: KeptTexts, folder: Path, parts: int | None = None) -> KeptTex
         "encoder": kept.encoder,
         "asked": kept.asked,
     }
-    write_text(folder / _MANIFEST, json.dumps(found) + "\n")
+    keep_json(folder / _MANIFEST, found)
     return open_kept(folder, kept.rules)
 
 
@@ -166,12 +164,11 @@ def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
         rules: those of the comparison; `ngram` must be that of the texts.
 
     Raises:
-        InputError: nothing there, or made with another n-gram or version.
+        InputError: nothing there, damaged, or made with another n-gram or version.
     """
-    path = folder / _MANIFEST
-    if not path.is_file():
+    kept = kept_json(folder / _MANIFEST)
+    if kept is None:
         raise InputError("no texts are kept here", "keep them first, or let the work finish", where=folder)
-    kept = json_file(path)
     if kept.get("format") != _FORMAT:
         raise InputError("texts kept by another version", "keep them again", where=folder)
     if kept.get("ngram") != rules.ngram:
@@ -180,6 +177,14 @@ def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
     parts = tuple(_part(folder / part_name(part), rules) for part in range(kept["parts"]))
     encoder = None if kept["encoder"] is None else (str(kept["encoder"][0]), int(kept["encoder"][1]))
     return KeptTexts(folder, rules, parts, encoder, kept["asked"])
+
+
+def kept_before(folder: Path, rules: OverlapRules) -> KeptTexts | None:
+    """What `keep` has kept; None where it has not finished, or where it is damaged, so that `keep` mends it."""
+    try:
+        return open_kept(folder, rules)
+    except InputError:
+        return None
 
 
 def _part(folder: Path, rules: OverlapRules) -> TextPart:

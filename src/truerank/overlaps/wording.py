@@ -22,9 +22,9 @@ from truerank.overlaps.parts import TextPart
 from truerank.text.matching import FORM_WORDS, core, folded, key
 from truerank.text.normalising import normalise
 from truerank.text.wording import LETTERS, WORDS, WordingProbe, letter_rests
-from truerank.work.artifacts import atomic_path
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_frame, kept_frame
 
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64, "wording": pl.String}
 _SAYS: Final = {WORDS: "words", LETTERS: "letters"}
@@ -111,7 +111,8 @@ def same_words(left: TextPart, right: TextPart, job: Job, texts: int | None = No
 def _cores(part: TextPart, short: pl.Series, numbers: Numbers) -> pl.DataFrame:
     """The words of the short texts of a part, columns as in `_CORES`; kept beside them."""
     path = part.shingles.folder / _FILE
-    if not path.is_file():
+    frame = kept_frame(path)
+    if frame is None:
         rows = []
         for number, text in zip(numbers.tolist(), short.gather(numbers), strict=True):
             found = core(normalise(text))
@@ -123,10 +124,8 @@ def _cores(part: TextPart, short: pl.Series, numbers: Numbers) -> pl.DataFrame:
             }
             rows.append((number, list(found.words), sorted({*found.keys}), sorted(content)))
         frame = pl.DataFrame(rows, _CORES, orient="row")
-        with atomic_path(path) as temporary:
-            frame.write_ipc(temporary, compression="lz4")
-    with path.open("rb") as stream:
-        return pl.read_ipc(stream)
+        keep_frame(path, frame)
+    return frame
 
 
 @dataclass(frozen=True)

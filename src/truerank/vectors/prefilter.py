@@ -24,9 +24,9 @@ from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.neighbours import PairProbe
 from truerank.vectors.texts import Rows, TextBlock, blocks_of, empty_pairs
 from truerank.vectors.trigrams import TrigramScorer
-from truerank.work.artifacts import write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
+from truerank.work.kept import is_whole, keep_text
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -215,10 +215,10 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
             read += len(block.texts)
             yield block
             job.progress.advance(len(block.texts))
-        write_text(texts, str(read))
+        keep_text(texts, str(read))
 
     blocks = told(blocks_of(chain(first, stream), plan.block_size))
-    count = run_blocks(_FilterTask(plan, idf_sample), blocks, store, job.engine, known=True)
+    count = run_blocks(_FilterTask(plan, idf_sample), blocks, store, job.engine, known=is_whole(texts))
     sample, strata, margins = _sample(store, count, plan.most_sampled)
 
     def chosen() -> Iterator[tuple[int, str, str, str]]:

@@ -7,7 +7,6 @@ Each pass reads what the one before let through, in blocks that are saved as the
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -18,15 +17,14 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.loading import json_file
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, grouped, rounded, select
 from truerank.vectors.prefilter import Filtered, FilterPlan, filter_blocks
 from truerank.vectors.texts import KEPT_SCHEMA, Rows, TextBlock, blocks_of
-from truerank.work.artifacts import write_text
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_json, kept_json
 from truerank.work.memory import give_back
 
 #: Texts of a source on which the error of the low-precision pass is measured, and nearest topic texts of each.
@@ -290,11 +288,11 @@ def _load(store: BlockStore, count: int, task: ScanTask, bars: Bars) -> pl.DataF
 def _kept_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:
     """The error to allow for at the floor, from an unfinished run or measured on the source's first texts."""
     path = folder / f"pilot-{_file_name(plan)}.json"
-    if path.is_file():
-        return float(json_file(path)["error"])
+    if (known := kept_json(path)) is not None:
+        return float(known["error"])
     texts = [row[3] for row in islice(rows(), _PILOT_TEXTS)]
     error = _measured_error(texts, plan)
-    write_text(path, json.dumps({"error": error, "texts": len(texts)}) + "\n")
+    keep_json(path, {"error": error, "texts": len(texts)})
     return error
 
 

@@ -14,16 +14,20 @@ import lzma
 import os
 import platform
 import re
+import shutil
 import sqlite3
+import stat
 import sys
-from collections.abc import Iterator, Mapping
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
+from contextvars import ContextVar
 from pathlib import Path, PurePath
 from typing import IO, Any, Final
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TruerankError
 from truerank.zstd import ZstdFile
 
 #: The folder of unfinished work, in that of the artifacts.
@@ -62,12 +66,68 @@ def place_of(path: Path) -> Iterator[None]:
         raise
 
 
+#: Standard output, where one file is written.
+STDOUT: Final = Path("-")
+#: Asked before a file is written whether that may be; set by the run of a command.
+claims: ContextVar[Callable[[Path], None] | None] = ContextVar("claims", default=None)
+
+
+def is_stream(path: Path) -> bool:
+    """Whether what is written there goes on to somewhere else: a device, a pipe, standard output.
+
+    Raises:
+        InputError: a folder, a socket or a disk stands there, or a link leads to itself.
+    """
+    if path == STDOUT:
+        return True
+    try:
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise InputError(
+            f"cannot be written ({error.strerror})", "choose another file with `out`", where=path
+        ) from error
+    for kind, holds in (("a folder", stat.S_ISDIR), ("a socket", stat.S_ISSOCK), ("a disk", stat.S_ISBLK)):
+        if holds(mode):
+            raise InputError(f"{kind} stands there", "give `out` the name of a file", where=path)
+    # /dev/stdout may lead to a file that another program has open.
+    parent = path.absolute().parent.resolve()
+    return not stat.S_ISREG(mode) or parent == Path("/dev") or Path("/proc") in parent.parents
+
+
+@contextlib.contextmanager
+def _streamed(path: Path) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
+        temporary = Path(folder) / (path.name.lstrip("-") or "output")
+        yield temporary
+        with contextlib.ExitStack() as opened:
+            if path == STDOUT:
+                target: IO[bytes] = sys.stdout.buffer
+            else:
+                target = opened.enter_context(os.fdopen(os.open(path, os.O_WRONLY | os.O_APPEND), "wb"))
+            shutil.copyfileobj(opened.enter_context(temporary.open("rb")), target)
+            target.flush()
+
+
 @contextlib.contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path in the same folder that becomes `path` when the block ends without an error.
 
+    A link stays, and what it leads to is replaced. What is written to a device or a pipe is copied there at the end.
     Temporary files of processes that were killed while they wrote the same file are removed.
+
+    Raises:
+        InputError: a folder, a socket or a file of others stands there.
     """
+    if is_stream(path):
+        with place_of(path), _streamed(path) as temporary:
+            yield temporary
+        return
+    if (claim := claims.get()) is not None:
+        claim(path)
+    if path.is_symlink():
+        path = path.resolve()
     path.parent.mkdir(parents=True, exist_ok=True)
     # Folders of unfinished work hold thousands of blocks; they are removed as a whole.
     if WORK not in path.parts:
@@ -106,24 +166,69 @@ def _runs(process: int) -> bool:
 
 @contextlib.contextmanager
 def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
-    """Faults of the artifacts that a command wrote, met within, name their folder and the command.
+    """What a command reads of another one's artifacts: whole, and faults met within name the folder and the command.
 
     Args:
         command: such as "leakage audit".
         folder: where it wrote them.
-        *names: files that are read within.
+        *names: files that are read within; those that the manifest names have the hash that it says.
 
     Raises:
-        InputError: one of the files is missing, cannot be read, or does not hold what the command writes.
+        InputError: one of the files is missing, damaged, cannot be read, or does not hold what the command writes.
     """
     for name in names:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
+    remedy = f"run 'truerank {command}' again"
+    if changed := changed_artifact(folder, names):
+        raise InputError(f"{changed} is not as it was written", remedy, where=folder)
     try:
         yield
-    except (ValueError, KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
+    except TruerankError:
+        raise
+    except (Exception, pl.exceptions.PanicException) as error:
+        # Whatever a reader meets in what it did not expect, Polars' panics too.
         reason = str(error).partition("\n")[0]
-        raise InputError(f"not readable ({reason})", f"run 'truerank {command}' again", where=folder) from error
+        raise InputError(f"not readable ({reason})", remedy, where=folder) from error
+
+
+def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | None:
+    """The first of the files that the manifest of a folder names which is not as it was written.
+
+    Args:
+        folder: of the artifacts. Without a manifest, nothing is known of them.
+        names: look at these only.
+    """
+    file = folder / "manifest.json"
+    if not file.is_file():
+        return None
+    try:
+        known = json.loads(file.read_bytes())["artifacts"]
+        hashes = {name: str(known[name]) for name in (known if names is None else names) if name in known}
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return file.name
+    return next((name for name, sha in hashes.items() if not _has_hash(folder / name, sha)), None)
+
+
+def _has_hash(path: Path, sha: str) -> bool:
+    try:
+        return hash_file(path) == sha
+    except OSError:
+        return False
+
+
+def read_table(path: Path, schema: Mapping[str, Any], *, others: bool = False) -> pl.DataFrame:
+    """The columns of a Parquet table that a command wrote, and `others` if there are some.
+
+    Raises:
+        ValueError: a column is missing, or of another type.
+    """
+    frame = pl.read_parquet(path, glob=False)
+    for name, kind in schema.items():
+        if name not in frame.columns or frame.schema[name] != kind:
+            there = f"is {frame.schema[name]}" if name in frame.columns else "is missing"
+            raise ValueError(f"column '{name}' of {path.name} {there}")
+    return frame if others else frame.select(list(schema))
 
 
 def write_text(path: Path, text: str) -> None:
@@ -247,12 +352,15 @@ class Artifacts:
             **details,
         }
         path = self.folder / "run.log"
+        if (claim := claims.get()) is not None:
+            claim(path)
         with place_of(path), path.open("a", encoding="utf-8") as stream:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def note(self, name: str) -> Path:
         """Takes a file that stands in the folder already into the manifest."""
-        self._written[name] = hash_file(self.folder / name)
+        if not is_stream(self.folder / name):
+            self._written[name] = hash_file(self.folder / name)
         return self.folder / name
 
 

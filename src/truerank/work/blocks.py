@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.work.artifacts import atomic_path, write_text
 from truerank.work.engines import Engine, ShardEngine
+from truerank.work.kept import arrow, forget, is_whole, keep_bytes, keep_text, kept_text
 from truerank.work.tasks import Numbered, Task
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ B = TypeVar("B", bound=Numbered)
 class BlockStore:
     """A folder with one Arrow file for each finished block.
 
-    A block is written to a temporary name and moved into place, so what has its final name is whole.
+    A block that does not fit the record of its length and checksum counts as not finished.
 
     Args:
         folder: where the blocks lie; made if it does not exist.
@@ -35,21 +35,23 @@ class BlockStore:
     def __init__(self, folder: Path, key: bytes = b"") -> None:
         self.folder = folder
         self._key = key
+        self._whole: set[int] = set()
         folder.mkdir(parents=True, exist_ok=True)
 
     def has(self, number: int) -> bool:
         """Whether this block is finished."""
-        return self._path(number).is_file()
+        path = self._path(number)
+        if number in self._whole:
+            return path.is_file()
+        if is_whole(path):
+            self._whole.add(number)
+        return number in self._whole
 
     def save(self, number: int, frame: pl.DataFrame) -> None:
         """Saves a finished block."""
-        with atomic_path(self._path(number)) as temporary:
-            if not self._key:
-                frame.write_ipc(temporary, compression="lz4")
-                return
-            content = io.BytesIO()
-            frame.write_ipc(content, compression="lz4")
-            temporary.write_bytes(sealed(content.getvalue(), self._key))
+        content = arrow(frame)
+        keep_bytes(self._path(number), sealed(bytes(content), self._key) if self._key else content)
+        self._whole.add(number)
 
     def load(self, number: int, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """A finished block, or some of its columns."""
@@ -63,16 +65,18 @@ class BlockStore:
     def remove(self) -> None:
         """Deletes the folder with all blocks."""
         shutil.rmtree(self.folder, ignore_errors=True)
-        self._total.unlink(missing_ok=True)
+        forget(self._total)
+        self._whole.clear()
 
     @property
     def total(self) -> int | None:
         """How many blocks there are in all; None where their stream has not been read to its end yet."""
-        return int(self._total.read_text()) if self._total.is_file() else None
+        text = kept_text(self._total)
+        return None if text is None else int(text)
 
     @total.setter
     def total(self, blocks: int) -> None:
-        write_text(self._total, str(blocks))
+        keep_text(self._total, str(blocks))
 
     @property
     def _total(self) -> Path:

@@ -15,6 +15,7 @@ from truerank.options import Flag, command
 from truerank.reports.results import Result, Summary, summarises
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import WORK
+from truerank.work.kept import is_whole, record
 from truerank.work.runs import locked
 
 __all__ = ["Merged", "merge"]
@@ -90,13 +91,14 @@ def _merged(folders: Sequence[Path]) -> Merged:
             _give(every[path] / WORK / path, folder / WORK / path)
         for path, other in measured.items():
             source, target = other / WORK / path, folder / WORK / path
-            if not target.is_file() or target.read_bytes() != source.read_bytes():
+            if not is_whole(target) or target.read_bytes() != source.read_bytes():
                 _give(source, target)
     return Merged(len(every), {str(folder): len(blocks) for folder, blocks in found.items()})
 
 
 def _paths(work: Path, *patterns: str) -> frozenset[Path]:
-    return frozenset(path.relative_to(work) for pattern in patterns for path in work.rglob(pattern))
+    whole = filter(is_whole, (path for pattern in patterns for path in work.rglob(pattern)))
+    return frozenset(path.relative_to(work) for path in whole)
 
 
 def _give(source: Path, target: Path) -> None:
@@ -108,6 +110,7 @@ def _give(source: Path, target: Path) -> None:
     except OSError:
         shutil.copyfile(source, temporary)
     temporary.replace(target)
+    record(target)
 
 
 @summarises(Merged)

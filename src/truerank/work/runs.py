@@ -7,7 +7,10 @@ import dataclasses
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -15,7 +18,17 @@ from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.records import Input
 from truerank.version import __version__
-from truerank.work.artifacts import Artifacts, digest, installed_versions, opened_for_writing, place_of, write_text
+from truerank.work.artifacts import (
+    WORK,
+    Artifacts,
+    claims,
+    digest,
+    installed_versions,
+    is_stream,
+    opened_for_writing,
+    place_of,
+    write_text,
+)
 
 try:
     import fcntl
@@ -23,6 +36,11 @@ except ImportError:  # Windows: two runs of one folder are not kept apart there
     fcntl = None  # type: ignore[assignment]
 
 _LOCK: Final = "lock"
+#: The names of the files that an unfinished run has written.
+_WRITTEN: Final = "written"
+_OVERWRITE: Final = "choose another place with `out`, or replace it with --overwrite"
+#: Whether files of others are replaced.
+overwrites: ContextVar[bool] = ContextVar("overwrites", default=False)
 #: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
 _WHERE: Final = frozenset({"engine", "workers"})
 
@@ -51,6 +69,36 @@ class Run(Artifacts):
         self._own: list[Path] = []
         self._file: Path | None = None
         super().__init__(out)
+        self._names = _listed(self._manifest_file, command) | _lines(self.work / _WRITTEN)
+
+    @property
+    def _manifest_file(self) -> Path:
+        return self.folder / "manifest.json"
+
+    def _sources(self) -> Iterator[str]:
+        yield from _texts(self.options)
+        yield from (one.source for one in self.inputs)
+
+    def claim(self, path: Path) -> None:
+        """Lets a file be written that is new, or one that this command wrote before.
+
+        Raises:
+            InputError: it is a file of others, or one of the inputs.
+        """
+        folder, place = self.folder.resolve(), path.absolute().parent.resolve() / path.name
+        if not place.is_relative_to(folder) or place.is_relative_to(self.work.resolve()):
+            return
+        if path.exists() and any(_is_same(path, one) for one in self._sources()):
+            raise InputError("the output would replace its own source", "choose another place with `out`", where=path)
+        name = place.relative_to(folder).as_posix()
+        if name in self._names:
+            return
+        if path.exists() and not overwrites.get():
+            raise InputError("a file stands there that no manifest of this command names", _OVERWRITE, where=path)
+        # A later process knows by this what the killed one wrote.
+        with (self.work / _WRITTEN).open("a", encoding="utf-8") as stream:
+            stream.write(f"{name}\n")
+        self._names.add(name)
 
     def read(self, *inputs: Input) -> None:
         """Adds what was read to the manifest."""
@@ -85,8 +133,10 @@ class Run(Artifacts):
     def clear(self, but: Path | None = None) -> None:
         """Removes unfinished work: of this run and, unless `keeps_others`, of other runs."""
         for other in self._own if self.keeps_others else list(self.work.iterdir()):
-            if other != but and other.name != _LOCK:
+            if other.is_dir() and other != but:
                 shutil.rmtree(other, ignore_errors=True)
+            elif other.is_file() and other.name not in (_LOCK, _WRITTEN):
+                other.unlink(missing_ok=True)
 
     def provenance(self) -> dict[str, Any]:
         """The manifest without the artifacts: one schema for all commands."""
@@ -107,8 +157,7 @@ class Run(Artifacts):
         if self._file is None:
             self.json("manifest.json", content)
         else:
-            path = self._file.with_name(f"{self._file.name}.manifest.json")
-            write_text(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+            write_text(self._manifest_file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
     @contextlib.contextmanager
     def output(self, name: str) -> Iterator[IO[bytes]]:
@@ -146,38 +195,133 @@ def run(
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
     target = Path(out)
-    if file and target.is_dir():
-        raise InputError("a folder stands there", "give `out` the name of a file", where=target)
-    if not file:
-        _spare_others(target)
-    made = _FileRun if file else Run
-    job = made(command, inputs, options or {}, target)
-    job.packages += tuple(packages)
-    with place_of(target), locked(job.work, target):
-        yield job
-        job.finish()
-        job.clear()
+    check_output(command, target, file=file, sources=[*_texts(plain(options or {})), *(one.source for one in inputs)])
+    with contextlib.ExitStack() as stack:
+        if not file:
+            job = Run(command, inputs, options or {}, target)
+        elif is_stream(target):
+            hidden = stack.enter_context(tempfile.TemporaryDirectory(prefix="truerank-"))
+            job = _FileRun(command, inputs, options or {}, target, Path(hidden) / WORK)
+        else:
+            job = _FileRun(command, inputs, options or {}, target)
+        job.packages += tuple(packages)
+        before = claims.set(job.claim)
+        stack.callback(lambda: claims.reset(before))
+        with place_of(target), locked(job.work, target):
+            yield job
+            job.finish()
+            job.clear()
+            (job.work / _WRITTEN).unlink(missing_ok=True)
     job.tidy()
 
 
-def _spare_others(folder: Path) -> None:
-    """Refuses a folder whose manifest no command wrote, such as that of an index: it would be lost."""
-    path = folder / "manifest.json"
+def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] = ()) -> None:
+    """Says before any work whether a command may write to its output; makes nothing.
+
+    Args:
+        command: as on the command line.
+        out: a folder, or a file.
+        file: it is a file.
+        sources: what the command reads, as given; what names no file is left out.
+
+    Raises:
+        InputError: it is one of the inputs, it cannot be written to, or it holds what others wrote.
+    """
+    if file and is_stream(out):
+        return
+    fault, remedy = "", "choose another place with `out`"
+    parent = next(one for one in (out.absolute(), *out.absolute().parents)[file:] if one.exists() or one.is_symlink())
+    if not parent.is_dir():
+        fault = f"cannot be written to ({parent} is no folder)"
+    elif not os.access(parent, os.W_OK | os.X_OK):
+        fault = f"cannot be written to ({parent} lets you write nothing)"
+    elif file and any(map(partial(_is_same, out), sources)):
+        fault = "the output would replace its own source"
+    elif _is_foreign(out.with_name(f".{out.name}{WORK}") if file else out / WORK):
+        fault = f"holds a folder {WORK} that is no unfinished work of truerank"
+    else:
+        manifest = out.with_name(f"{out.name}.manifest.json") if file else out / "manifest.json"
+        content = _manifest_of(manifest)
+        if content is not None and not overwrites.get() and _writer(content) != command:
+            kind = f"a {content['kind']}" if "kind" in content else "another program"
+            other = f"'truerank {content['command']}'" if "command" in content else kind
+            fault, remedy = f"holds the {manifest.name} of {other}, which would be lost", _OVERWRITE
+    if fault:
+        raise InputError(fault, remedy, where=out)
+
+
+def _manifest_of(path: Path) -> dict[str, Any] | None:
+    """What a manifest holds; nothing that is known where it is damaged; None where there is none."""
+    if not path.is_file():
+        return None
     try:
-        found = json_file(path) if path.is_file() else {"command": ""}
+        found = json_file(path)
     except InputError:
-        return  # broken: nothing is lost
-    if not isinstance(found, dict) or "command" not in found:
-        kind = found.get("kind") if isinstance(found, dict) else None
-        fault = f"holds the manifest.json of {f'a {kind}' if kind else 'another program'}, which would be lost"
-        raise InputError(fault, "choose another folder with `out`", where=folder)
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _writer(manifest: Mapping[str, Any]) -> str:
+    """The command that wrote a manifest; that of an index has another form."""
+    return str(manifest.get("command") or manifest.get("kind", "")).removeprefix("truerank ")
+
+
+def _listed(manifest: Path, command: str) -> set[str]:
+    """The names of the files that the last run of a command wrote, with its manifest and its log."""
+    content = _manifest_of(manifest) or {}
+    if content.get("command") != command:
+        return set()
+    return {manifest.name, "run.log", *map(str, content.get("artifacts") or ())}
+
+
+def _lines(path: Path) -> set[str]:
+    return set(path.read_text(encoding="utf-8", errors="replace").split("\n")) if path.is_file() else set()
+
+
+def _is_foreign(work: Path) -> bool:
+    """Whether a folder with the name of that of unfinished work was made by something else: it has no lock of ours."""
+    if not work.is_dir() or not any(work.iterdir()):
+        return work.exists() and not work.is_dir()
+    try:
+        holder = (work / _LOCK).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return True
+    return not (holder.isdecimal() or not holder)
+
+
+def _texts(value: Any, name: str = "") -> Iterator[str]:
+    """All texts among options, without those that say where something goes."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield from () if str(key).startswith("out") else _texts(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one)
+
+
+def _is_same(path: Path, source: str) -> bool:
+    """Whether a source, as it was given, is this very file."""
+    for place in {source, source.partition("#")[0], source.partition("?")[0], source.partition("=")[2]} - {""}:
+        with contextlib.suppress(OSError, ValueError):
+            if path.samefile(place):
+                return True
+    return False
 
 
 class _FileRun(Run):
     """A run whose output is one file, perhaps with others beside it."""
 
-    def __init__(self, command: str, inputs: Sequence[Input], options: Mapping[str, Any], out: Path) -> None:
-        self._hidden = out.with_name(f".{out.name}.work")
+    def __init__(
+        self,
+        command: str,
+        inputs: Sequence[Input],
+        options: Mapping[str, Any],
+        out: Path,
+        hidden: Path | None = None,
+    ) -> None:
+        self._hidden, self._out = hidden or out.with_name(f".{out.name}{WORK}"), out
         super().__init__(command, inputs, options, out.parent)
         self._file = out
 
@@ -185,6 +329,21 @@ class _FileRun(Run):
     def work(self) -> Path:
         """Where unfinished work lies: beside the file."""
         return self._hidden
+
+    @property
+    def _manifest_file(self) -> Path:
+        return self._out.with_name(f"{self._out.name}.manifest.json")
+
+    def finish(self) -> None:
+        """Writes the manifest beside the file; a device or a pipe has none."""
+        if not is_stream(self._out):
+            super().finish()
+
+    def log(self, event: str, **details: Any) -> None:
+        """Appends a line to the `run.log` of all files of the folder; that of a device or a pipe has none."""
+        if not is_stream(self._out):
+            self._names.add("run.log")
+            super().log(event, **details)
 
 
 def plain(value: Any) -> Any:
@@ -207,15 +366,14 @@ def plain(value: Any) -> Any:
 @contextlib.contextmanager
 def locked(folder: Path, out: Path) -> Iterator[None]:
     """Holds the output for this process; the lock goes with the process, however that ends."""
-    if fcntl is None:
-        yield
-        return
     path = folder / _LOCK
     stream = _acquired(path, out)
     try:
         yield
     finally:
-        path.unlink(missing_ok=True)
+        # With unfinished work it stays, and says whose that is.
+        if {one.name for one in folder.iterdir()} <= {_LOCK}:
+            path.unlink(missing_ok=True)
         stream.close()
         with contextlib.suppress(OSError):
             folder.rmdir()
@@ -225,6 +383,8 @@ def _acquired(path: Path, out: Path) -> IO[str]:
     while True:
         path.parent.mkdir(parents=True, exist_ok=True)
         stream = path.open("a+", encoding="utf-8")
+        if fcntl is None:
+            return stream
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

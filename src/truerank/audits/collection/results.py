@@ -156,7 +156,9 @@ def load_audit(folder: str | Path) -> CollectionAudit:
         InputError: no audit there, or it cannot be read.
     """
     folder = Path(folder)
-    with written_by("collection audit", folder, "summary.json"):
+    with written_by(
+        "collection audit", folder, "summary.json", *(f"{name}.parquet" for name in ("findings", "pairs", "groups"))
+    ):
         summary = json_file(folder / "summary.json")
         frames = {
             name: pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("findings", "pairs", "groups")

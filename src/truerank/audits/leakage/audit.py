@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
@@ -22,7 +21,6 @@ from truerank.audits.leakage.summarising import Known, summarise
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
-from truerank.loading import json_file
 from truerank.options import Encoding, Flag, Labels, Out, command
 from truerank.records import Input, TopicText
 from truerank.sources import (
@@ -42,9 +40,10 @@ from truerank.vectors.encoders.measuring import ChosenWay, processor_name
 from truerank.vectors.prefilter import would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.version import __version__
-from truerank.work.artifacts import digest, hash_file, installed_versions, write_text
+from truerank.work.artifacts import digest, hash_file, installed_versions
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_json, kept_json
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -254,8 +253,8 @@ class Audit:
     def _checked(self, folder: Path, plan: SearchPlan) -> dict[str, Sensitivity]:
         """The sensitivity check, or what an interrupted run has of it."""
         path = folder / "sensitivity.json"
-        if path.is_file():
-            known: dict[str, Sensitivity] = json_file(path)
+        known: dict[str, Sensitivity] | None = kept_json(path)
+        if known is not None:
             return known
         passes = None
         if plan.prefilter is not None:
@@ -266,7 +265,7 @@ class Audit:
         exact = self.models.encoder
         plan = replace(plan, open_exact=lambda: exact, choose_screen=screens, floor=options.threshold)
         found = check(self.texts, plan, passes)
-        write_text(path, json.dumps(found) + "\n")
+        keep_json(path, found)
         return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
@@ -13,7 +12,6 @@ from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
 from truerank.errors import InputError
-from truerank.loading import json_file
 from truerank.options import Encoding
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
@@ -24,7 +22,7 @@ from truerank.vectors.encoders.measuring import ChosenWay, Way, way_of
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
 from truerank.vectors.search import SearchPlan, encode_each_once
 from truerank.vectors.texts import Rows
-from truerank.work.artifacts import write_text
+from truerank.work.kept import keep_json, kept_json
 from truerank.work.memory import give_back
 
 #: Texts of a source from which the sample is taken that ways of encoding are measured on.
@@ -122,10 +120,11 @@ class _FirstPass:
         return None if chosen == spec else (partial(_open, chosen, models.cache), way.name)
 
     def _begun_with(self, spec: EncoderSpec, others: Sequence[EncoderSpec]) -> Way | None:
-        if self.choice is None:
+        known = None if self.choice is None else kept_json(self.choice)
+        if known is None:
             return None
         try:
-            way = way_of(json_file(self.choice))
+            way = way_of(known)
             spec_of_way(way, spec, others)
         except (InputError, OSError, TypeError, ValueError, KeyError):
             return None
@@ -139,7 +138,7 @@ class _FirstPass:
         else:
             choice = usual_first_pass(spec, elsewhere=True)
         if self.choice is not None:
-            write_text(self.choice, json.dumps(asdict(choice.way)) + "\n")
+            keep_json(self.choice, asdict(choice.way))
         self.told(choice)
         return choice.way
 

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final
 
-import polars as pl
-
 from truerank.audits.leakage.exports.contamination import worst
 from truerank.audits.leakage.redaction import hash_text
-from truerank.errors import InputError
+from truerank.audits.leakage.suites.results import CELLS
 from truerank.reports.cards import card_head
 from truerank.reports.tables import Table, escape_markdown
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import hash_file, read_table, written_by
 
 MATRIX_SCHEMA: Final = "truerank/leakage-matrix-card/1"
 _FILE: Final = "matrix.parquet"
@@ -38,11 +36,8 @@ def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) ->
         InputError: the file of the cells cannot be read.
     """
     path = Path(folder) / _FILE
-    try:
-        frame = pl.read_parquet(path, glob=False).select(_COLUMNS)
-    except (OSError, pl.exceptions.PolarsError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"not readable ({reason})", "run `leakage matrix` again", where=path) from error
+    with written_by("leakage matrix", path.parent, path.name):
+        frame = read_table(path, {name: CELLS[name] for name in _COLUMNS})
     names = {name: name if key is None else hash_text(name, key) for name in frame["training"].unique().to_list()}
     cells = [
         {

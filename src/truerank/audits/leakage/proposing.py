@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +9,13 @@ from pathlib import Path
 import polars as pl
 
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
-from truerank.loading import json_file
 from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.normalising import normalise
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
-from truerank.work.artifacts import write_text
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_json, kept_json
 
 _READ_SIZE = 1 << 16
 
@@ -50,7 +48,7 @@ class DistinctQueries:
     def __init__(self, source: QuerySource, kept: Path | None = None) -> None:
         self._source = source
         self._kept = kept
-        known = json_file(kept) if kept is not None and kept.is_file() else None
+        known = None if kept is None else kept_json(kept)
         self.count: SourceCount | None = known
 
     def __call__(self) -> Iterator[tuple[int, str, str, str]]:
@@ -73,7 +71,7 @@ class DistinctQueries:
             skipped=counts.skipped,
         )
         if self._kept is not None:
-            write_text(self._kept, json.dumps(self.count) + "\n")
+            keep_json(self._kept, self.count)
 
 
 @dataclass(frozen=True)

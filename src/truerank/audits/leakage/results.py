@@ -13,7 +13,7 @@ from truerank.audits.leakage.calibration_results import Calibration
 from truerank.loading import json_file
 from truerank.reports.results import Result
 from truerank.text.listing import listed
-from truerank.work.artifacts import written_by
+from truerank.work.artifacts import read_table, written_by
 
 VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]
 
@@ -223,10 +223,8 @@ def load_audit(folder: str | Path) -> AuditResult:
         summary: AuditSummary = json_file(folder / "summary.json")
         if not isinstance(summary, dict) or not summary.keys() >= {"threshold", "encoder", "sources", "tests"}:
             raise ValueError("summary.json is of something else")
-        candidates = pl.read_parquet(folder / "candidates.parquet", glob=False)
+        candidates = read_table(folder / "candidates.parquet", CANDIDATE_SCHEMA, others=True)
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
-        if missing := [column for column in CANDIDATE_SCHEMA if column not in candidates.columns]:
-            raise ValueError(f"columns missing in candidates.parquet: {', '.join(missing)}")
     return AuditResult(summary, candidates, neighbours, folder)
 
 

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError
 from truerank.sources.documents import DocumentSource
 from truerank.text.mojibake import repair
-from truerank.work.artifacts import written_by
+from truerank.work.artifacts import read_table, written_by
 from truerank.work.progress import Progress
 
 #: Keys of n texts as numbers, shape (n, 2).
@@ -201,4 +201,4 @@ def open_passage_ids(folder: str | Path) -> PassageIds:
     """
     path = mapping_file(folder)
     with written_by("survivorship map", path.parent, path.name):
-        return PassageIds(pl.read_parquet(path, glob=False).select(list(MAPPING_SCHEMA)))
+        return PassageIds(read_table(path, MAPPING_SCHEMA))

@@ -28,6 +28,7 @@ from truerank.sources.archive import (
 )
 from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.blocks import BlockStore
+from truerank.work.kept import is_whole, kept_path
 from truerank.work.progress import Progress
 
 #: One row per URL and year; `warc` is the file, `offset` the record's place in it.
@@ -149,7 +150,7 @@ def _round(asked: list[_Asked], wanted: Wanted, options: ArchiveOptions, work: P
     try:
         for number, block in enumerate(blocks):
             part = work / f"{number:08d}.warc.gz"
-            if not store.has(number) or not part.is_file():
+            if not store.has(number) or not is_whole(part):
                 archive = archive or open_archive(options)
                 outcomes: list[_Outcome] = []
                 for one in block:
@@ -216,7 +217,7 @@ def _played(archive: Archive, url: str, year: int, pages: Sequence[Capture]) -> 
 
 def _save(outcomes: Sequence[_Outcome], store: BlockStore, number: int, part: Path) -> None:
     rows = []
-    with atomic_path(part) as temporary, temporary.open("wb") as stream:
+    with kept_path(part) as temporary, temporary.open("wb") as stream:
         for one in outcomes:
             page, offset = one.page, stream.tell()
             if page is None:

@@ -12,7 +12,7 @@ import polars as pl
 from truerank.audits.transfer.matching.versions import Version
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.errors import OptionError
-from truerank.lexical import TopicQuery, analyser_of, build_index, model_of, search
+from truerank.lexical import TopicQuery, analyser_of, kept_index, model_of, search
 from truerank.options import Flag, Options, Range
 from truerank.rankers.bm25 import Bm25
 from truerank.sources.qrels import read_qrels_frame
@@ -66,8 +66,7 @@ class Negatives:
         The first stage is searched once: other draws have the same topics.
         """
         index = self._folder / f"index-{self._version.name}"
-        if not index.is_dir():
-            build_index(self._version.source.spec.spec, index, analyser=analyser_of("anserini"), progress=self._told)
+        kept_index(self._version.source.spec.spec, index, analyser_of("anserini"), self._told)
         if self._by_topic is None:
             self._by_topic = {
                 str(key[0]): list(zip(part["doc_id"].to_list(), part["place"].to_list(), strict=True))

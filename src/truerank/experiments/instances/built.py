@@ -19,7 +19,7 @@ from truerank.options import Flag, command
 from truerank.records import Input
 from truerank.reports.results import Result
 from truerank.text.normalising import normalise
-from truerank.work.artifacts import Artifacts, atomic_path
+from truerank.work.artifacts import Artifacts, atomic_path, written_by
 from truerank.work.blocks import BlockStore
 from truerank.work.runs import run as started
 
@@ -205,9 +205,17 @@ def open_built(folder: str | Path) -> Built:
     manifest, about = (_object(folder, name) for name in ("manifest.json", SUMMARY))
     if manifest.get("command") != COMMAND:
         raise InputError("no manifest of a training set", _REMEDY, where=folder / "manifest.json")
+    # A table with other rows can be opened, so that `instances stats` says what is wrong with them.
     if not (folder / TABLE).is_file():
         raise InputError(f"no {TABLE} here", _REMEDY, where=folder)
-    return Built(folder, about["kind"], tuple(about["sizes"]), about["seed"], about, manifest["artifacts"])
+    with written_by(COMMAND, folder, SUMMARY):
+        sizes = tuple(int(size) for size in about["sizes"])
+        table = pl.scan_parquet(folder / TABLE, glob=False)
+        there = table.collect_schema()
+        if wrong := [name for name, kind in SCHEMA.items() if there.get(name) != kind]:
+            raise ValueError(f"column '{wrong[0]}' of {TABLE} is missing, or of another type")
+        table.select(pl.all().null_count()).collect()
+        return Built(folder, about["kind"], sizes, about["seed"], about, dict(manifest["artifacts"]))
 
 
 def _object(folder: Path, name: str) -> dict[str, Any]:

@@ -17,7 +17,8 @@ from truerank import lexical
 from truerank.errors import InputError
 from truerank.experiments.instances.drawing import Keyed
 from truerank.sources.runs import run_frames
-from truerank.work.artifacts import atomic_path, digest
+from truerank.work.artifacts import digest
+from truerank.work.kept import keep_frame, kept_frame
 from truerank.work.progress import Progress
 
 #: Queries that are searched, and saved, at a time.
@@ -160,17 +161,15 @@ class IndexStage:
     def _block(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int) -> pl.DataFrame:
         name = digest([count, *((one.query_id, one.text, sorted(one.barred)) for one in asked)])
         path = self._cache / f"negatives-{name[:32]}.arrow"
-        if path.is_file():
-            with path.open("rb") as stream:
-                return pl.read_ipc(stream)
+        if (known := kept_frame(path)) is not None:
+            return known
         rows = [
             (one.query_id, *best)
             for one, ranking in zip(asked, self._rankings(asked), strict=True)
             for best in islice(_drawn(one, ranking, keys, usable), count)
         ]
         frame = pl.DataFrame(rows, schema=_FOUND, orient="row")
-        with atomic_path(path) as temporary:
-            frame.write_ipc(temporary)
+        keep_frame(path, frame)
         return frame
 
     def _rankings(self, asked: Sequence[Asked]) -> Iterator[_Ranking]:

@@ -59,10 +59,10 @@ def read_candidates(folders: Sequence[str]) -> LeakCandidates:
     for folder in folders:
         path = Path(folder) / _FILE
         with written_by("leakage audit", path.parent, _FILE):
-            table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False)
+            table = pl.read_parquet(path, columns=list(_COLUMNS), glob=False).cast(_SCHEMA)
         if len(table) and _HASHED.fullmatch(str(table["query_text"][0])):
             raise InputError("the audit is redacted", "give the audit that holds the texts", where=folder)
-        tables.append(table.cast(_SCHEMA))
+        tables.append(table)
         inputs.append({"folder": str(folder), "sha256": hash_file(path), "pairs": len(table)})
     return LeakCandidates(pl.concat(tables), tuple(inputs))
 

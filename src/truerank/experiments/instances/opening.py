@@ -18,7 +18,6 @@ from truerank.experiments.instances.drawing import Queries, RowDraft
 from truerank.experiments.instances.filling import Lane
 from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
 from truerank.experiments.instances.options import BuildOptions
-from truerank.lexical.index import Index
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.sources import compressed
@@ -237,9 +236,7 @@ class Opened:
 
     def _made_index(self, docs: str, name: str) -> Path:
         folder = self.work / name
-        if not Index.is_index(folder):
-            analyser = lexical.analyser_of(self.options.preset)
-            lexical.build_index(docs, folder, analyser=analyser, progress=self.progress)
+        lexical.kept_index(docs, folder, lexical.analyser_of(self.options.preset), self.progress)
         return folder
 
     def _searched(self, folder: Path, purpose: str) -> IndexStage:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import itertools
@@ -18,6 +19,7 @@ from truerank.judging.changes import store_input
 from truerank.judging.exchange import doccano, label_studio
 from truerank.judging.exchange.flat import extra_text, item_record, said_record, text_columns
 from truerank.judging.exchange.outgoing import RULES, LabelFormat, Outgoing, StatementSelection, Which, select
+from truerank.judging.recovering import recovered
 from truerank.judging.store import Store, is_store
 from truerank.options import Flag, Names, command
 from truerank.reports.results import Result
@@ -46,6 +48,7 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
         beside: further files: label configuration, labelling interface.
         formulas: cells of the CSV that a spreadsheet would take for a formula.
         escaped: whether an apostrophe stands in front of these.
+        lost: rows of a damaged store that could not be read; None for a whole one.
     """
 
     path: Path
@@ -59,6 +62,7 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
     beside: tuple[Path, ...] = ()
     formulas: int = 0
     escaped: bool = False
+    lost: int | None = None
 
     @property
     def rule(self) -> str:
@@ -79,6 +83,7 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
             "models": list(self.models),
             "formulas": self.formulas,
             "beside": [str(path) for path in self.beside],
+            **({} if self.lost is None else {"lost": self.lost}),
         }
 
 
@@ -93,6 +98,7 @@ def export(
     include_models: bool = False,
     people_only: bool = False,
     escape_formulas: bool = False,
+    recover: bool = False,
 ) -> LabelExport:
     """Writes the labels of a store to a file.
 
@@ -112,6 +118,7 @@ def export(
         people_only: labels of models are left out of standing labels and histories.
         escape_formulas: in CSV, an apostrophe stands before texts that begin with =, +, -, @, a tab or a carriage
             return, which spreadsheets take for formulas. Such a file is for reading, not for import.
+        recover: of a damaged store, take what can still be read; its items can be imported into a new one.
 
     Returns:
         What was written and what was left out.
@@ -134,7 +141,7 @@ def export(
         raise OptionError("people_only", "contradicts `include_models`", "give one of the two")
     place = Path(out)
     form = file_format or _of_ending(place)
-    with Store.of(store) as opened:
+    with _opened(store, recover) as (opened, lost):
         _check(opened, place, form, which, annotators)
         models = True if include_models else False if people_only else None
         chosen = select(opened, which, annotators=annotators, include_models=models)
@@ -146,9 +153,10 @@ def export(
             "annotators": annotators,
             "include_models": include_models,
             "people_only": people_only,
+            **({"recover": True} if recover else {}),
         }
-        with started("judge export", [store_input(opened)], options, place, file=True) as job:
-            job.skipped = {"open": chosen.open, "left_out": len(chosen.left_out)}
+        with started("judge export", [store_input(store)], options, place, file=True) as job:
+            job.skipped = {"open": chosen.open, "left_out": len(chosen.left_out), **({"lost": lost} if recover else {})}
             with job.stream(place.name) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
                 stream.writelines(content.lines)
             for ending, text in content.beside.items():
@@ -170,7 +178,19 @@ def export(
             beside=tuple(place.with_name(f"{place.name}.{ending}") for ending in content.beside),
             formulas=content.formulas,
             escaped=escape_formulas,
+            lost=lost if recover else None,
         )
+
+
+@contextlib.contextmanager
+def _opened(store: str | Path | Store, recover: bool) -> Iterator[tuple[Store, int]]:
+    """The store, or what can be read of it and how many rows cannot."""
+    if recover:
+        with recovered(store.path if isinstance(store, Store) else Path(store)) as found:
+            yield found
+    else:
+        with Store.of(store) as opened:
+            yield opened, 0
 
 
 class _Content(NamedTuple):

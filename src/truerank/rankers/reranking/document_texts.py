@@ -12,7 +12,7 @@ from truerank.errors import OptionError
 from truerank.records import Document
 from truerank.sources.documents import open_documents
 from truerank.text.listing import first_few
-from truerank.work.artifacts import atomic_path
+from truerank.work.kept import is_whole, kept_path
 from truerank.work.progress import Progress, Quiet
 
 _SCHEMA: Final = (
@@ -54,7 +54,7 @@ class DocumentTexts:
         Raises:
             InputError: a fault in the collection.
         """
-        if path.is_file():
+        if is_whole(path):
             return cls(path)
         told = progress or Quiet()
         told.start("reading documents")
@@ -73,7 +73,7 @@ class DocumentTexts:
         Args:
             path: the file.
         """
-        with atomic_path(path) as temporary:
+        with kept_path(path) as temporary:
             connection = sqlite3.connect(temporary)
             try:
                 connection.execute("PRAGMA journal_mode=OFF")

@@ -25,6 +25,7 @@ from truerank.sources.lines import numbered_lines
 from truerank.sources.rows import Row, rows
 from truerank.sources.tables import well_formed
 from truerank.sources.topics import read_topics
+from truerank.work.artifacts import written_by
 
 _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "query_id": ("query_id", "qid", "query-id", "topic_id"),
@@ -108,7 +109,8 @@ def _built(spec: str) -> _Built | None:
         raise InputError("no built training set there", "?size= goes with what 'instances build' wrote", where=spec)
     if size is None:
         return _Built(replace(grammar.parse(str(table)), name=Path(text).name, spec=spec), None)
-    there = pl.scan_parquet(table, glob=False).select(pl.len()).collect().item()
+    with written_by("instances build", table.parent, _BUILT):
+        there = pl.scan_parquet(table, glob=False).select(pl.len()).collect().item()
     if size < 2 or size % 2 or size // 2 > there:
         fault = f"the set has {2 * there:,} instances, not {size:,}"
         raise InputError(fault, "give an even number up to that", where=spec)
@@ -298,7 +300,8 @@ class InstanceSource:
 
 def _built_rows(built: _Built) -> Iterator[Row]:
     """The instances of a built set, a thousand at a time: their texts may be long."""
-    frame = pl.scan_parquet(built.table.path, glob=False)
+    with written_by("instances build", built.table.path.parent, built.table.path.name):
+        frame = pl.scan_parquet(built.table.path, glob=False)
     frame = frame if built.rows is None else frame.head(built.rows)
     number = 0
     for block in frame.collect_batches(chunk_size=_BLOCK, maintain_order=True):

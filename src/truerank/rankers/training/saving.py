@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from truerank.errors import InputError
 from truerank.rankers.training.steps import Steps
-from truerank.work.artifacts import atomic_path
+from truerank.work.kept import forget, is_whole, kept_path
 
 
 class Kept(NamedTuple):
@@ -42,13 +42,14 @@ class TrainingCheckpoint:
         """Keeps the state after so many instances, whose hash is given; one process of several writes."""
         if run.is_first:
             content = {"identity": self._identity, "count": count, "instances": instances}
-            with atomic_path(self._path) as temporary:
-                self._torch.save({**content, "state": run.state()}, temporary)
+            # Into a file of Python's, which says where a disk was full.
+            with kept_path(self._path) as temporary, temporary.open("wb") as stream:
+                self._torch.save({**content, "state": run.state()}, stream)
         self._last = time.monotonic()
 
     def read(self) -> Kept | None:
-        """The checkpoint of this training; None where there is none, or one of another."""
-        if not self._path.is_file():
+        """The checkpoint of this training; None where there is none, a damaged one, or one of another."""
+        if not is_whole(self._path):
             return None
         try:
             found = self._torch.load(self._path, map_location="cpu", weights_only=True)
@@ -61,7 +62,7 @@ class TrainingCheckpoint:
 
     def remove(self) -> None:
         """Removes the file, if there is one."""
-        self._path.unlink(missing_ok=True)
+        forget(self._path)
 
     @property
     def path(self) -> Path:

@@ -11,11 +11,11 @@ import polars as pl
 
 from truerank.audits.leakage.results import AuditResult
 from truerank.audits.leakage.training_examples.results import ExampleAudit
-from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.reports.tables import Table
 from truerank.text.normalising import normalise
 from truerank.version import __version__
+from truerank.work.artifacts import written_by
 
 _QUERIES: Final = ("queries", "topics", "pairs of query and answer")
 #: What is said of pairs below the threshold whose topic leaks by labels.
@@ -107,14 +107,12 @@ def contaminations_in(found: ExampleAudit | str | Path) -> tuple[Contamination, 
     if isinstance(found, ExampleAudit):
         return (_of_kinds(found.json(), found.folder),)
     folder = Path(found)
-    try:
-        if (folder / "matrix.parquet").is_file():
+    if (folder / "matrix.parquet").is_file():
+        with written_by("leakage matrix", folder, "matrix.parquet"):
             return tuple(_of_cells(pl.read_parquet(folder / "matrix.parquet", glob=False)))
-        if (folder / "leaks.parquet").is_file():
+    if (folder / "leaks.parquet").is_file():
+        with written_by("leakage examples", folder, "summary.json", "leaks.parquet"):
             return (_of_kinds(json_file(folder / "summary.json"), folder),)
-    except (KeyError, TypeError, AttributeError, OSError, pl.exceptions.PolarsError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"not readable ({reason})", "run that command again", where=folder) from error
     return None
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,12 +10,12 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.suites.reading import SuiteSet, TextSource
-from truerank.loading import json_file
-from truerank.overlaps import KeptTexts, OverlapRules, keep, open_kept
+from truerank.overlaps import KeptTexts, OverlapRules, keep, kept_before, open_kept
 from truerank.overlaps.forms import ComparedForm, holds_any, keep_without, shared_passages
 from truerank.vectors.encoders import Encoder
-from truerank.work.artifacts import digest, write_text
+from truerank.work.artifacts import digest
 from truerank.work.jobs import Job
+from truerank.work.kept import is_whole, keep_json, keep_text, kept_json, kept_text
 
 _FORMAT: Final = 4
 _PLAIN: Final = ComparedForm()
@@ -86,9 +85,11 @@ class KeptSources:
         """The texts of a source; they are read where nothing is kept of them."""
         if unit.key not in self._opened:
             folder = self._folder(unit.key)
-            if not (folder / _PASSAGES).is_file() and not (folder / _WHOLE).is_file():
+            before = kept_before(folder, self.rules)
+            if before is None or not (is_whole(folder / _PASSAGES) or is_whole(folder / _WHOLE)):
                 self._keep(unit, folder)
-            self._opened[unit.key] = open_kept(folder, self.rules)
+                before = open_kept(folder, self.rules)
+            self._opened[unit.key] = before
         return self._opened[unit.key]
 
     def unread(self, unit: TextUnit) -> int:
@@ -102,14 +103,15 @@ class KeptSources:
             blocks = [(part, block) for part in self.texts(unit).parts for block in range(len(part.shingles.sizes))]
             ids = [part.shingles.ids(block).alias("id") for part, block in blocks]
             known["items"] = pl.concat([pl.Series("id", [], pl.String), *ids]).n_unique()
-            write_text(self._folder(unit.key) / _PASSAGES, json.dumps(known) + "\n")
+            keep_json(self._folder(unit.key) / _PASSAGES, known)
         return int(known["items"])
 
     def _known(self, unit: TextUnit) -> dict[str, Any]:
         """What is known of the texts of a source beside themselves."""
         if unit.key not in self._about:
             self.texts(unit)
-            self._about[unit.key] = json_file(self._folder(unit.key) / _PASSAGES)
+            known = kept_json(self._folder(unit.key) / _PASSAGES)
+            self._about[unit.key] = {"unread": 0, "passages": []} if known is None else known
         return self._about[unit.key]
 
     def _folder(self, key: str) -> Path:
@@ -121,7 +123,7 @@ class KeptSources:
         formed = ((text_id, _PLAIN(text)) for text_id, text in stream)
         made = keep(formed, self.rules, replace(self.job, folder=folder), self.encoder)
         known = {"unread": stream.unread, "passages": shared_passages(made).to_dicts()}
-        write_text(folder / _PASSAGES, json.dumps(known) + "\n")
+        keep_json(folder / _PASSAGES, known)
 
     def _in_form(self, unit: TextUnit, form: ComparedForm) -> TextUnit:
         """The texts of a source in another form: the same ones where this changes none."""
@@ -130,13 +132,14 @@ class KeptSources:
         if (unit.key, form) not in self._formed:
             made = TextUnit(unit.source, digest([unit.key, form.passages])[:20])
             folder = self._folder(made.key)
-            if not (folder / _WHOLE).is_file():
+            state = kept_text(folder / _WHOLE)
+            if state is None or (state == "1" and kept_before(folder, self.rules) is None):
                 changes = holds_any(self.texts(unit), form)
                 if changes:
                     self.again.append(unit.source.spec)
                     texts: Iterator[tuple[str, str]] = iter(unit.source.texts())
                     keep_without(self.texts(unit), texts, form, replace(self.job, folder=folder), self.encoder)
-                write_text(folder / _WHOLE, str(int(changes)))
-            changed = (folder / _WHOLE).read_text(encoding="ascii") == "1"
-            self._formed[unit.key, form] = made if changed else unit
+                state = str(int(changes))
+                keep_text(folder / _WHOLE, state)
+            self._formed[unit.key, form] = made if state == "1" else unit
         return self._formed[unit.key, form]

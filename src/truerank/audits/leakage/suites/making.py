@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -32,9 +31,10 @@ from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import Encoder, EncoderSpec, open_spec
 from truerank.vectors.search import SearchPlan
-from truerank.work.artifacts import atomic_path, digest, write_text
+from truerank.work.artifacts import digest
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
+from truerank.work.kept import is_whole, keep_json, kept_json, kept_path
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -151,7 +151,8 @@ class _Comparison:
             for training in self.kept.units_for(test, row, part):
                 for unit in self.kept.units_for(test, test, part):
                     itself = _is_itself(row, test.name, training, unit)
-                    there = _known_of(self._pair_file(training, unit, itself)).is_file()
+                    file = self._pair_file(training, unit, itself)
+                    there = is_whole(_known_of(file)) and is_whole(file)
                     self.done["before" if there else "compared"].append(f"{row.name} {test.name}")
                     if not there:
                         open_.setdefault((training, itself), {})[unit.key] = unit
@@ -170,9 +171,9 @@ class _Comparison:
         for file, found in zip(files, every, strict=True):
             # Compared with itself, a set has the longer text on both sides, too.
             frame = found.frame if itself else without_parts(found.frame)
-            with atomic_path(file) as temporary:
+            with kept_path(file) as temporary:
                 frame.write_parquet(temporary, compression="zstd")
-            write_text(_known_of(file), json.dumps({"pairs": len(frame), "crowded": found.crowded}) + "\n")
+            keep_json(_known_of(file), {"pairs": len(frame), "crowded": found.crowded})
         shutil.rmtree(work.folder, ignore_errors=True)
 
     def _cells(
@@ -246,9 +247,9 @@ class _Comparison:
         if not units or self.encoder is None:
             return None
         path = self.job.folder / "checks" / f"{digest([units[0].key, self.rules.threshold])[:20]}.json"
-        if path.is_file():
-            found: Sensitivity = json_file(path)
-            return found
+        known: Sensitivity | None = kept_json(path)
+        if known is not None:
+            return known
         self.job.progress.start(f"sensitivity check of {test.name}")
         topics = read_topics(units[0].source.spec).topics
         chosen = Random(f"0 {len(topics)}").sample(topics, min(_TOPICS_CHECKED, len(topics)))
@@ -263,7 +264,7 @@ class _Comparison:
         encoder, vectors = self.encoder, self.encoder.encode(normalised)
         plan = SearchPlan(lambda: encoder, lambda: vectors, self.rules.threshold, 0, probe=WordingProbe(normalised))
         found = check(texts, plan)[""]
-        write_text(path, json.dumps(found) + "\n")
+        keep_json(path, found)
         return found
 
     def _counted(self) -> Iterator[tuple[str, dict[str, int]]]:

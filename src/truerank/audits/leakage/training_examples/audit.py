@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -30,14 +29,14 @@ from truerank.audits.leakage.training_examples.reading import TestTexts, Trainin
 from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
 from truerank.audits.leakage.training_examples.verdicts import ExampleEvidence, verdicts
-from truerank.loading import json_file
 from truerank.options import Encoding, Flag, Out, Workers, command
 from truerank.overlaps import OverlapRules
 from truerank.sources.inputs import inputs_of
 from truerank.version import __version__
-from truerank.work.artifacts import digest, write_text
+from truerank.work.artifacts import digest
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
+from truerank.work.kept import keep_json, kept_json
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import plain
@@ -206,8 +205,8 @@ class PreparedExamples:
     def _checked(self, kept: KeptSides, texts: _Texts, ways: ComparingTexts, job: Job) -> ExampleSensitivity:
         """The sensitivity check, or what an interrupted run has of it."""
         path = job.folder / "sensitivity.json"
-        if path.is_file():
-            changes, others = json_file(path)
+        if (known := kept_json(path)) is not None:
+            changes, others = known
             return ExampleSensitivity(changes, others)
         relevant = self.test.relevant or {}
         material = PlantMaterial(
@@ -231,7 +230,7 @@ class PreparedExamples:
             sample=self.options.sample,
             seed=self.options.seed,
         )
-        write_text(path, json.dumps(list(found)) + "\n")
+        keep_json(path, list(found))
         return found
 
 

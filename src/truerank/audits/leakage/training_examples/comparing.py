@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.audits.leakage.training_examples.kinds import ANY_DOCUMENT
 from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts
-from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, open_kept
+from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before
 from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
 from truerank.overlaps.results import without_parts
 from truerank.vectors.encoders import Encoder
@@ -97,14 +97,14 @@ def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, j
 
     def kept(name: str, stream: Iterable[tuple[str, str]]) -> KeptTexts:
         part = job.part(name)
-        if (part.folder / "texts.json").is_file():
-            return open_kept(part.folder, ways.rules)
+        if (before := kept_before(part.folder, ways.rules)) is not None:
+            return before
         return keep(stream, ways.rules, part, ways.semantic.encoder(document=_DOCUMENTS in name))
 
     def without(name: str, base: KeptTexts, stream: Iterable[tuple[str, str]], form: ComparedForm) -> KeptTexts:
         part = job.part(f"{name}-without-boilerplate")
-        if (part.folder / "texts.json").is_file():
-            return open_kept(part.folder, ways.rules)
+        if (before := kept_before(part.folder, ways.rules)) is not None:
+            return before
         return keep_without(base, stream, form, part, ways.semantic.encoder(document=name == _DOCUMENTS))
 
     plain = ComparedForm()

@@ -11,11 +11,10 @@ import polars as pl
 
 from truerank.audits.leakage.results import KindFound, OtherTopics, VerdictWord
 from truerank.audits.leakage.training_examples.kinds import KINDS
-from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.records import Input
 from truerank.reports.results import Result
-from truerank.work.artifacts import hash_file
+from truerank.work.artifacts import hash_file, read_table, written_by
 
 #: `leaks.parquet`: one row for each pair of texts and kind of leak. `examples` counts the training examples of the
 #: source that hold the text in this role, `example_id` is the first of them. A row of the kind "pair" has the query in
@@ -155,20 +154,13 @@ def load_examples(folder: str | Path) -> ExampleAudit:
         InputError: no such audit there, or it cannot be read.
     """
     folder = Path(folder)
-    remedy = "give the folder that 'truerank leakage examples --out' wrote"
-    for name in ("summary.json", "leaks.parquet"):
-        if not (folder / name).is_file():
-            raise InputError(f"no {name} here", remedy, where=folder)
-    try:
+    with written_by("leakage examples", folder, "summary.json", "leaks.parquet"):
         summary = json_file(folder / "summary.json")
-        leaks = pl.read_parquet(folder / "leaks.parquet", glob=False).select(list(LEAKS))
+        leaks = read_table(folder / "leaks.parquet", LEAKS)
         kinds = tuple(_kind(kind.name, summary["kinds"][kind.name]) for kind in KINDS if kind.name in summary["kinds"])
         parts = {name: summary[name] for name in ("test", "sources", "rules")}
         others, passages = summary["other_texts"], tuple(summary["boilerplate"])
         return ExampleAudit(kinds, leaks, **parts, others=others, boilerplate=passages, folder=folder)
-    except (OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"no audit of training examples here ({reason})", remedy, where=folder) from error
 
 
 def audited_input(found: ExampleAudit) -> Input:

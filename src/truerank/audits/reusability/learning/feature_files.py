@@ -6,7 +6,6 @@ more in the order in which documents are scored: block after block of documents,
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from truerank.errors import InputError
 from truerank.lexical.building import move_folder, temporary_folder
 from truerank.lexical.merging import StringFile
 from truerank.loading import json_file
+from truerank.work.kept import all_whole, keep_json, kept_json, record
 
 _KIND: Final = "truerank features"
 _VERSION: Final = 1
@@ -179,10 +179,9 @@ class StoredNames(Sequence[str]):
 
 
 def is_stored(folder: Path, source: str) -> bool:
-    """Whether the features made from this source lie in a folder."""
-    try:
-        manifest = json_file(folder / _MANIFEST)
-    except InputError:
+    """Whether the features made from this source lie in a folder, as they were written."""
+    manifest = kept_json(folder / _MANIFEST)
+    if manifest is None or not all_whole([folder]):
         return False
     return isinstance(manifest, dict) and (manifest.get("version"), manifest.get("source")) == (_VERSION, source)
 
@@ -230,7 +229,9 @@ def store(
                 rows, postings = rows + len(block.sizes), postings + len(block.columns)
         sizes = {path.name: path.stat().st_size for path in sorted(temporary.iterdir())}
         manifest = {"kind": _KIND, "version": _VERSION, "source": source, "files": sizes}
-        (temporary / _MANIFEST).write_text(json.dumps(manifest, indent=2) + "\n", encoding="utf-8")
+        keep_json(temporary / _MANIFEST, manifest)
+        for name in sizes:
+            record(temporary / name)
         move_folder(temporary, folder)
 
 

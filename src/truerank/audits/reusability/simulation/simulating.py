@@ -43,7 +43,7 @@ from truerank.audits.reusability.simulation.unlike_systems import Unlike, make_u
 from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize, StoppingRule
 from truerank.audits.reusability.stopping_specs import load_rule
 from truerank.errors import InputError, OptionError
-from truerank.lexical import Index, build_index
+from truerank.lexical import Index, kept_index
 from truerank.options import Flag, Out, Source, Workers, command
 from truerank.work.artifacts import digest, installed_versions
 from truerank.work.engines import Engine, check_kept, open_engine
@@ -306,9 +306,7 @@ def _pools(inputs: Inputs, left_out: str | None) -> dict[str, tuple[str, ...]]:
 def _index(inputs: Inputs, folder: Path, told: Progress) -> Index:
     """The index that the features are made from; kept for the next time."""
     place = folder / f"features-{digest(inputs.fingerprint)[:16]}"
-    if not Index.is_index(place):
-        build_index(inputs.sources.docs, place, analyser=ANALYSER, progress=told)
-    return Index(place)
+    return kept_index(inputs.sources.docs, place, ANALYSER, told)
 
 
 def _unlike(

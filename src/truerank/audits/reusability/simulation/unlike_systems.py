@@ -24,7 +24,8 @@ from truerank.errors import MissingExtraError
 from truerank.lexical import BM25, Index, TopicQuery, search
 from truerank.sources import read_documents
 from truerank.vectors.encoders import CachedEncoder, open_encoder
-from truerank.work.artifacts import atomic_path, digest
+from truerank.work.artifacts import digest
+from truerank.work.kept import keep_frame, kept_frame
 from truerank.work.progress import Progress
 
 Scores = NDArray[np.float32]
@@ -211,9 +212,9 @@ def _nothing() -> pl.DataFrame:
 
 def _kept(place: Path, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     """A run that lies in a folder; made where it does not."""
-    path = place.with_name(f"{place.name}.parquet")
-    if not path.is_file():
+    path = place.with_name(f"{place.name}.arrow")
+    run = kept_frame(path)
+    if run is None:
         run = make()
-        with atomic_path(path) as temporary:
-            run.write_parquet(temporary)
-    return pl.read_parquet(path)
+        keep_frame(path, run)
+    return run

@@ -30,6 +30,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.text.urls import UrlRules, normalise_url
 from truerank.work.blocks import BlockStore
+from truerank.work.kept import is_whole
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -231,7 +232,7 @@ class VersionReader:
             A frame of key, id and URL, and the counts by `_COUNTS`.
         """
         kept = None if self._texts is None else self._texts.path(number)
-        if self._store is not None and self._store.has(2 * number + 1) and (kept is None or kept.is_file()):
+        if self._store is not None and self._store.has(2 * number + 1) and (kept is None or is_whole(kept)):
             counts = self._store.load(2 * number + 1).row(0, named=True)
             return self._store.load(2 * number), {name: int(value) for name, value in counts.items()}
         with contextlib.ExitStack() as stack:

@@ -14,7 +14,7 @@ from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Input
 from truerank.reports.results import Result
-from truerank.work.artifacts import hash_file, written_by
+from truerank.work.artifacts import hash_file, read_table, written_by
 
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
@@ -99,8 +99,7 @@ def load_scan(folder: str | Path) -> Scan:
     with written_by("transfer scan", folder, "summary.json", *(f"{name}.parquet" for name in _FILES)):
         summary = json_file(folder / "summary.json")
         scores, candidates, sets, skipped = (
-            pl.read_parquet(folder / f"{name}.parquet", glob=False).select(list(schema))
-            for name, schema in _FILES.items()
+            read_table(folder / f"{name}.parquet", schema) for name, schema in _FILES.items()
         )
         if not isinstance(summary["sets"], dict) or not summary["versions"]:
             raise ValueError("summary.json is of something else")

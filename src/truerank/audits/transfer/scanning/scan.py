@@ -30,7 +30,7 @@ from truerank.audits.transfer.scanning.options import Samples, ScanOptions, Scan
 from truerank.audits.transfer.scanning.results import Scan
 from truerank.audits.transfer.scanning.scoring import RowScoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError, OptionError
-from truerank.lexical import analyser_of, build_index
+from truerank.lexical import analyser_of, kept_index
 from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
 from truerank.rankers.base import Ranker, RankerSpec, placed, spec_of
@@ -350,9 +350,8 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress)
     if spec.name != "bm25":
         return spec
     index = folder / "index"
-    if not index.is_dir():
-        preset = str(dict(spec.settings).get("preset", "anserini"))
-        build_index(judged.source.spec.spec, index, analyser=analyser_of(preset), progress=told)
+    preset = str(dict(spec.settings).get("preset", "anserini"))
+    kept_index(judged.source.spec.spec, index, analyser_of(preset), told)
     return replace(spec, name=f"bm25:{index}")
 
 
