@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, TextIO
+from typing import Annotated, Any, Final, TextIO, get_args
 
 from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
 
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import InputError, ShardFinishedError, TruerankError
+from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
+from truerank.loading import decimal_number, signed_number
 from truerank.reports.results import Format, Result, summary
 from truerank.text.printable import printable
 from truerank.version import __version__
@@ -24,6 +26,8 @@ _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
 #: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.
 _WIDTH: Final = 76
+#: Characters of a value in a message.
+_LONGEST: Final = 40
 
 
 def carried(words: Sequence[str]) -> str | None:
@@ -141,6 +145,8 @@ def _runner(command: Command) -> Callable[..., int]:
         except ShardFinishedError:
             raise  # no fault, and nothing in it names an option
         except TruerankError as error:
+            if isinstance(error, OptionError) and _is_computed(error, given):
+                raise RuntimeError(f"a number of truerank's own is out of its bounds ({error})") from error
             raise in_flags(error, command) from error
         return _printed(result, form, fail_on, command.verdict_words)
 
@@ -150,6 +156,12 @@ def _runner(command: Command) -> Callable[..., int]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _is_computed(error: OptionError, given: Mapping[str, Any]) -> bool:
+    """Whether a number is out of the bounds of an option that the user did not give, not even inside another one."""
+    named = error.option in given or any(f"{error.option}=" in str(value) for value in given.values())
+    return error.value is not None and not named
 
 
 def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
@@ -199,6 +211,8 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
         described["metavar"] = option.metavar
     if option.reads is Path:
         described["converter"] = _path
+    elif option.reads in (int, float, list[int]):
+        described["converter"] = functools.partial(_numbers, option)
     # What is left out stays None: the default is the function's own.
     default: Any = inspect.Parameter.empty if option.required else False if option.reads is bool else None
     plain: Any = option.reads if option.required or option.reads is bool else option.reads | None
@@ -211,6 +225,20 @@ def _path(_: Any, tokens: Sequence[Any]) -> Path:
     if not tokens[-1].value:
         raise ValueError("an empty path")
     return Path(tokens[-1].value)
+
+
+def _numbers(option: Option, _: Any, tokens: Sequence[Any]) -> Any:
+    """The number of an option, or a list of them: what only looks like one is refused, never rounded."""
+    whole = option.reads is not float
+    found = []
+    for token in tokens:
+        number = signed_number(token.value) if whole else decimal_number(token.value)
+        if number is None:
+            shown = token.value if len(token.value) <= _LONGEST else f"{token.value[:_LONGEST]}…"
+            kind, remedy = ("whole number", "decimal digits, such as 10") if whole else ("number", "one such as 0.5")
+            raise InputError(f"'{shown}' is not a {kind}", f"write {remedy}", where=option.flags[-1])
+        found.append(number)
+    return found if get_args(option.reads) else found[-1]
 
 
 def _shown(default: Any) -> str:

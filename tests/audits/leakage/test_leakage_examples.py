@@ -270,3 +270,11 @@ def test_brief_texts_need_more_in_common_than_long_ones() -> None:
     lines = [("word", " ".join(another_word)), ("sentence", " ".join(another_sentence))]
     found = compare(tests, lines, RULES).frame
     assert found.select("test_id", "training_id").rows() == [("long", "sentence")]
+
+
+def test_short_queries_that_are_whole_documents_count_among_those_that_were_looked_for(tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("1\tcoral reefs\n2\tsleep quality\n3\tsuspension bridges\n")
+    rows = [example("what is a fjord", "coral reefs", "sleep quality"), example("a b c d", "other words", "and more")]
+    found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), tmp_path / "topics.tsv", sample=20)
+    verdict = next(one for one in found.verdicts if one.kind == "query-document")
+    assert (verdict.leaked, verdict.of) == (2, 2)

@@ -97,11 +97,12 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
             settle=(f"If the data has such texts, name their column with --roles {role}=COLUMN.",),
         )
     rows = known.leaks.filter(pl.col("kind") == kind.name)
-    of, noun = _asked(kind, known), kind.noun[1]
+    leaks = frozenset(rows["topic_id" if kind.test == "query" else "doc_id"])
+    of, noun = _asked(kind, known, leaks), kind.noun[1]
     if not of:
         why = f"Not looked for: every query has fewer than {known.rules.contained_words} words."
         return KindVerdict(kind.name, "UNKNOWN", why, settle=("Give topics with longer texts (--fields).",))
-    leaked = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
+    leaked = len(leaks)
     share = proportion(leaked, of, method="exact")
     counted = rows.unique(["source", "role", "training_text", "training_document"])
     sensitivity = tuple(known.seen.changes.get(kind.name, ()))
@@ -141,8 +142,8 @@ def _absent(kind: LeakKind, known: ExampleEvidence) -> str | None:
     return None if known.texts(*kind.training) else kind.training[0]
 
 
-def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
-    """How many queries or documents were looked for."""
+def _asked(kind: LeakKind, known: ExampleEvidence, leaks: frozenset[str]) -> int:
+    """How many queries or documents were looked for, with those that leak: a short query is a document as a whole."""
     if kind.test == "document":
         return known.documents[0]
     if kind.test == "relevant":
@@ -153,7 +154,7 @@ def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
     topics = {text.topic_id for text in texts}
     if kind.name == "pair":
         topics &= set().union(*(known.test.relevant or {}).values())
-    return len(topics)
+    return len(topics | leaks)
 
 
 def _topics(kind: LeakKind, rows: pl.DataFrame, known: ExampleEvidence) -> int | None:
