@@ -8,17 +8,17 @@ import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, TextIO, get_args
+from typing import Annotated, Any, Final, get_args
 
 from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
 
+from truerank.cli import streams
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
 from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
 from truerank.loading import decimal_number, signed_number
 from truerank.reports.results import Format, Result, summary
-from truerank.text.printable import printable
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
@@ -78,7 +78,7 @@ def install_completion(words: Sequence[str]) -> None:
         place = app_for((), every=True).install_completion(shell=shell)
     except ShellDetectionError as error:
         raise InputError("the shell is not recognised", remedy, where="--install-completion") from error
-    sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
+    streams.put(sys.stderr, f"completion is in {place}; open a new shell to use it\n")
 
 
 def _app(name: str, text: str, place: int | None = None) -> App:
@@ -142,6 +142,11 @@ def _runner(command: Command) -> Callable[..., int]:
                 every = {"progress": shown, "view": "terminal"}
                 supplied = {name: every[name] for name in command.takes}
                 result = command.function(**command.arguments(given), **supplied)
+        except OSError as error:
+            error.filename = error.filename or f"truerank {command.name}"
+            raise
+        except SystemExit as ended:
+            raise RuntimeError(f"code that it called ended the process (exit {ended.code})") from ended
         except ShardFinishedError:
             raise  # no fault, and nothing in it names an option
         except TruerankError as error:
@@ -166,25 +171,18 @@ def _is_computed(error: OptionError, given: Mapping[str, Any]) -> bool:
 
 def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str]) -> int:
     found = summary(result)
-    _write(sys.stdout, found.show(form), form)
+    streams.put(sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
     stream = sys.stderr if sys.stderr.isatty() else sys.stdout if form == "text" else None
     if stream is not None:
-        _write(stream, "".join(f"{note}\n" for note in found.notes))
+        streams.put(stream, "".join(f"{note}\n" for note in found.notes))
     if found.fault is not None:
         raise found.fault
-    sys.stdout.flush()
     last = result.go_on()
     if last and sys.stderr.isatty():
-        _write(sys.stderr, f"{last}\n")
+        streams.put(sys.stderr, f"{last}\n")
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
-
-
-def _write(stream: TextIO, text: str, form: Format = "text") -> None:
-    """Writes what may hold characters of the input: a terminal, and a text for people, gets printable ones only."""
-    exact = form in ("csv", "json") and not stream.isatty()
-    stream.write(text.encode("utf-8", "replace").decode() if exact else printable(text))
 
 
 def _fail_on(given: str, words: Sequence[str]) -> str:

@@ -272,9 +272,12 @@ def test_brief_texts_need_more_in_common_than_long_ones() -> None:
     assert found.select("test_id", "training_id").rows() == [("long", "sentence")]
 
 
-def test_short_queries_that_are_whole_documents_count_among_those_that_were_looked_for(tmp_path: Path) -> None:
-    (tmp_path / "topics.tsv").write_text("1\tcoral reefs\n2\tsleep quality\n3\tsuspension bridges\n")
-    rows = [example("what is a fjord", "coral reefs", "sleep quality"), example("a b c d", "other words", "and more")]
+def test_words_of_queries_are_counted_as_they_are_where_texts_are_compared(tmp_path: Path) -> None:
+    queries = ("state-of-the-art coral-reefs", "day-to-day self-care at-home", "suspension bridges")
+    (tmp_path / "topics.tsv").write_text("".join(f"{n}\t{text}\n" for n, text in enumerate(queries)))
+    rows = [
+        example(f"what is a fjord {n}", f"{prose(f'x{n}', 20)} {q} {prose('y', 9)}", prose("z"))
+        for n, q in enumerate(queries)
+    ]
     found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), tmp_path / "topics.tsv", sample=20)
-    verdict = next(one for one in found.verdicts if one.kind == "query-document")
-    assert (verdict.leaked, verdict.of) == (2, 2)
+    assert (found.of("query-document").leaked, found.of("query-document").of) == (2, 2)
