@@ -287,4 +287,6 @@ def in_flags(error: TruerankError, command: Command | None = None) -> TruerankEr
 
     fault, remedy = (_QUOTED.sub(shown, text) for text in (error.fault, error.remedy))
     where = flags.get(error.option, flag_of(error.option)) if isinstance(error, OptionError) else error.where
+    # Every error has a place; one of values that several inputs share has that of the command.
+    where = where or (None if command is None else f"truerank {command.name}")
     return TruerankError(fault, remedy, where=where, line=error.line)
