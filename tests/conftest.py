@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 
 import pytest
 from hypothesis import settings
@@ -13,6 +14,17 @@ from places import DATA
 # Tests of several threads name them.
 for _name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(_name, "1")
+
+# What changes how a command behaves is as in no other place: the width, the zone, the network, the encoding. Processes
+# that tests start, and those of xdist, begin with it.
+for _name in (
+    "COLUMNS", "LINES", "FORCE_COLOR", "NO_COLOR", "MPLBACKEND", "PYTHONIOENCODING", "PYTHONOPTIMIZE", "PYTHONWARNINGS",
+    "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "HF_DATASETS_OFFLINE",
+):  # fmt: skip
+    os.environ.pop(_name, None)
+os.environ.update(TZ="UTC", LC_ALL="C.UTF-8", PYTHONUTF8="1")
+if hasattr(time, "tzset"):
+    time.tzset()
 
 # A test fails by what it finds, not by how busy the machine is. CI's own profile has no deadline either.
 if not os.environ.get("CI"):

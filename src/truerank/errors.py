@@ -47,11 +47,12 @@ class OptionError(InputError):
         option: the parameter, or the field of a dataclass of options.
         fault: what is wrong, with the value.
         remedy: what to do about it.
+        value: the number, where it lies outside the bounds that the option declares.
     """
 
-    def __init__(self, option: str, fault: str, remedy: str = "") -> None:
+    def __init__(self, option: str, fault: str, remedy: str = "", *, value: float | None = None) -> None:
         super().__init__(fault, remedy, where=option)
-        self.option = option
+        self.option, self.value = option, value
 
 
 class MissingExtraError(TruerankError):

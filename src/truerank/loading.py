@@ -7,6 +7,7 @@ one place where they are called.
 from __future__ import annotations
 
 import json
+import math
 import re
 import stat
 import tomllib
@@ -29,6 +30,9 @@ _DEEPEST: Final = 100
 _DIGITS: Final = 39
 #: Digits of a number that 64 bits hold in any case.
 _LONGEST_NUMBER: Final = 18
+#: Numbers as people write them, in ASCII; Python reads more digits than can be meant from 4,300 on not at all.
+_SIGNED: Final = re.compile(r"[+-]?[0-9]{1,4000}")
+_DECIMAL: Final = re.compile(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]{0,4000})?|\.[0-9]{1,4000})(?:[eE][+-]?[0-9]{1,20})?")
 _REMEDY: Final = "correct it, or write the file again"
 _HALVES: Final = re.compile(r"[\ud800-\udfff]")
 #: A chain of keys joined by dots; tomllib takes time that grows with the square of its length.
@@ -211,6 +215,17 @@ def whole_number(text: str) -> int | None:
     `isdigit` is true of signs that are no numbers, and a number of thousands of digits cannot be read.
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
+
+
+def signed_number(text: str) -> int | None:
+    """The whole number that decimal ASCII digits with an optional sign are; None for 1.5, 1e0, 0x3, 1_0 and others."""
+    return int(text) if _SIGNED.fullmatch(text) else None
+
+
+def decimal_number(text: str) -> float | None:
+    """The finite number that ASCII digits, perhaps with a sign, a point and an exponent, are; None for other texts."""
+    value = float(text) if _DECIMAL.fullmatch(text) else math.inf
+    return value if math.isfinite(value) else None
 
 
 def _whole(text: str) -> int:

@@ -6,7 +6,6 @@ what a value may be: `Literal` the choices, `Range` the bounds. Defaults and doc
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import inspect
 import math
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_origin
 
 from truerank.errors import OptionError
+from truerank.loading import decimal_number, signed_number
 
 __all__ = [
     "Confidence",
@@ -269,7 +269,7 @@ def _check_range(name: str, value: Any, bounds: Range) -> None:
             continue
         if isinstance(number, int | float) and not bounds.holds(number):
             wanted = bounds.text() if bounds is not _WHOLE else f"at most {2**31 - 1}" if number > 0 else "0 or more"
-            raise OptionError(name, f"must be {wanted}, got {_shown(number)}", "correct the value")
+            raise OptionError(name, f"must be {wanted}, got {_shown(number)}", "correct the value", value=number)
 
 
 def _shown(number: float) -> str:
@@ -492,7 +492,7 @@ def value_of(text: str) -> bool | int | float | str:
     """A setting given as a text: true and false, whole numbers and numbers are read as such."""
     if text.lower() in ("true", "false"):
         return text.lower() == "true"
-    for kind in (int, float):
-        with contextlib.suppress(ValueError):
-            return kind(text)
+    for number in (signed_number(text), decimal_number(text)):
+        if number is not None:
+            return number
     return text

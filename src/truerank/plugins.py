@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -61,17 +62,40 @@ class Plugins:
             raise self._fault(f"the {self._noun} '{name}' is in {packages}", "uninstall one of them")
         return self._loaded(found[0])
 
-    def _loaded(self, entry: EntryPoint) -> Any:
-        what = f"the {self._noun} '{entry.name}' of the package {_package(entry)}"
+    @contextlib.contextmanager
+    def calling(self, name: str, fails: str = "fails") -> Iterator[None]:
+        """Whatever the code of another package raises within is a fault of that package, also `sys.exit`.
+
+        Args:
+            name: of the entry point.
+            fails: what the package does then, for the message.
+
+        Raises:
+            InputError: the entry point, its package and the error.
+        """
         try:
-            loaded = entry.load()
-        except TruerankError:
+            yield
+        except (TruerankError, MemoryError):
             raise
-        except Exception as error:  # a module of others can fail in any way
-            raise self._fault(f"{what} cannot be loaded ({type(error).__name__}: {error})") from error
+        except (Exception, SystemExit) as error:  # code of others can fail in any way
+            raise self.fault(name, f"{fails} ({type(error).__name__}: {error})") from error
+
+    def fault(self, name: str, fault: str) -> InputError:
+        """An error that names the package of an entry point.
+
+        Args:
+            name: of the entry point.
+            fault: what the package does wrong, beginning with a verb.
+        """
+        entry = _registered(self._group, tuple(sys.path))[name][0]
+        return self._fault(f"the {self._noun} '{name}' of the package {_package(entry)} {fault}")
+
+    def _loaded(self, entry: EntryPoint) -> Any:
+        with self.calling(entry.name, "cannot be loaded"):
+            loaded = entry.load()
         missing = [member for member in self._members if not hasattr(loaded, member)]
         if missing:
-            raise self._fault(f"{what} has no {' and no '.join(missing)}")
+            raise self.fault(entry.name, f"has no {' and no '.join(missing)}")
         return loaded
 
     def _fault(self, fault: str, remedy: str = "correct or uninstall that package") -> InputError:

@@ -9,6 +9,7 @@ from pathlib import Path
 from truerank import judge
 from truerank.judging import Store, load_scheme
 from truerank.judging.items import Item, Text
+from truerank.reports.tables import Column, Table
 
 _COMMAND = '=HYPERLINK("http://a";"x")'
 _TEXTS = [_COMMAND, "+1+1", "-2+3", "@SUM(A1)", "\t=1", "-0.5", "+1e3", "plain", "a=b"]
@@ -43,3 +44,9 @@ def test_a_file_without_formulas_is_not_warned_about(tmp_path: Path) -> None:
         store.record("i1", "ann", "label", ["1"])
         found = judge.export(store, tmp_path / "a.csv")
     assert found.formulas == 0 and "spreadsheet" not in repr(found).lower()
+
+
+def test_a_table_has_an_apostrophe_before_what_a_spreadsheet_would_run() -> None:
+    rows = [("=cmd|' /C calc'!A1", -0.5), ("-1e-3", None), ("@a", 2), ("a=b", 3)]
+    table = Table("", (Column("=name"), Column("value")), tuple(rows))
+    assert table.csv().splitlines() == ["'=name,value", "'=cmd|' /C calc'!A1,-0.5", "-1e-3,", "'@a,2", "a=b,3"]

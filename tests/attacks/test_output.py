@@ -6,6 +6,7 @@ import errno
 import io
 import sqlite3
 import time
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 from truerank.cli.app import main
+from truerank.errors import InputError
 from truerank.text.printable import printable
 from truerank.work.artifacts import atomic_path
 from truerank.work.progress import ProgressLines
@@ -120,3 +122,41 @@ def test_an_index_on_a_full_disk_names_the_path(
     assert ended.value.code == 2
     assert str(tmp_path / "index") in capsys.readouterr().err
     assert not list(tmp_path.glob("*index*"))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (InputError("two of them differ", "give one"), "truerank evaluate: two of them differ."),
+        (OSError(errno.ENOSPC, "No space left on device"), "truerank evaluate: No space left on device."),
+        (OSError("5 requested and 0 written"), "truerank evaluate: 5 requested and 0 written."),
+        (FileNotFoundError(errno.ENOENT, "No such file", "x"), "x: No such file."),
+        (MemoryError(), "truerank failed: there is not enough memory."),
+        (BrokenPipeError(errno.EPIPE, "Broken pipe"), "truerank evaluate: Broken pipe."),
+        (BaseException("a panic"), "truerank failed: BaseException: a panic."),
+    ],
+)
+def test_every_error_has_a_place(
+    error: BaseException, said: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def fails(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr("truerank.measures.scoring.parse_measures", fails)
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "--qrels", "x", "--run", "y"])
+    assert capsys.readouterr().err.startswith(said)
+    assert ended.value.code == (70 if "failed" in said else 2)
+
+
+def test_warnings_of_libraries_are_one_printable_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def warns(*_: object) -> None:
+        warnings.warn("a name \x1b[2J\nof two lines", stacklevel=1)
+        raise InputError("no", where="here")
+
+    monkeypatch.setattr("truerank.measures.scoring.parse_measures", warns)
+    with pytest.raises(SystemExit):
+        main(["evaluate", "--qrels", "x", "--run", "y"])
+    assert capsys.readouterr().err == "warning: a name \ufffd[2J of two lines\nhere: no.\n"

@@ -419,7 +419,7 @@ def test_python_and_the_command_line_refuse_the_same(tmp_path: Path, capsys: pyt
         (["evaluate", "--qrels", "x", "--run", "y", "z"], "truerank evaluate: no option takes 'z'. see "),
         (["evalute"], 'truerank: Unknown command "evalute". Did you mean "evaluate"? see '),
         (["track", "repot"], "truerank: "),
-        (["search", "--index", "x", "--topics", "y", "-k", "many"], "-k"),
+        (["search", "--index", "x", "--topics", "y", "--format", "many"], "--format"),
     ],
 )
 def test_faults_of_words_are_one_line(words: list[str], fault: str, capsys: pytest.CaptureFixture[str]) -> None:

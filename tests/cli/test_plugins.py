@@ -129,6 +129,67 @@ def test_a_name_in_two_packages_is_refused(tmp_path: Path, monkeypatch: pytest.M
     assert RANKERS.load("bm25").__module__ == "truerank.rankers.bm25"
 
 
+_LIES = {
+    "raise OSError('gone')": "fails (OSError: gone)",
+    "raise SystemExit(0)": "fails (SystemExit: 0)",
+    "return None": "gives a NoneType",
+    "return unit.tolist()": "gives a list",
+    "return unit[1:]": "shape (2, 3)",
+    "return np.hstack([unit, unit])": "shape (3, 6)",
+    "return unit * np.nan": "not finite",
+    "return 3 * unit": "length 3",
+    "return 0 * unit": "zeros",
+    "return rng.permutation(unit.T).T.copy()": "other vectors",
+}
+
+
+@pytest.mark.parametrize(("lie", "says"), list(_LIES.items()), ids=list(_LIES.values()))
+def test_an_encoder_that_lies_is_named_with_its_package(
+    lie: str, says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    info = tmp_path / "liar-2.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: liar\nVersion: 2.0\n")
+    (info / "entry_points.txt").write_text("[truerank.encoders]\nlies = liar:Home\n")
+    (tmp_path / "liar.py").write_text(f"""
+import numpy as np
+rng = np.random.default_rng(1)
+class Home:
+    name = precision = fingerprint = "lies"
+    dimension = 3
+    @classmethod
+    def open(cls, place, spec):
+        return cls()
+    def encode(self, texts):
+        unit = np.eye(3, dtype=np.float32)[[len(text) % 3 for text in texts]]
+        {lie}
+""")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "liar", raising=False)
+    with pytest.raises(InputError) as refused:
+        open_encoder("lies").encode(["a", "bb", "ccc"])
+    assert "the encoder 'lies' of the package liar 2.0" in str(refused.value)
+    assert says in str(refused.value)
+    for name, text in (("train", "1\ta query\n"), ("test", "1\tanother\n")):
+        (tmp_path / name).write_text(text)
+    words = ["leakage", "audit", "--encoder", "lies", "--train", str(tmp_path / "train")]
+    if says.startswith("fails"):
+        with pytest.raises(SystemExit) as ended:
+            main([*words, "--test", str(tmp_path / "test")])
+        assert ended.value.code == 2
+        assert "liar 2.0" in capsys.readouterr().err
+
+
+def test_what_commands_call_cannot_end_as_success(
+    files: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("truerank.measures.scoring.parse_measures", lambda *_: sys.exit(0))
+    with pytest.raises(SystemExit) as ended:
+        main(["evaluate", "--qrels", str(files / "first.run"), "--run", str(files / "first.run")])
+    assert ended.value.code == 70
+    assert "ended the process" in capsys.readouterr().err
+
+
 def test_without_the_package_its_names_are_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
     assert "overlap" not in RANKERS

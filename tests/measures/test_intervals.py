@@ -38,6 +38,8 @@ def test_the_exact_interval_has_half_of_the_rest_on_each_side(k: int, n: int) ->
 def test_without_items_nothing_is_known_and_faults_are_named() -> None:
     assert proportion(0, 0) == (0, 0, None, 0.0, 1.0)
     assert exact_interval(0, 0) == (0.0, 1.0)
-    for wrong in ({"k": 3, "n": 2}, {"k": -1, "n": 2}, {"k": 1, "n": 2, "confidence": 1.0}):
-        with pytest.raises(OptionError):
-            proportion(**wrong)  # type: ignore[arg-type]
+    for counts in ((3, 2), (-1, 2)):
+        with pytest.raises(ValueError, match=f"{counts[0]} of 2"):
+            proportion(*counts)
+    with pytest.raises(OptionError, match="confidence"):
+        proportion(1, 2, confidence=1.0)

@@ -366,6 +366,8 @@ def test_detectable_difference_is_where_the_power_is_reached():
     found = stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.02)
     assert magnitude.detectable_difference(1, 0.12) is None
+    assert magnitude.detectable_difference(43, 0.12, alpha=1 - 1e-9) == 0
+    assert magnitude.detectable_difference(2, 0.12, alpha=1e-17) is None
 
 
 def test_the_interval_over_topics_and_seeds_is_that_of_loops():

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
-from truerank.reports.tables import Column, Table, escape_html, escape_latex
+from truerank.reports.tables import Column, Table, escape_html, escape_latex, is_formula
 from truerank.text.normalising import normalise
 
 LEAKS = Table(
@@ -139,10 +139,12 @@ def test_latex_can_be_read_back(text):
 
 
 @given(st.lists(st.tuples(TEXTS, st.none() | st.integers() | st.floats(allow_nan=False)), min_size=1))
-def test_csv_comes_back_unchanged(rows):
+def test_csv_comes_back_but_for_an_apostrophe_before_formulas(rows):
     table = Table("", (Column("text"), Column("T", ("MSM",), "right", ",d")), tuple(rows))
     read = list(csv.reader(io.StringIO(table.csv(), newline="")))
-    assert read == [["text", "MSM / T"], *([text, "" if number is None else str(number)] for text, number in rows)]
+    texts = [f"'{text}" if is_formula(text) else text for text, _ in rows]
+    assert read[0] == ["text", "MSM / T"]
+    assert read[1:] == [[text, "" if row[1] is None else str(row[1])] for text, row in zip(texts, rows, strict=True)]
 
 
 class Cells(HTMLParser):

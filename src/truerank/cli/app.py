@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
 import sys
 import traceback
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from truerank.cli import streams
 from truerank.errors import InputError, ShardFinishedError, TruerankError
-from truerank.text.printable import printable
+
+if sys.platform != "win32":
+    import resource
 
 #: Exit codes: success; what the user can mend; a fault of ours; interrupted.
 _OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 2, 70, 130
+_HALVES = re.compile(r"[\ud800-\udfff]")
 _OWN_WORDS = (
     (re.compile(r'^Command ".*?" parameter (\S+) requires an argument'), r"\1 is missing, or has no value"),
     (re.compile(r"^Unused Tokens: \[(.*)\]"), r"no option takes \1"),
 )
+#: Bytes of addresses that the libraries take before any work; with less they end the process, or hang.
+_ADDRESSES = 3 << 29
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -30,39 +35,67 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
-    code = _run(words, debug)
-    with contextlib.suppress(BrokenPipeError):
-        sys.stdout.flush()
+    streams.prepare()
+    with warnings.catch_warnings():
+        warnings.showwarning = _warned
+        code = _refused(words) or _run(words, debug)
+    streams.end()
     sys.exit(code)
+
+
+def _refused(words: Sequence[str]) -> int:
+    """Says why no command can run here, and with what the process ends then; otherwise 0."""
+    if sys.flags.optimize > 1:
+        remedy = "run it without -OO, and without PYTHONOPTIMIZE=2"
+        return _failed(
+            f"truerank: the options of commands are made of docstrings, which are not here. {remedy}.", _USAGE
+        )
+    limit = _ADDRESSES if sys.platform == "win32" else resource.getrlimit(resource.RLIMIT_AS)[0]
+    if 0 <= limit < _ADDRESSES:
+        fault = f"{limit >> 20:,} MiB of addresses are too few to load its libraries"
+        return _failed(f"truerank: {fault}. raise the limit to 4 GiB at least (ulimit -v).", _INTERNAL)
+    wrong = next((word for word in words if not word.isascii() and _HALVES.search(word)), None)
+    if wrong is not None:
+        remedy = "rename the file in UTF-8, or set PYTHONUTF8=1 where the locale is not UTF-8"
+        return _failed(f"truerank: '{wrong}' is no UTF-8 text. {remedy}.", _USAGE)
+    return 0
+
+
+def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
+    """A warning of a library: one line, which may quote the input."""
+    streams.put(sys.stderr, " ".join(f"warning: {message}".split()) + "\n")
 
 
 def _run(words: list[str], debug: bool) -> int:
     try:
         outcome = _called(words)
     except ShardFinishedError as finished:
-        sys.stderr.write(printable(f"{finished}\n"))
+        streams.put(sys.stderr, f"{finished}\n")
         return _OK
     except TruerankError as error:
-        return _failed(str(error), debug, _USAGE)
+        return _failed(str(error), _USAGE, debug)
     except KeyboardInterrupt:
         outcome = _INTERRUPTED
-    except BrokenPipeError:
-        # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said to it.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return _OK
     except OSError as error:
-        place = error.filename or "a file"
-        return _failed(
-            f"{place}: {error.strerror or error}. check the path, its permissions and the free space.", debug, _USAGE
-        )
-    except Exception as error:
-        return _failed(
-            f"truerank failed: {type(error).__name__}: {error}. run it again with --debug and report what it prints.",
-            debug,
-            _INTERNAL,
-        )
+        # Those of commands name a place, so that what is left met the help.
+        place = error.filename or streams.STDOUT
+        if isinstance(error, BrokenPipeError) and place == streams.STDOUT:
+            # The reader of our output has gone (`| head`): nothing is wrong, and nothing more can be said to it.
+            return _OK
+        # Some libraries give a text without the system's number.
+        fault = error.strerror or ", ".join(str(part) for part in error.args if part is not None) or "cannot be used"
+        return _failed(f"{place}: {fault}. check the path, its permissions and the free space.", _USAGE, debug)
+    except MemoryError:
+        remedy = "give it more (ulimit -v, the limit of the container), or use fewer --workers"
+        return _failed(f"truerank failed: there is not enough memory. {remedy}.", _INTERNAL, debug)
+    except SystemExit as ended:
+        # The help met a reader that has gone. What commands call cannot end the process.
+        return _OK if isinstance(ended.__context__, BrokenPipeError) else int(ended.code or 0)
+    except BaseException as error:  # Rust code ends in an exception that is no Exception
+        report = "run it again with --debug and report what it prints"
+        return _failed(f"truerank failed: {type(error).__name__}: {error}. {report}.", _INTERNAL, debug)
     if outcome == _INTERRUPTED:
-        sys.stderr.write("interrupted; the same command continues where it stopped\n")
+        streams.put(sys.stderr, "interrupted; the same command continues where it stopped\n")
     return outcome if isinstance(outcome, int) else _OK
 
 
@@ -96,8 +129,8 @@ def _in_our_words(fault: str) -> str:
     return fault.rstrip(".")
 
 
-def _failed(message: str, debug: bool, code: int) -> int:
+def _failed(message: str, code: int, debug: bool = False) -> int:
     if debug:
-        traceback.print_exc()
-    sys.stderr.write(printable(" ".join(message.split())) + "\n")
+        streams.put(sys.stderr, traceback.format_exc())
+    streams.put(sys.stderr, " ".join(message.split()) + "\n")
     return code

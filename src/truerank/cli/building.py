@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import sys
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Final, TextIO
+from typing import Annotated, Any, Final, get_args
 
 from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
 
+from truerank.cli import streams
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
-from truerank.errors import InputError, ShardFinishedError, TruerankError
+from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
+from truerank.loading import decimal_number, signed_number
 from truerank.reports.results import Format, Result, summary
-from truerank.text.printable import printable
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
@@ -24,6 +26,8 @@ _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
 #: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.
 _WIDTH: Final = 76
+#: Characters of a value in a message.
+_LONGEST: Final = 40
 
 
 def carried(words: Sequence[str]) -> str | None:
@@ -74,7 +78,7 @@ def install_completion(words: Sequence[str]) -> None:
         place = app_for((), every=True).install_completion(shell=shell)
     except ShellDetectionError as error:
         raise InputError("the shell is not recognised", remedy, where="--install-completion") from error
-    sys.stderr.write(f"completion is in {place}; open a new shell to use it\n")
+    streams.put(sys.stderr, f"completion is in {place}; open a new shell to use it\n")
 
 
 def _app(name: str, text: str, place: int | None = None) -> App:
@@ -144,9 +148,16 @@ def _runner(command: Command) -> Callable[..., int]:
                 every = {"progress": shown, "view": "terminal"}
                 supplied = {name: every[name] for name in command.takes}
                 result = command.function(**command.arguments(given), **supplied)
+        except OSError as error:
+            error.filename = error.filename or f"truerank {command.name}"
+            raise
+        except SystemExit as ended:
+            raise RuntimeError(f"code that it called ended the process (exit {ended.code})") from ended
         except ShardFinishedError:
             raise  # no fault, and nothing in it names an option
         except TruerankError as error:
+            if isinstance(error, OptionError) and _is_computed(error, given):
+                raise RuntimeError(f"a number of truerank's own is out of its bounds ({error})") from error
             raise in_flags(error, command) from error
         finally:
             overwrites.reset(before)
@@ -158,6 +169,12 @@ def _runner(command: Command) -> Callable[..., int]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _is_computed(error: OptionError, given: Mapping[str, Any]) -> bool:
+    """Whether a number is out of the bounds of an option that the user did not give, not even inside another one."""
+    named = error.option in given or any(f"{error.option}=" in str(value) for value in given.values())
+    return error.value is not None and not named
 
 
 def _check_output(command: Command, given: Mapping[str, Any]) -> None:
@@ -177,25 +194,18 @@ def _check_output(command: Command, given: Mapping[str, Any]) -> None:
 def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool) -> int:
     found = summary(result)
     # The output itself is on stdout where `--out -` says so.
-    _write(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
+    streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
     stream = sys.stderr if sys.stderr.isatty() or to_stdout else sys.stdout if form == "text" else None
     if stream is not None:
-        _write(stream, "".join(f"{note}\n" for note in found.notes))
+        streams.put(stream, "".join(f"{note}\n" for note in found.notes))
     if found.fault is not None:
         raise found.fault
-    sys.stdout.flush()
     last = result.go_on()
     if last and sys.stderr.isatty():
-        _write(sys.stderr, f"{last}\n")
+        streams.put(sys.stderr, f"{last}\n")
     bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
     return int(any(verdict.word in bad for verdict in found.verdicts))
-
-
-def _write(stream: TextIO, text: str, form: Format = "text") -> None:
-    """Writes what may hold characters of the input: a terminal, and a text for people, gets printable ones only."""
-    exact = form in ("csv", "json") and not stream.isatty()
-    stream.write(text.encode("utf-8", "replace").decode() if exact else printable(text))
 
 
 def _fail_on(given: str, words: Sequence[str]) -> str:
@@ -222,6 +232,8 @@ def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
         described["metavar"] = option.metavar
     if option.reads is Path:
         described["converter"] = _path
+    elif option.reads in (int, float, list[int]):
+        described["converter"] = functools.partial(_numbers, option)
     # What is left out stays None: the default is the function's own.
     default: Any = inspect.Parameter.empty if option.required else False if option.reads is bool else None
     plain: Any = option.reads if option.required or option.reads is bool else option.reads | None
@@ -234,6 +246,20 @@ def _path(_: Any, tokens: Sequence[Any]) -> Path:
     if not tokens[-1].value:
         raise ValueError("an empty path")
     return Path(tokens[-1].value)
+
+
+def _numbers(option: Option, _: Any, tokens: Sequence[Any]) -> Any:
+    """The number of an option, or a list of them: what only looks like one is refused, never rounded."""
+    whole = option.reads is not float
+    found = []
+    for token in tokens:
+        number = signed_number(token.value) if whole else decimal_number(token.value)
+        if number is None:
+            shown = token.value if len(token.value) <= _LONGEST else f"{token.value[:_LONGEST]}…"
+            kind, remedy = ("whole number", "decimal digits, such as 10") if whole else ("number", "one such as 0.5")
+            raise InputError(f"'{shown}' is not a {kind}", f"write {remedy}", where=option.flags[-1])
+        found.append(number)
+    return found if get_args(option.reads) else found[-1]
 
 
 def _shown(default: Any) -> str:

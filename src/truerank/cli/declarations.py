@@ -17,7 +17,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 import docstring_parser
 
 from truerank.errors import OptionError, TruerankError
-from truerank.loading import whole_number
+from truerank.loading import decimal_number, signed_number
 from truerank.options import Flag, Options, Range, declared
 from truerank.reports.results import Result
 
@@ -191,7 +191,7 @@ def _reading(name: str, hint: Any) -> tuple[Any, Callable[[Any], Any]]:
         if len(kinds) == 1:
             return _reading(name, kinds[0])
         if all(get_origin(kind) is Literal or kind is int for kind in kinds):
-            return str, lambda text: text if whole_number(str(text).removeprefix("-")) is None else int(text)
+            return str, lambda text: text if (number := signed_number(str(text))) is None else number
         return (Path if Path in kinds else str), _as_it_is
     if origin in (dict, Mapping) or (isinstance(origin, type) and issubclass(origin, Mapping)):
         return list[str], functools.partial(_pairs, name, arguments[1])
@@ -208,10 +208,10 @@ def _pairs(name: str, kind: Any, texts: Sequence[str]) -> dict[str, Any]:
         if not (separator and key and value):
             raise OptionError(name, f"'{text}' is not of the form NAME=VALUE", "write NAME=VALUE")
         if kind is float:
-            try:
-                found[key] = float(value)
-            except ValueError as error:
-                raise OptionError(name, f"'{value}' in '{text}' is not a number", "write NAME=NUMBER") from error
+            number = decimal_number(value)
+            if number is None:
+                raise OptionError(name, f"'{value}' in '{text}' is not a number", "write NAME=NUMBER")
+            found[key] = number
         else:
             found[key] = value if kind in (str, Any) else tuple(value.split(","))
     return found
@@ -287,4 +287,6 @@ def in_flags(error: TruerankError, command: Command | None = None) -> TruerankEr
 
     fault, remedy = (_QUOTED.sub(shown, text) for text in (error.fault, error.remedy))
     where = flags.get(error.option, flag_of(error.option)) if isinstance(error, OptionError) else error.where
+    # Every error has a place; one of values that several inputs share has that of the command.
+    where = where or (None if command is None else f"truerank {command.name}")
     return TruerankError(fault, remedy, where=where, line=error.line)

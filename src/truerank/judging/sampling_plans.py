@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import itertools
-import math
 import re
 from dataclasses import dataclass
 from typing import Final, Literal
 
 from truerank.errors import InputError
-from truerank.loading import whole_number
+from truerank.loading import decimal_number, whole_number
 
 _REMEDY: Final = "write all, random:N, strata:0.8-1:N, top:N@0.91 or per:dataset:N"
-_EDGES: Final = re.compile(r"(?P<low>-?[\d.]+(?:e-?\d+)?)-(?P<high>-?[\d.]+(?:e-?\d+)?)(?:/(?P<bins>\d+))?")
+_EDGES: Final = re.compile(r"(?P<low>-?[\d.]+(?:e-?\d+)?)-(?P<high>-?[\d.]+(?:e-?\d+)?)(?:/(?P<bins>\d+))?", re.ASCII)
 _BINS: Final = 4
 
 Kind = Literal["all", "random", "strata", "top", "per"]
@@ -132,10 +131,7 @@ def _count(text: str, whole: str) -> int:
 
 
 def _number(text: str, whole: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not math.isfinite(value):
+    value = decimal_number(text)
+    if value is None:
         raise InputError(f"'{text}' is no score", _REMEDY, where=f"sample {whole}")
     return value

@@ -11,6 +11,7 @@ from truerank.lexical.analysis import Analyser
 from truerank.lexical.expansions import BM25PRF, RM3, Axiomatic, Expansion
 from truerank.lexical.index import Index
 from truerank.lexical.models import BM25, Model, QueryLikelihood
+from truerank.loading import decimal_number, signed_number
 
 #: The names of the models and presets, as commands take them.
 ModelName = Literal["bm25", "ql", "rm3", "axiomatic", "prf"]
@@ -191,8 +192,8 @@ def _valued(name: str, value: Any, now: Any) -> Any:
     """The value as the parameter's kind: a number where it is one now."""
     if isinstance(now, str):
         return str(value)
-    try:
-        return int(str(value)) if isinstance(now, int) else float(value)
-    except (TypeError, ValueError) as error:
+    number = signed_number(str(value)) if isinstance(now, int) else decimal_number(str(value))
+    if number is None:
         kind = "whole number" if isinstance(now, int) else "number"
-        raise OptionError("set_", f"{name}: '{value}' is no {kind}", "write NAME=NUMBER") from error
+        raise OptionError("set_", f"{name}: '{value}' is no {kind}", "write NAME=NUMBER")
+    return number

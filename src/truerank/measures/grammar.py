@@ -14,6 +14,7 @@ from ir_measures.measures.base import Measure, ParamInfo, SumAgg
 from truerank.errors import InputError, OptionError
 from truerank.measures.names import MEASURES, lower_is_better
 from truerank.measures.results import Aggregate
+from truerank.options import value_of
 
 __all__ = [
     "DCG",
@@ -256,10 +257,13 @@ def _split(text: str, *, blanks: bool = True) -> Iterator[str]:
 
 
 def _value(text: str) -> Any:
+    value = value_of(text)
+    if not isinstance(value, str) or not text.startswith(("'", '"')):
+        return value
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
-        return {"true": True, "false": False}.get(text.lower(), text)
+        return text
 
 
 def _remedy(name: str) -> str:

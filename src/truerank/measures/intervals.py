@@ -40,12 +40,13 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
             least this confidence, also for few items).
 
     Raises:
-        OptionError: a count below 0 or above n, or a confidence that is not between 0 and 1.
+        ValueError: a count below 0 or above n: no option holds it, so that it is a fault of the caller.
+        OptionError: a confidence that is not between 0 and 1.
 
     Source: Wilson, Probable inference (JASA 1927); Clopper and Pearson (Biometrika 1934), by the beta distribution.
     """
     if not 0 <= k <= n:
-        raise OptionError("k", f"must be at least 0 and at most {n}, got {k}", "correct the counts")
+        raise ValueError(f"{k} of {n} is no share")
     if not 0 < confidence < 1:
         raise OptionError("confidence", f"must be above 0 and below 1, got {confidence:g}", "correct the value")
     if not n:

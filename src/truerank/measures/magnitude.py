@@ -27,6 +27,8 @@ EFFECT_SIZES: Final[dict[str, str]] = {
     "gs": "Hedges' gs: ds with the correction for few topics",
 }
 _PAIRED: Final = frozenset({"dz", "dav", "gz", "gav"})
+#: No study finds a shift beyond it.
+_LARGEST_SHIFT: Final = float(1 << 30)
 #: Standard deviations below this share of the largest score are rounding.
 _ROUNDING: Final = 1e-12
 
@@ -160,14 +162,18 @@ def detectable_difference(
     """
     if topics < 2 or (others is not None and others < 2):
         return None
-    if others is None:
-        return _detectable_shift(topics - 1, power, alpha) * sd / math.sqrt(topics)
-    return _detectable_shift(topics + others - 2, power, alpha) * sd * math.sqrt(1 / topics + 1 / others)
+    shift = _detectable_shift(topics - 1 if others is None else topics + others - 2, power, alpha)
+    if shift is None:
+        return None
+    return shift * sd / math.sqrt(topics) if others is None else shift * sd * math.sqrt(1 / topics + 1 / others)
 
 
 @functools.lru_cache(maxsize=4096)
-def _detectable_shift(freedom: int, power: float, alpha: float) -> float:
-    """The shift of the non-central t distribution at which the power is reached."""
+def _detectable_shift(freedom: int, power: float, alpha: float) -> float | None:
+    """The shift of the non-central t distribution at which the power is reached; None where it cannot be computed."""
+    if alpha >= power:
+        # So many tests find a difference of 0.
+        return 0.0
     bar = float(scipy.stats.t.ppf(1 - alpha / 2, freedom))
 
     def shortfall(shift: float) -> float:
@@ -176,9 +182,10 @@ def _detectable_shift(freedom: int, power: float, alpha: float) -> float:
         return float(scipy.stats.nct.sf(bar, freedom, shift) + wrong_side) - power
 
     enough = 1.0
-    while shortfall(enough) < 0:
+    while shortfall(enough) < 0 and enough < _LARGEST_SHIFT:
         enough *= 2
-    return float(scipy.optimize.brentq(shortfall, 0.0, enough))
+    # SciPy has no tail for a level of 1e-15 with two topics.
+    return None if not shortfall(enough) >= 0 else float(scipy.optimize.brentq(shortfall, 0.0, enough))
 
 
 def _standard_error(samples: list[Floats], method: IntervalMethod) -> tuple[float, float]:

@@ -16,13 +16,15 @@ from truerank.text.normalising import normalise
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Cell", "Column", "Table", "escape_html", "escape_latex", "escape_markdown"]
+__all__ = ["Cell", "Column", "Table", "escape_html", "escape_latex", "escape_markdown", "is_formula"]
 
 Cell = str | int | float | None
 
 _MISSING: Final = "–"
 _GAP: Final = 2
 _NARROWEST: Final = 12
+_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
+_NUMBER: Final = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?|inf|nan)")
 _LATEX: Final = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -216,12 +218,14 @@ class Table:
         return "\n".join(lines) + "\n"
 
     def csv(self) -> str:
-        """The table as CSV with one heading row and unformatted values; texts come back from a CSV reader unchanged.
+        """The table as CSV with one heading row and unformatted values.
 
-        Headings are joined by " / ". A missing value is an empty cell.
+        Headings are joined by " / ". A missing value is an empty cell. Texts come back from a CSV reader unchanged,
+        but for an apostrophe before those that a spreadsheet would run.
         """
         rows = [[" / ".join(part for part in (*c.above, c.title) if part) for c in self.columns]]
         rows += [["" if cell is None else str(cell) for cell in row] for row in self.rows]
+        rows = [[f"'{cell}" if is_formula(cell) else cell for cell in row] for row in rows]
         # An empty line would be no row.
         return "".join((",".join(_csv_cell(cell) for cell in row) or '""') + "\n" for row in rows)
 
@@ -379,6 +383,11 @@ def _alignment(rows: Sequence[Any], name: str) -> Literal["left", "right"]:
     values = [row[name] if isinstance(row, Mapping) else getattr(row, name, None) for row in rows]
     known = [value for value in values if value is not None]
     return "right" if known and all(isinstance(value, int | float) for value in known) else "left"
+
+
+def is_formula(value: object) -> bool:
+    """Whether a spreadsheet would take a cell for a formula; numbers are none."""
+    return isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
 
 
 def escape_html(text: str) -> str:

@@ -254,7 +254,8 @@ def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False
         return LocalEngine(workers or 0, tolerant=tolerant)
     if kind == "ray":
         return RayEngine(address or None, workers, tolerant=tolerant)
-    if kind == "shard" and (part := re.fullmatch(r"(\d+)/(\d+)", address)) and 1 <= int(part[1]) <= int(part[2]):
+    part = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", address)
+    if kind == "shard" and part and 1 <= int(part[1]) <= int(part[2]):
         return ShardEngine(int(part[1]), int(part[2]), LocalEngine(workers or 0, tolerant=tolerant))
     known = "use 'local', 'ray', 'ray:ADDRESS', or 'shard:I/N' with I from 1 to N"
     raise OptionError("engine", f"no engine called {name!r}", known)

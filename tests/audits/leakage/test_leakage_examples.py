@@ -270,3 +270,14 @@ def test_brief_texts_need_more_in_common_than_long_ones() -> None:
     lines = [("word", " ".join(another_word)), ("sentence", " ".join(another_sentence))]
     found = compare(tests, lines, RULES).frame
     assert found.select("test_id", "training_id").rows() == [("long", "sentence")]
+
+
+def test_words_of_queries_are_counted_as_they_are_where_texts_are_compared(tmp_path: Path) -> None:
+    queries = ("state-of-the-art coral-reefs", "day-to-day self-care at-home", "suspension bridges")
+    (tmp_path / "topics.tsv").write_text("".join(f"{n}\t{text}\n" for n, text in enumerate(queries)))
+    rows = [
+        example(f"what is a fjord {n}", f"{prose(f'x{n}', 20)} {q} {prose('y', 9)}", prose("z"))
+        for n, q in enumerate(queries)
+    ]
+    found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), tmp_path / "topics.tsv", sample=20)
+    assert (found.of("query-document").leaked, found.of("query-document").of) == (2, 2)

@@ -8,6 +8,7 @@ from typing import Annotated, Final, Literal
 
 from truerank.audits.assessors.sampling_designs import Design
 from truerank.errors import OptionError
+from truerank.loading import signed_number
 from truerank.measures.significance import Correction
 from truerank.options import Flag, Options, Range, Votes
 
@@ -18,7 +19,7 @@ OUTSIDE: Final[dict[str, str]] = {
     "drop": "a pair with a grade outside the scale is left out",
     "fail": "a grade outside the scale is an error",
 }
-_SPAN: Final = re.compile(r"\s*(-?\d+)\s*(?:-|\.\.)\s*(-?\d+)\s*")
+_SPAN: Final = re.compile(r"\s*(-?\d{1,9})\s*(?:-|\.\.)\s*(-?\d{1,9})\s*", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -63,10 +64,10 @@ def scale_of(text: str, seen: tuple[int, ...]) -> tuple[int, ...]:
     if match := _SPAN.fullmatch(text):
         grades = list(range(int(match[1]), int(match[2]) + 1))
     else:
-        parts = [part.strip() for part in text.split(",")]
-        if not all(part.lstrip("-").isdigit() for part in parts):
+        read = [signed_number(part.strip()) for part in text.split(",")]
+        grades = sorted({grade for grade in read if grade is not None})
+        if None in read:
             raise OptionError("scale", f"'{text}' is not a scale", "write 0-3, or grades such as 0,1,2")
-        grades = sorted({int(part) for part in parts})
     if len(grades) < 2:
         raise OptionError("scale", f"'{text}' has fewer than two grades", "write 0-3, or grades such as 0,1,2")
     return tuple(grades)

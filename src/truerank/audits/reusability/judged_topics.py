@@ -14,7 +14,7 @@ from truerank.audits.reusability.learning.labels_now import read_grades
 from truerank.audits.reusability.stopping import AS_THE_TRACK, MAX_RATIO, MIN_RELEVANT, Keeping
 from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
-from truerank.loading import whole_number
+from truerank.loading import decimal_number, signed_number
 from truerank.options import Flag, OutFile, Range, command
 from truerank.reports.results import Result
 from truerank.sources import compressed, formats, grammar
@@ -197,18 +197,17 @@ def _by_task(values: Any) -> dict[str, Any]:
 def _ratio(given: float | str | None) -> float | None:
     if given is None or given == "none":
         return None
-    try:
-        ratio = float(given)
-    except ValueError as error:
-        raise OptionError("max_ratio", f"'{given}' is not a number", "write one such as 0.6, or none") from error
+    ratio = decimal_number(str(given))
+    if ratio is None:
+        raise OptionError("max_ratio", f"'{given}' is not a number", "write one such as 0.6, or none")
     if not 0 < ratio <= 1:
         raise OptionError("max_ratio", f"must be above 0 and at most 1, got {ratio:g}", "correct the value")
     return ratio
 
 
 def _grade(given: int | str) -> int:
-    if isinstance(given, int) or whole_number(given.removeprefix("-")) is not None:
-        return int(given)
+    if (grade := signed_number(str(given))) is not None:
+        return grade
     raise OptionError("rel", f"'{given}' is not a grade", "write an integer, or TASK=INTEGER")
 
 

@@ -23,7 +23,7 @@ from truerank.audits.reusability.stopping import (
     heuristic,
 )
 from truerank.errors import InputError, OptionError
-from truerank.loading import whole_number
+from truerank.loading import decimal_number, signed_number, whole_number
 from truerank.options import value_of
 from truerank.plugins import Plugins
 
@@ -33,7 +33,8 @@ STOPPING_RULES: Final = Plugins("truerank.stopping_rules", "stopping rule", ("__
 
 _REMEDY: Final = "one of track, heuristic, budget:N, original, MODULE:FUNCTION, FILE.py:FUNCTION"
 _NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
-    "increment": float, "bound": float, "cap": int, "min_relevant": int, "max_ratio": float,
+    "increment": decimal_number, "bound": decimal_number, "cap": signed_number, "min_relevant": signed_number,
+    "max_ratio": decimal_number,
 }  # fmt: skip
 
 
@@ -145,11 +146,10 @@ def _options(text: str) -> dict[str, Any]:
         if name == "reached" and value in ("yes", "no"):
             given[name] = value == "yes"
             continue
-        try:
-            given[name] = None if name in ("cap", "max_ratio") and value == "none" else _NUMBERS[name](value)
-        except (KeyError, ValueError) as error:
+        given[name] = _NUMBERS[name](value) if name in _NUMBERS else None
+        if given[name] is None and not (name in ("cap", "max_ratio") and value == "none"):
             known = ", ".join((*_NUMBERS, "reached (yes or no)"))
-            raise OptionError("stopping", f"'{part}' is no option of a rule", f"options are {known}") from error
+            raise OptionError("stopping", f"'{part}' is no option of a rule", f"options are {known}")
     kept = {name: given.pop(name) for name in ("min_relevant", "max_ratio") if name in given}
     return {**given, "keeping": AS_THE_TRACK._replace(**kept)} if kept else given
 

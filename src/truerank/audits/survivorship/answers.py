@@ -252,7 +252,7 @@ def _first(row: Row, where: str) -> tuple[str, str, str, str | None, int | None]
         return named, system, query_id, None, None
     whole, _, fraction = rank.partition(".")
     number = whole_number(whole) or 0
-    if number < 1 or fraction.strip("0"):
+    if not 1 <= number < 1 << 31 or fraction.strip("0"):
         raise InputError(f"'{rank[:40]}' is no rank", "give 1 or more, or NA", where=where, line=row.line)
     return named, system, query_id, None if doc_id.lower() in _NOTHING else doc_id, number
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import signed_number
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar
 from truerank.sources.annotation_logs import FAULTS, AnnotationLog, LogCounts
@@ -61,11 +62,11 @@ def whole_numbers(given: str | Sequence[int], option: str) -> tuple[int, ...]:
     Raises:
         OptionError: something else.
     """
-    try:
-        parts = given.split(",") if isinstance(given, str) else given
-        numbers = [int(part) for part in parts if str(part).strip()]
-    except ValueError as error:
-        raise OptionError(option, f"'{given}' is not a list of whole numbers", "write them like 1,2,5") from error
+    parts = given.split(",") if isinstance(given, str) else given
+    read = [signed_number(str(part).strip()) for part in parts if str(part).strip()]
+    numbers = [number for number in read if number is not None]
+    if len(numbers) < len(read):
+        raise OptionError(option, f"'{given}' is not a list of whole numbers", "write them like 1,2,5")
     wrong = next((number for number in numbers if number < 1), None)
     if wrong is not None:
         raise OptionError(option, f"must be at least 1, got {wrong}", "correct the value")

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, cast
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.experiments.grid.design import SetDesign
 from truerank.loading import json_file
 from truerank.rankers.training.instances import Instance, open_instances
@@ -105,7 +105,12 @@ def _built(design: SetDesign, out: Path, progress: Progress) -> Path:
 
     progress.start(f"building {design.name}")
     chosen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
-    build(cast(Kind, design.kind), design.sizes, out=folder, seed=seed, progress=progress, **chosen)
+    try:
+        build(cast(Kind, design.kind), design.sizes, out=folder, seed=seed, progress=progress, **chosen)
+    except OptionError as error:
+        # Options are keys of the design here.
+        where = f"set {design.name}"
+        raise InputError(f"{error.option}: {error.fault}", error.remedy.replace("`", ""), where=where) from error
     with atomic_path(mark) as temporary:
         temporary.write_text(json.dumps({"options": wanted}) + "\n", encoding="utf-8")
     return folder

@@ -26,7 +26,7 @@ from truerank.sources.grammar import parse
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
 
-_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
+_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>[0-9]{1,18})")
 _ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")
 
 

@@ -7,7 +7,6 @@ import csv
 import io
 import itertools
 import json
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -23,13 +22,12 @@ from truerank.judging.recovering import recovered
 from truerank.judging.store import Store, is_store
 from truerank.options import Flag, Names, command
 from truerank.reports.results import Result
+from truerank.reports.tables import is_formula
 from truerank.work.runs import run as started
 
 _BY_ENDING: Final[dict[str, LabelFormat]] = {
     ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "labelstudio", ".qrels": "qrels",
 }  # fmt: skip
-_FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
 
 
 @dataclass(frozen=True, repr=False)
@@ -209,7 +207,7 @@ def _content(
     if form == "csv":
         rows = list(_csv(chosen))
         lines = (_csv_line(map(_escaped, row) if escaped else row) for row in rows)
-        return _Content(lines, formulas=sum(map(_is_formula, itertools.chain.from_iterable(rows))))
+        return _Content(lines, formulas=sum(map(is_formula, itertools.chain.from_iterable(rows))))
     if form == "doccano":
         return _Content(doccano.lines(chosen.rows), {"label_config.json": doccano.label_config(store.scheme)})
     if form == "labelstudio":
@@ -273,13 +271,8 @@ def _cells(row: Outgoing) -> dict[str, Any]:
     return {**item_record(row.item), **text_columns(row.item), **extra, **labels, **said}
 
 
-def _is_formula(value: Any) -> bool:
-    """Whether a spreadsheet would take a cell for a formula; numbers are none."""
-    return isinstance(value, str) and value.startswith(_FORMULA) and not _NUMBER.fullmatch(value)
-
-
 def _escaped(value: Any) -> Any:
-    return f"'{value}" if _is_formula(value) else value
+    return f"'{value}" if is_formula(value) else value
 
 
 def _csv_line(values: Iterable[Any]) -> str:

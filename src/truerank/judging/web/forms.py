@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from truerank.judging.events import Event, Kind, Standing
+from truerank.loading import decimal_number
 
 #: The largest form, in bytes: a comment of the longest kind in any script, and some more.
 LARGEST_BODY: Final = 128 * 1024
@@ -61,12 +61,19 @@ class JudgedForm:
     token: str
 
     @classmethod
-    def of(cls, form: Form, kind: Kind) -> JudgedForm:
+    def of(cls, form: Form, *kinds: Kind) -> JudgedForm:
         """What a form says.
 
+        Args:
+            form: what was sent.
+            *kinds: what a form of this page can say; the first where it does not say which.
+
         Raises:
-            Refused: a text that is too long, no idempotency token, a time that is no number.
+            Refused: none of these kinds, a text that is too long, no idempotency token, a time that is no number.
         """
+        kind = next((one for one in kinds if form.one("act") in (one, "")), None)
+        if kind is None:
+            raise Refused(422, "This page has no such button. Load the page again.")
         reason = form.one("other").strip() or form.one("reason").strip()
         said = cls(
             kind=kind,
@@ -126,8 +133,10 @@ def posted(answer: Callable[[Request, Form], Response]) -> Callable[[Request], A
 
 def _seconds(form: Form) -> float:
     """How long the item was looked at: what the page measured, or else the time since it was made."""
-    try:
-        value = float(form.one("seconds")) if form.one("seconds") else time.time() - float(form.one("shown") or "nan")
-    except ValueError as error:
-        raise Refused(422, "The time is no number.") from error
-    return round(min(max(value, 0.0), _MOST_SECONDS), 1) if math.isfinite(value) else 0.0
+    measured = form.one("seconds")
+    if not (said := measured or form.one("shown")):
+        return 0.0
+    value = decimal_number(said)
+    if value is None:
+        raise Refused(422, "The time is no number.")
+    return round(min(max(value if measured else time.time() - value, 0.0), _MOST_SECONDS), 1)

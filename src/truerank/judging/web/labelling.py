@@ -53,7 +53,7 @@ def label(request: Request, form: Form) -> Response:
     visit = entered(request, form)
     ids, number = _found(visit)
     item = visit.store.item(ids[number - 1])
-    said = JudgedForm.of(form, "skip" if form.one("act") == "skip" else "label")
+    said = JudgedForm.of(form, "label", "skip")
     try:
         if form.one("item") != item_mark(item):
             raise Refused(409, _MOVED)

@@ -39,7 +39,7 @@ _NEEDED: Final = (("query", "query_id"), ("relevant", "relevant_id"), ("nonrelev
 _HEADER: Final = {name for names in _NAMES.values() for name in names}
 #: The table in a folder that `instances build` wrote, and how a size of it is named.
 _BUILT: Final = "instances.parquet"
-_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>\d+)")
+_SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>[0-9]{1,18})")
 _SAMPLE: Final = 100
 _BLOCK: Final = 1000
 

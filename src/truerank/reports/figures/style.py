@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Final
+
+from truerank.text.printable import printable
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,12 +56,24 @@ _SETTINGS_LOCK = threading.Lock()
 @contextmanager
 def settings() -> Iterator[None]:
     """Matplotlib as it comes, with this module's style, whatever the user's own settings are."""
-    import matplotlib
+    with _SETTINGS_LOCK, _imported().rc_context():
+        import matplotlib
 
-    with _SETTINGS_LOCK, matplotlib.rc_context():
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_STYLE)
         yield
+
+
+def _imported() -> ModuleType:
+    """Matplotlib, which refuses to be imported where MPLBACKEND names no backend; figures here need none."""
+    backend = None if "matplotlib" in sys.modules else os.environ.pop("MPLBACKEND", None)
+    import matplotlib
+
+    if backend is not None:
+        os.environ["MPLBACKEND"] = backend
+        with suppress(ValueError):
+            matplotlib.rcParams["backend"] = backend
+    return matplotlib
 
 
 def new_figure(height: float) -> Figure:
@@ -89,5 +106,5 @@ def new_grid(number: int, columns: int, height: Callable[[int], float], **shared
 
 
 def plain(text: str) -> str:
-    """The text without the signs that matplotlib reads as mathematics."""
-    return text.replace("$", r"\$")
+    """The text without the signs that matplotlib reads as mathematics, and without those that no font has."""
+    return printable(text).replace("$", r"\$")

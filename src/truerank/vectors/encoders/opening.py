@@ -12,20 +12,16 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from truerank.errors import OptionError
-from truerank.plugins import Plugins
 from truerank.vectors.encoders.base import Encoder
 from truerank.vectors.encoders.hub import hub_folder
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
+from truerank.vectors.encoders.plugin import ENCODERS, PluginEncoder
 from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
 
 #: The leakage paper's encoder (section 3); its threshold 0.91 holds for this one.
 DEFAULT_MODEL: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
-
-#: Encoders of other packages: each has `open(place, spec)`, which returns an `Encoder`. One that is to travel to worker
-#: processes can be pickled; an `OpenedEncoder` is opened anew there.
-ENCODERS: Final = Plugins("truerank.encoders", "encoder", ("open",))
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _HUB_CACHE: Final = re.compile(r"models--(?P<org>.+?)--(?P<model>.+)")
@@ -87,10 +83,9 @@ def _opened(spec: EncoderSpec) -> Encoder:
         raise OptionError("threads", f"{spec.threads} threads", "give at least 1")
     local = Path(spec.name).expanduser()
     found = spec.name != PACKAGED and local.is_dir()
-    kind, _, place = spec.name.partition(":")
+    kind = spec.name.partition(":")[0]
     if not found and spec.name != PACKAGED and "/" not in kind and kind in ENCODERS:
-        opened: Encoder = ENCODERS.load(kind).open(place, spec)
-        return opened
+        return PluginEncoder(kind, spec)
     # A worker process may stand in another folder.
     spec = replace(spec, name=str(local.resolve()) if found else spec.name, backend=_backend(spec))
     if spec.backend == "torch":
