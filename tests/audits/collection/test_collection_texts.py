@@ -74,7 +74,7 @@ def test_documents_are_looked_through(tmp_path: Path) -> None:
         "short-document": ["short"], "cut-document": ["cut"], "foreign-script": ["русский"],
     }  # fmt: skip
     assert {kind: found.rows(kind)["doc_id"].to_list() for kind in expected} == expected
-    assert found.verdicts[0].word == "FAULTY" and found.rows("repeated-id")["line"].to_list() == [125]
+    assert found.verdicts[0].word == "FAULTY IN PART" and found.rows("repeated-id")["line"].to_list() == [125]
 
 
 def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
