@@ -98,7 +98,7 @@ class Endings:
         return bool(inner)
 
     def never_last(self, words: Mapping[str, int]) -> frozenset[str]:
-        """Frequent words that end next to no text or sentence, such as articles.
+        """Frequent words that end next to no text or sentence, such as articles; one letter may be a name's.
 
         Args:
             words: how often each word stands in the texts.
@@ -107,7 +107,7 @@ class Endings:
         return frozenset(
             word
             for word, count in words.items()
-            if count * share >= _EXPECTED and self._ends[word] - 1 <= _NEVER * count * share
+            if len(word) > 1 and count * share >= _EXPECTED and self._ends[word] - 1 <= _NEVER * count * share
         )
 
 
