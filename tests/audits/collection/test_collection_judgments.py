@@ -59,7 +59,7 @@ def test_rows_pairs_and_grades(tmp_path: Path) -> None:
     rows = [f"{t} 0 d{d} {d % 2}" for t in range(1, 6) for d in range(60)]
     rows += ["1 0 d5 1", "2 0 d7 0", "3 0 x", "3 0 x y", "4 0 e 100", "5 0 f -1"]
     found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
-    assert found.verdicts[0].word == "FAULTY"
+    assert found.verdicts[0].word == "FAULTY IN PART"
     counts = _kinds(found)
     assert counts["broken-row"] == 2 and counts["repeated-pair"] == 1 and counts["contradicted-pair"] == 1
     assert counts["off-scale-grade"] == 1 and counts["negative-grade"] == 1
@@ -167,7 +167,12 @@ def test_two_versions_of_judgments() -> None:
     after = {"1": {"a": 1, "b": 1, "c-1": 1, "new": 1}, "2": {}, "now": {"z": 1}}
     found = collection.audit(qrels=after, previous_qrels=before)
     counts = _kinds(found)
-    assert counts["added-judgment"] == 1 and counts["regraded-judgment"] == 1 and counts["respelt-judgment"] == 1
+    assert (
+        counts["added-judgment"] == 2
+        and counts["removed-judgment"] == 2
+        and counts["regraded-judgment"] == 1
+        and counts["respelt-judgment"] == 1
+    )
     assert counts["topic-only-before"] == 2 and counts["topic-only-now"] == 1
     runs = {"r": {"1": {"b": 2.0, "a": 1.0}, "now": {"z": 1.0}}}
     scored = collection.audit(qrels=after, previous_qrels=before, run=runs, resamples=20, measures="P@1")

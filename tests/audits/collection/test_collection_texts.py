@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import random
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -74,7 +76,7 @@ def test_documents_are_looked_through(tmp_path: Path) -> None:
         "short-document": ["short"], "cut-document": ["cut"], "foreign-script": ["русский"],
     }  # fmt: skip
     assert {kind: found.rows(kind)["doc_id"].to_list() for kind in expected} == expected
-    assert found.verdicts[0].word == "FAULTY" and found.rows("repeated-id")["line"].to_list() == [125]
+    assert found.verdicts[0].word == "FAULTY IN PART" and found.rows("repeated-id")["line"].to_list() == [125]
 
 
 def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
@@ -146,3 +148,47 @@ def test_names_in_another_script_make_no_foreign_topic(tmp_path: Path) -> None:
     lines.append("x\tКогда вышел Super Nintendo Entertainment System?")
     (tmp_path / "ru.tsv").write_text("\n".join(lines))
     assert collection.audit(topics=str(tmp_path / "ru.tsv")).finding("foreign-topic") is None
+
+
+def _prose(seed: int) -> str:
+    """Sentences with the few words that any text of a language shares."""
+    draw = random.Random(seed)
+    said = [
+        f"the {word} of a {draw.choice('abcdef')}{word} is in the way" for word in text(seed, 12).rstrip(".").split()
+    ]
+    return ". ".join(said) + "."
+
+
+@pytest.mark.parametrize(
+    ("ending", "why"),
+    [
+        (lambda said: said[: said.rindex(" the ") + 4], "ends next to no other text"),
+        (lambda said: said[: said.rindex(" is") + 2], "ends with a letter"),
+        (lambda said: said[:300], "documents end at 300 characters"),
+    ],
+)
+@pytest.mark.parametrize("marks", [True, False])
+def test_cut_documents(tmp_path: Path, ending: Callable[[str], str], why: str, marks: bool) -> None:
+    texts = {f"d{n}": _prose(n) for n in range(300)}
+    # Every fifth title ends with a letter, so that this alone is not unusual.
+    texts |= {f"t{n}": text(1000 + n, 30).rstrip(".") for n in range(60)}
+    if not marks:
+        texts = {one: said.replace(".", "") for one, said in texts.items()}
+    cut = {f"d{n}": ending(texts[f"d{n}"]) for n in range(0, 96, 8)}
+    found = collection.audit(docs=docs(tmp_path / "docs.jsonl", list({**texts, **cut}.items()))).rows("cut-document")
+    if marks or "letter" not in why:
+        assert set(found["doc_id"]) == set(cut)
+        assert marks or all(why in detail for detail in found["detail"])
+    assert not len(collection.audit(docs=docs(tmp_path / "all.jsonl", list(texts.items()))).rows("cut-document"))
+
+
+def test_documents_in_another_language_are_seen_by_the_words_that_they_lack(tmp_path: Path) -> None:
+    german = (
+        "Die Strömung um den Flügel ist bei hoher Geschwindigkeit nicht stabil, und der Widerstand ändert sich mit "
+    )
+    records = [(f"d{n}", _prose(n)) for n in range(150)] + [
+        ("de", german + "der Zahl von Reynolds, wie es die Versuche zeigen.")
+    ]
+    records += [("names", "River Bridge, Copper Engine")]
+    found = collection.audit(docs=docs(tmp_path / "docs.jsonl", records))
+    assert found.rows("foreign-words")["doc_id"].to_list() == ["de"]

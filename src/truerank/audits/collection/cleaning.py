@@ -166,6 +166,8 @@ def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> 
     either = found.rows("unknown-topic").filter(pl.col("other") != "")
     if len(either):
         warnings.append(f"{len(either):,d} judgments of unknown topics stay: a document has the topic's id.")
+    if any(len(found.rows(kind)) for kind in ("shifted-judgments", "shuffled-judgments", "unrelated-judgments")):
+        warnings.append("Judgments fit other topics than theirs, or none: the ids of topics were left as they are.")
     if kept["topic_id"].n_unique() < table.frame["topic_id"].n_unique():
         lost = table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique()
         warnings.append(f"{lost:,d} topics have no judgment left.")

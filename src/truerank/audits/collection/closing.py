@@ -54,9 +54,10 @@ def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], c
         groups: by document of a group, the one that stands for it.
         combine: what several judgments of a topic become that go to one document.
     """
+    waste = rows("unknown-topic").filter(pl.col("other") == "")
     return Closing(
         missing=frozenset(rows("missing-document")["doc_id"]),
-        unknown=frozenset(rows("unknown-topic").filter(pl.col("other") == "")["topic_id"]),
+        unknown=frozenset() if len(rows("shifted-judgments")) else frozenset(waste["topic_id"]),
         swapped=frozenset(rows("swapped-ids").select("topic_id", "doc_id").iter_rows()),
         respelt=dict(rows("respelt-document").select("doc_id", "other").iter_rows()),
         representatives=groups,

@@ -6,7 +6,7 @@ from array import array
 from collections import Counter
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import polars as pl
@@ -26,6 +26,7 @@ from truerank.audits.collection.texts import (
     plain_words,
     script_of,
 )
+from truerank.audits.collection.usual import Endings, Row, UsualWords, limits
 from truerank.records import Document
 from truerank.sources.document_rows import FoundDocument
 from truerank.sources.documents import DocumentSource, open_documents
@@ -37,8 +38,9 @@ _SHORT, _SHORT_LETTERS = 5, 20
 _LONG, _LONG_LETTERS = 30, 1000
 #: Documents of one greatest length, in characters or words: so many and such a share of all were cut there.
 _CUT_COUNT, _CUT_SHARE, _CUT_LEAST = 5, 0.002, 100
-#: A way to end that so few documents have is unusual, if there are enough documents to say so.
-_ODD_SHARE, _ODD_FEWEST = 0.02, 100
+#: A way to end that so few documents have (of all, or of those in which a sentence ends) is unusual, if there are
+#: enough documents to say so.
+_ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 #: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
@@ -48,8 +50,6 @@ _SCRIPT_FEWEST: Final = 50
 _MOST: Final = 200_000
 #: Characters of a text that are looked through for damage and markup, at its beginning and at its end.
 _LOOKED_AT: Final = 20_000
-
-Row = dict[str, Any]
 
 
 @dataclass(eq=False)
@@ -135,13 +135,16 @@ class _Scan:
         self.table = table
         self.asked = asked
         self.ids: list[NDArray[np.uint64]] = []
-        #: Characters, words and letters of each document, one after the other.
+        #: Characters, words and letters of each document, and characters of its body, one after the other.
         self.sizes = array("q")
         self.endings: Counter[str] = Counter()
         self.scripts: Counter[str] = Counter()
         self.short: list[tuple[Row, int]] = []
         self.long: list[tuple[Row, int]] = []
-        self.last: list[tuple[Row, str, str, int, int]] = []
+        self.last: list[tuple[Row, str, str, bool, tuple[int, int, int]]] = []
+        self.in_sentences: Counter[str] = Counter()
+        self.ends = Endings()
+        self.usual = UsualWords()
         self.foreign: list[tuple[Row, str, str]] = []
         self.words: Counter[str] = Counter()
         self.kinds: dict[str, list[Row]] = {
@@ -178,9 +181,10 @@ class _Scan:
             return
         if found := notice(text):
             self._note("error-page", row, found)
-        if doubled(normalise(document.body)):
+        body = normalise(document.body)
+        if doubled(body):
             self._note("doubled-text", row, f"'{text[:60]}'")
-        self._sized(row, text)
+        self._sized(row, text, len(body))
 
     def _damaged(self, record: FoundDocument, row: Row, raw: str) -> None:
         found = damage(raw)
@@ -191,30 +195,36 @@ class _Scan:
         if left := markup(raw):
             self._note("markup", row, left)
 
-    def _sized(self, row: Row, text: str) -> None:
+    def _sized(self, row: Row, text: str, body: int) -> None:
         size = measured(text)
-        self.sizes.extend(size)
+        self.sizes.extend((*size, body))
         if size.letters < _SHORT_LETTERS:
             self.short.append(({**row, "detail": f"'{text[:60]}'"}, size.letters))
         if size.letters > _LONG_LETTERS:
             self.long.append((row, size.letters))
         script = script_of(text)
         self.scripts[script] += 1
-        if script and script != self.scripts.most_common(1)[0][0] and len(self.foreign) < _MOST:
+        usual = self.scripts.most_common(1)[0][0]
+        if script and script != usual and len(self.foreign) < _MOST:
             self.foreign.append(({**row, "detail": f"'{text[:60]}'"}, script, text[:600]))
-        kind = ending(text)
+        counted = len(self.sizes) <= 4 * _COUNTED
+        words = plain_words(text if counted else text[:_LOOKED_AT])
+        if counted:
+            self.words.update(words)
+        if script == usual:
+            self.usual.add(row, words)
+        kind, sentences = ending(text), self.ends.add(text, words if counted else ())
         self.endings[kind] += 1
-        if kind == "letter" and len(self.last) < _MOST:
-            self.last.append((row, kind, text[-60:], size.characters, size.words))
-        if len(self.sizes) <= 3 * _COUNTED:
-            self.words.update(plain_words(text))
+        self.in_sentences[kind] += sentences
+        if kind != "mark" and len(self.last) < _MOST:
+            self.last.append((row, kind, text[-60:], sentences, (size.characters, size.words, body)))
 
     def _note(self, kind: str, row: Row, detail: str) -> None:
         self.kinds[kind].append({**row, "detail": detail})
 
     def finish(self) -> None:
         """Brings together what only the whole collection shows."""
-        sizes = np.array(self.sizes, np.int64).reshape(-1, 3)
+        sizes = np.array(self.sizes, np.int64).reshape(-1, 4)
         middle = float(np.median(sizes[:, 2])) if len(sizes) else 0.0
         self.kinds["short-document"] = [
             {**row, "detail": f"{size} letters, median {middle:,.0f}: {row['detail']}"}
@@ -228,31 +238,47 @@ class _Scan:
         ]
         self.kinds["cut-document"] = self._cut(sizes)
         self.kinds["foreign-script"] = self._foreign()
+        self.kinds["foreign-words"] = self.usual.unlike()
         self._repeats()
         self.table.found = self.kinds
 
     def _cut(self, sizes: NDArray[np.int64]) -> list[Row]:
-        """Documents that end at the one greatest length, in an unusual way, or in the middle of a word."""
-        limits = {}
-        for column, noun in ((0, "characters"), (1, "words")):
-            values = sizes[:, column]
-            top = int(values.max()) if len(values) else 0
-            here = int((values >= top - (noun == "characters")).sum())
-            if top >= _CUT_LEAST and here >= max(_CUT_COUNT, _CUT_SHARE * len(values)) and here < 0.9 * len(values):
-                limits[column] = (top - (noun == "characters"), f"{here:,d} documents end at {top:,d} {noun}")
-        total = self.endings.total()
+        """Documents that end at one length, in an unusual way, behind a word that ends nothing, or inside a word."""
+        places = self._limits(sizes)
+        total, within = self.endings.total(), self.in_sentences.total()
         odd = total >= _ODD_FEWEST and self.endings["letter"] < _ODD_SHARE * total
+        odd_within = within >= _ODD_FEWEST and self.in_sentences["letter"] < _ODD_IN_SENTENCES * within
+        never = self.ends.never_last(self.words)
+        starts = self._beginnings({end.split()[-1] for _, kind, end, *_ in self.last if kind == "letter"})
         found = []
-        starts = self._beginnings({end.split()[-1] for _, _, end, *_ in self.last})
-        for row, _, end, characters, count in self.last:
+        for row, kind, end, sentences, lengths in self.last:
             last = end.split()[-1]
-            reached = [why for column, (top, why) in limits.items() if (characters, count)[column] >= top]
+            reached = [why for column, top, most, why in places if top - 1 <= lengths[column] <= most]
             if reached:
                 found.append({**row, "detail": f"{reached[0]}: '…{end}'"})
-            elif odd:
-                found.append({**row, "detail": f"ends with a letter, unlike {1 - _ODD_SHARE:.0%} of them: '…{end}'"})
+            elif kind != "letter":
+                continue
+            elif odd or (odd_within and sentences):
+                share = _ODD_SHARE if odd else _ODD_IN_SENTENCES
+                found.append({**row, "detail": f"ends with a letter, unlike {1 - share:.0%} of them: '…{end}'"})
+            elif last.casefold() in never:
+                found.append({**row, "detail": f"'{last}' ends next to no other text: '…{end}'"})
             elif last in starts:
                 found.append({**row, "detail": f"'{last}' may be the beginning of '{starts[last]}': '…{end}'"})
+        return found
+
+    def _limits(self, sizes: NDArray[np.int64]) -> list[tuple[int, int, float, str]]:
+        """Lengths at which documents were cut: which length, from where, to where, and what shows it."""
+        found: list[tuple[int, int, float, str]] = []
+        for column, at, noun in ((0, 0, "characters"), (1, 1, "words"), (3, 2, "characters of the body")):
+            values = sizes[:, column]
+            top = int(values.max()) if len(values) else 0
+            here = int((values >= top - (at == 0)).sum())
+            if top >= _CUT_LEAST and here >= max(_CUT_COUNT, _CUT_SHARE * len(values)) and here < 0.9 * len(values):
+                found.append((at, top, np.inf, f"{here:,d} documents end at {top:,d} {noun}"))
+            # Words have few lengths, and many documents at each.
+            spikes = {} if at == 1 else limits(values)
+            found += [(at, one, one, f"{count:,d} documents end at {one:,d} {noun}") for one, count in spikes.items()]
         return found
 
     def _beginnings(self, last: Collection[str]) -> dict[str, str]:

@@ -46,7 +46,7 @@ _DRAWS: Final = 1999
 _NO_FIT: Final = 0.7
 #: A topic's judgments may belong elsewhere if a quarter of the other topics fits them better.
 _MISFIT: Final = 0.75
-#: So many judgments of the misfit have to follow one rule.
+#: So many judgments of the misfit, and a third of them, have to follow one rule.
 _FOLLOWERS: Final = 5
 #: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
 _COVERED: Final = 0.5
@@ -132,20 +132,23 @@ def judgment_fit(
 
 
 def _together(found: Sequence[Fit], grades: Sequence[Fit]) -> Fit:
-    """One answer: a fit by any source is a fit; otherwise what words say, or else all runs that say something."""
-    sources = (*found, *(one for one in grades if one.word == "inverted"))
-    words = {one.word for one in found}
+    """One answer: a fit by one source is a fit; otherwise what words or runs say; the grades are asked of a fit."""
     inverted = [one for one in grades if one.word == "inverted"]
-    if inverted and not any(one.word == "fits" for one in grades):
-        return replace(min(inverted, key=lambda one: one.p or 0), sources=sources)
-    for word in ("fits", "shifted", "shuffled", "other collection"):
-        chosen = [one for one in found if one.word == word]
-        if chosen:
-            return replace(max(chosen, key=lambda one: len(one.topics)), sources=sources)
-    if sum(one.word == "unrelated" for one in found) > 1 and words <= {"unrelated", "not asked"}:
-        first = next(one for one in found if one.word == "unrelated")
-        return replace(first, word="other collection", sources=sources)
+    sources = (*found, *inverted)
+    words = {one.word for one in found}
+    order: tuple[FitWord, ...] = ("fits", "shifted", "shuffled", "other collection")
+    fit = next((one for word in order for one in sorted(found, key=_by_topics) if one.word == word), None)
+    if fit is None and words == {"unrelated"} and len(found) > 1:
+        fit = replace(found[0], word="other collection")
+    if (fit is None or fit.word == "fits") and inverted and not any(one.word == "fits" for one in grades):
+        fit = inverted[0]
+    if fit is not None:
+        return replace(fit, sources=sources)
     return Fit("not asked", found[0].evidence if found else "No runs, and no topics with documents.", sources=sources)
+
+
+def _by_topics(one: Fit) -> int:
+    return -len(one.topics)
 
 
 def _worded(sample: Sample, topics: Mapping[str, str], said: Mapping[str, str], seed: int) -> Fit:
@@ -200,6 +203,8 @@ def _placed(sample: Sample, values: Floats, seed: int) -> Fit:
     if kept.sum() < FEWEST:
         told = f"{len(rows)} judged topics with relevant documents" if len(rows) < FEWEST else "Topics of their own"
         return Fit("not asked", f"{told} are too few.")
+    if not values.any():
+        return Fit("unrelated", "No relevant document that was looked for is among the results.")
     means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
     rows, places = rows[kept], _row_places(means[kept], related[kept])
     own = sample.own[rows]
@@ -240,7 +245,7 @@ def _shifted(sample: Sample, seen: _Places, seed: int) -> Fit | None:
         return None
     reached = seen.by_rule(seen.rules)
     means = _means(reached)
-    best = int(means.argmax())
+    best = int(np.flatnonzero(means >= means.max() - 0.01)[0])  # the likeliest of rules that serve as well
     differences = reached[best] - seen.own
     differences = differences[~np.isnan(differences)]
     if means[best] <= seen.own.mean() or len(differences) < FEWEST:
@@ -296,12 +301,13 @@ def _partly(sample: Sample, seen: _Places) -> Fit | None:
     if not len(seen.rules) or len(misfit) < _FOLLOWERS:
         return None
     first = np.nanmax(seen.at, axis=1) - 1e-9
-    follow = (seen.by_rule(seen.rules) >= first)[:, misfit]
+    reached = seen.by_rule(seen.rules)
+    follow = ((reached >= first) & (reached > _MISFIT))[:, misfit]
     followers = follow.sum(axis=1)
     best = int(followers.argmax())
     chance = 1 / (~np.isnan(seen.at)).sum(axis=1).mean()
     p = float(min(1.0, len(seen.rules) * stats.binom.sf(followers[best] - 1, len(misfit), chance)))
-    if followers[best] < _FOLLOWERS or p > _LEVEL:
+    if followers[best] < max(_FOLLOWERS, len(misfit) / 3) or p > _LEVEL:
         return None
     order, offset = sample.names[best]
     chosen = misfit[follow[best]]
@@ -334,18 +340,19 @@ def _grouping(values: Floats, groups: Ints, seed: int) -> float:
 
 
 def _graded(judged: pl.DataFrame, seed: int) -> Fit:
-    """Whether grades rise or fall with the fit: Spearman's coefficient, its signs by topic changed at random."""
-    by_topic = judged.group_by("topic_id").agg(pl.corr("relevance", "fit", method="spearman").alias("rho"))
-    by_topic = by_topic.filter(pl.col("rho").is_finite()).sort("topic_id")
-    values = by_topic["rho"].to_numpy()
+    """Whether grades rise or fall with the fit: their correlation, its signs by topic changed at random."""
+    correlation = pl.corr(pl.col("relevance").cast(pl.Float64), "fit").alias("correlation")
+    by_topic = judged.group_by("topic_id").agg(correlation)
+    by_topic = by_topic.filter(pl.col("correlation").is_finite()).sort("topic_id")
+    values = by_topic["correlation"].to_numpy()
     if len(values) < FEWEST:
         return Fit("not asked", f"{len(values)} topics with several grades are too few.")
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_DRAWS, len(values)))
     p = _share(np.abs(signs @ values) >= abs(values.sum()) - 1e-9)
-    told = f"The rank correlation of grade and fit is {values.mean():+.2f} on average over {len(values)} topics"
+    told = f"The correlation of grade and fit is {values.mean():+.2f} on average over {len(values)} topics"
     if p > _LEVEL or values.mean() > 0:
         return Fit("not asked" if p > _LEVEL else "fits", f"{told}.", p=p)
-    low = by_topic.filter(pl.col("rho") < 0)["topic_id"]
+    low = by_topic.filter(pl.col("correlation") < 0)["topic_id"]
     return Fit("inverted", f"{told}, below 0 in {len(low)}.", tuple((one, "") for one in low), p)
 
 

@@ -182,11 +182,12 @@ def _sparse(rows: Sequence[Mapping[int, float]], width: int) -> sparse.csr_matri
 
 
 def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
-    """Judged documents of topics of a run: topic_id, relevance, fit; what the run does not hold stands last."""
-    results = run.select("topic_id", "doc_id", pl.col("rank").rank("ordinal").over("topic_id").cast(pl.Float64))
+    """Judged documents of topics of a run: topic_id, relevance, fit; what the run does not hold has none."""
+    results = run.select("topic_id", "doc_id", pl.col("rank").rank("ordinal").over("topic_id"))
     judged = qrels.join(results.select("topic_id").unique(), on="topic_id", how="semi")
     judged = judged.join(results, on=["topic_id", "doc_id"], how="left")
-    return judged.select("topic_id", "relevance", (-pl.col("rank").fill_null(np.inf)).alias("fit"))
+    fit = (1 / (1 + pl.col("rank")).log(2)).fill_null(0.0).alias("fit")
+    return judged.select("topic_id", "relevance", fit)
 
 
 def mixed(qrels: pl.DataFrame, topics: Mapping[str, str], seed: int) -> pl.DataFrame | None:

@@ -1,0 +1,176 @@
+"""Judgments beside their topics: shifted, shuffled, of other documents, turned around; and sound ones."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import polars as pl
+import pytest
+from collection_example import text
+
+from truerank import collection
+from truerank.audits.collection.fit import Fit, judgment_fit
+from truerank.audits.collection.verdicts import verdicts
+
+Row = tuple[str, str, int]
+_TOPICS = 40
+_IDS = [str(100 + number) for number in range(_TOPICS)]
+_WORDS = ["river", "copper", "violin", "harbour", "thunder", "orchard", "meadow", "castle", "planet", "silver"]
+
+
+def _asked(number: int) -> str:
+    return f"{_WORDS[number % 10]} and {_WORDS[number // 10 + 3]} of subject{number}"
+
+
+def _texts() -> dict[str, str]:
+    """Three relevant documents of each topic, and one that shares fewer words with it."""
+    return {
+        f"d{number}-{place}": f"{text(10 * number + place)} {_asked(number) if place < 3 else f'subject{number}'}"
+        for number in range(_TOPICS)
+        for place in range(4)
+    }
+
+
+def _sound() -> list[Row]:
+    return [(topic, f"d{number}-{place}", int(place < 3)) for number, topic in enumerate(_IDS) for place in range(4)]
+
+
+def _renamed(names: dict[str, str]) -> list[Row]:
+    return [(names[topic], doc, grade) for topic, doc, grade in _sound() if topic in names]
+
+
+def _shuffled(ids: list[str]) -> dict[str, str]:
+    return dict(zip(ids, random.Random(3).sample(ids, len(ids)), strict=True))
+
+
+def _by_chance() -> list[Row]:
+    docs = list(_texts())
+    other = dict(zip(docs, random.Random(4).sample(docs, len(docs)), strict=True))
+    return [(topic, other[doc], grade) for topic, doc, grade in _sound()]
+
+
+_PLANTS: dict[str, Callable[[], list[Row]]] = {
+    "sound": _sound,
+    "shifted by 2": lambda: _renamed({one: str(int(one) + 2) for one in _IDS}),
+    "second half": lambda: _renamed({one: str(int(one) + (int(one) >= 120)) for one in _IDS if one != "119"}),
+    "numbered": lambda: _renamed({one: str(at + 1) for at, one in enumerate(_IDS)}),
+    "shuffled": lambda: _renamed(_shuffled(_IDS)),
+    "other documents": _by_chance,
+    "inverted": lambda: [(topic, doc, 1 - grade) for topic, doc, grade in _sound()],
+    "unknown documents": lambda: [(topic, f"x{doc}", grade) for topic, doc, grade in _sound()],
+    "few": lambda: [row for row in _renamed({one: str(int(one) + 1) for one in _IDS}) if row[0] < "105"],
+}
+
+
+def _run() -> pl.DataFrame:
+    """For each topic its own documents, and ten of others."""
+    draw, docs, rows = random.Random(5), list(_texts()), []
+    for number, topic in enumerate(_IDS):
+        own = [f"d{number}-{place}" for place in range(4)]
+        results = [*own, *(one for one in draw.sample(docs, 10) if one not in own)]
+        rows += [(topic, doc, rank) for rank, doc in enumerate(results, start=1)]
+    return pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row")
+
+
+def _qrels(name: str) -> pl.DataFrame:
+    frame = pl.DataFrame(_PLANTS[name](), schema=["topic_id", "doc_id", "relevance"], orient="row")
+    return frame.unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
+
+
+def _by(source: str, name: str) -> Fit:
+    if source == "run":
+        return judgment_fit(_qrels(name), {"run": _run()})
+    texts = _texts()
+    topics = {topic: _asked(number) for number, topic in enumerate(_IDS)}
+    return judgment_fit(_qrels(name), topics=topics, texts=lambda ids: {one: texts[one] for one in ids if one in texts})
+
+
+@pytest.mark.parametrize("source", ["run", "words"])
+@pytest.mark.parametrize(
+    ("plant", "word", "order", "offset"),
+    [
+        ("sound", "fits", "", None),
+        ("shifted by 2", "shifted", "number", -2),
+        ("second half", "shifted", "number", -1),
+        ("numbered", "shifted", "number as place", 0),
+        ("shuffled", "shuffled", "", None),
+        ("inverted", "inverted", "", None),
+        ("few", "not asked", "", None),
+    ],
+)
+def test_judgments_that_belong_elsewhere(source: str, plant: str, word: str, order: str, offset: int | None) -> None:
+    fit = _by(source, plant)
+    assert (fit.word, fit.order, fit.offset) == (word, order, offset)
+    assert (fit.source in ("run", "words")) == (word != "not asked")
+    if word == "shifted":
+        truth = dict(zip((row[0] for row in _PLANTS[plant]()), _true_topics(plant), strict=True))
+        assert len(fit.topics) > 10 and all(truth[topic] == to for topic, to in fit.topics)
+        assert fit.p is not None and fit.p <= 0.001
+
+
+def _true_topics(plant: str) -> list[str]:
+    return [_IDS[int(doc.strip("x").split("-")[0][1:])] for _, doc, _ in _PLANTS[plant]()]
+
+
+def test_judgments_of_other_documents_are_told_by_words_but_not_by_one_run() -> None:
+    assert _by("words", "other documents").word == "other collection"
+    assert _by("words", "unknown documents").word == "other collection"
+    for plant in ("other documents", "unknown documents"):
+        alone = _by("run", plant)
+        assert alone.word == "not asked" and [one.word for one in alone.sources] == ["unrelated"]
+    both = judgment_fit(_qrels("other documents"), {"a": _run(), "b": _run()})
+    assert both.word == "other collection"
+
+
+def test_a_run_of_other_topics_is_the_run_s_fault() -> None:
+    moved = _run().with_columns((pl.col("topic_id").cast(pl.Int64) + 1).cast(pl.String))
+    fit = judgment_fit(_qrels("sound"), {"good": _run(), "moved": moved})
+    assert fit.word == "fits" and [(one.source, one.word) for one in fit.sources][1] == ("moved", "shifted")
+    found = collection.audit(qrels=_qrels("sound"), run={"good": _scored(_run()), "moved": _scored(moved)}, resamples=5)
+    assert found.rows("misplaced-run")["other"].to_list() == ["moved"]
+    assert found.finding("shifted-judgments") is None
+
+
+def _scored(run: pl.DataFrame) -> pl.DataFrame:
+    return run.with_columns((100.0 - pl.col("rank")).alias("score"))
+
+
+@pytest.mark.parametrize(
+    ("plant", "kind"),
+    [
+        ("shifted by 2", "shifted-judgments"),
+        ("shuffled", "shuffled-judgments"),
+        ("other documents", "unrelated-judgments"),
+        ("inverted", "inverted-grades"),
+        ("sound", None),
+    ],
+)
+def test_the_audit_names_them(tmp_path: Path, plant: str, kind: str | None) -> None:
+    corpus = [json.dumps({"_id": one, "text": said}) for one, said in _texts().items()]
+    (tmp_path / "docs.jsonl").write_text("\n".join(corpus) + "\n")
+    (tmp_path / "topics.tsv").write_text("".join(f"{one}\t{_asked(at)}\n" for at, one in enumerate(_IDS)))
+    files = {"docs": str(tmp_path / "docs.jsonl"), "topics": str(tmp_path / "topics.tsv")}
+    found = collection.audit(qrels=_qrels(plant), **files)
+    names = {one.kind.name for one in found.findings if "judgments" in one.kind.name or "grades" in one.kind.name}
+    assert names & {"shifted-judgments", "shuffled-judgments", "unrelated-judgments", "inverted-grades"} == (
+        {kind} if kind else set()
+    )
+    if kind:
+        assert found.verdicts[0].word == "FAULTY" and found.facts["fit"]["word"] != "fits"
+    if plant == "shifted by 2":
+        assert found.rows(kind)["topic_id"][0] == "102" and found.rows(kind)["other"][0] == "100"
+        # Judgments of 140 and 141 are of no topic: cleaning does not take them for waste.
+        cleaned = collection.clean(_qrels(plant), found)
+        assert len(cleaned.qrels) == len(_qrels(plant)) and any("fit other topics" in one for one in cleaned.warnings)
+
+
+def test_a_few_faults_are_not_the_word_for_all() -> None:
+    grades = {f"t{at}": {"a": 1, "b": 0} for at in range(100)}
+    few = collection.audit(qrels={**grades, "t7": {"a": 0}}).verdicts[0]
+    assert few.word == "FAULTY IN PART" and "1 of 100 topics, 1.0%" in few.reason
+    many = collection.audit(qrels={**grades, **{f"t{at}": {"a": 0} for at in range(5)}}).verdicts[0]
+    assert many.word == "FAULTY" and "5 of 100 topics, 5.0%" in many.reason
+    assert verdicts((), {"qrels"})[0].word == "UNKNOWN"
