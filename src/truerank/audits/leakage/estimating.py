@@ -77,6 +77,7 @@ class TestEvidence:
         confirmed: where labels were given: topics with a confirmed leak, and topics with an unjudged candidate.
         silent: topics without any text to compare.
         calibrated: whether the threshold was calibrated for this encoder.
+        unread: topics with a text that the encoder cannot read.
     """
 
     __test__ = False
@@ -87,6 +88,7 @@ class TestEvidence:
     confirmed: tuple[set[str], set[str]] | None = None
     silent: int = 0
     calibrated: bool = True
+    unread: int = 0
 
 
 def summarise_test(
@@ -123,9 +125,10 @@ def summarise_test(
         topics=len(test.topics),
         noun=test.noun,
         verdict=verdict,
-        why=why,
+        why=" ".join([why, *reasons.silence()]),
         evidence=list(_evidence(below, known.sensitivity["kinds"])),
         settle=settle,
+        unread=known.unread,
         leaked_topics=[topic.topic_id for topic in test.topics if topic.topic_id in leaked],
         below=below,
         fields=count_fields(known.above, list(counts), fields),
@@ -189,6 +192,12 @@ class _Reasons:
         if gaps:
             return "UNKNOWN", f"{nothing}, but {'; '.join(gaps)}.", settle
         return "CLEAN", " ".join(self._clean(prefilter)), []
+
+    def silence(self) -> Iterator[str]:
+        """What the encoder was not asked about."""
+        training = sum(count.get("unread", 0) for count in self.counts.values())
+        if self.known.unread or training:
+            yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"))
 
     def _unread(self) -> Iterator[str]:
         for name, count in self.counts.items():
@@ -254,6 +263,18 @@ def kinds_seen(
         if kind not in blind and sum(row["planted"] for row in rows) < _FEWEST_TO_SAY
     }
     return [kind for kind in by_kind if kind not in blind and kind not in few], blind, few
+
+
+def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", "training texts")) -> str:
+    """That an encoder cannot read some texts.
+
+    Args:
+        test: how many of the test side.
+        training: how many of the training side.
+        nouns: what they are.
+    """
+    counted = " and ".join(f"{count:,d} {noun}" for count, noun in zip((test, training), nouns, strict=True) if count)
+    return f"The encoder cannot read {counted}: these were compared by their words and letters only."
 
 
 def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:

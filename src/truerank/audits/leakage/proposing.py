@@ -116,7 +116,7 @@ def propose(
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.
             plan = replace(plan, error=check.allowed)
-        counts[name] = _counted(queries)
+        counts[name] = {**_counted(queries), "unread": found[name].unread}
     return Proposed(_joined(texts, [name for name, _ in sources], found), counts, found)
 
 

@@ -18,7 +18,7 @@ from truerank.vectors.encoders import Encoder
 from truerank.work.artifacts import digest, write_text
 from truerank.work.jobs import Job
 
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 _PLAIN: Final = ComparedForm()
 #: Beside the texts of a source: the passages that many of them hold; written last.
 _PASSAGES: Final = "passages.json"
