@@ -22,9 +22,9 @@ from truerank.vectors.encoders.base import Encoder, Vectors
 
 #: Pieces for each word up to which a text is not doubtful. English questions have 1.1 to 1.3.
 _FEW_PIECES: Final = 1.5
-#: How far towards itself, from what unrelated texts have, a text's cosine with its words backwards may lie. Of MiniLM,
-#: 99% of doubtful English queries lie below, and 94% of Finnish, Indonesian and Swahili questions above.
-_MOST_ALIKE: Final = 0.2
+#: How far towards itself, from what unrelated texts have, a text's cosine with its words backwards may lie: the first
+#: number, and the second for each word, because chance has more to say of few words.
+_MOST_ALIKE: Final = (0.2, 0.3)
 #: Texts on nothing in common: their cosines are where an encoder's scale begins.
 _UNRELATED: Final = (
     "how to repair a bicycle chain", "symptoms of low blood sugar", "history of the roman senate", "chess openings",
@@ -97,7 +97,8 @@ class ReadTexts:
         backwards = self._judge.encode([_backwards(text) for text in doubtful])
         start = self._unrelated
         alike = (np.einsum("ij,ij->i", own, backwards) - start) / max(1e-6, 1 - start)
-        read[places] = alike <= _MOST_ALIKE
+        base, of_one = _MOST_ALIKE
+        read[places] = alike <= base + of_one / np.array([max(1, len(text.split())) for text in doubtful])
         return read
 
     @property

@@ -21,7 +21,7 @@ from truerank.audits.leakage.results import (
 )
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
-from truerank.text.rewordings import KINDS, SEEN_KINDS
+from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
 
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
@@ -220,7 +220,7 @@ class _Reasons:
         seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
         yield (
             f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
-            f"{', '.join(seen) or 'none'}."
+            f"{claimed(seen)}. Nothing was planted of {UNPLANTED}, and nothing is claimed of them."
         )
         if few:
             yield f"Too few of these kinds could be planted to say more than what was found: {_shares(few)}."
@@ -275,6 +275,12 @@ def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", 
     """
     counted = " and ".join(f"{count:,d} {noun}" for count, noun in zip((test, training), nouns, strict=True) if count)
     return f"The encoder cannot read {counted}: these were compared by their words and letters only."
+
+
+def claimed(kinds: Sequence[str]) -> str:
+    """Kinds that the audit sees, each with what was planted: more than that is not claimed."""
+    claims: Mapping[str, str] = dict(CLAIMS)
+    return "; ".join(f"{kind} ({claims[kind]})" for kind in kinds) or "none"
 
 
 def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:

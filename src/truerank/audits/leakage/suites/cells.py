@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.estimating import kinds_seen, not_asked
+from truerank.audits.leakage.estimating import claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import Sensitivity
 from truerank.measures.intervals import exact_interval
 from truerank.overlaps.results import SemanticState
-from truerank.text.rewordings import SEEN_KINDS
+from truerank.text.rewordings import SEEN_KINDS, UNPLANTED
 
 #: The columns of a cell by the kinds of evidence that they count.
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -168,7 +168,7 @@ def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str,
             return (
                 "CLEAN",
                 f"All texts were compared and nothing was found. Of planted rewordings at least 95% were found: "
-                f"{', '.join(found) or 'none'}; not: {', '.join(blind) or 'none'}"
+                f"{claimed(found)}; not: {', '.join(blind) or 'none'}; not planted: {UNPLANTED}"
                 f"{'; too few to say: ' if few else ''}{', '.join(few)}.{bound}",
                 upper,
             )
