@@ -20,6 +20,7 @@ from truerank.audits.leakage.results import (
     VerdictWord,
 )
 from truerank.sources import TopicSet
+from truerank.text.matching import core, key
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
 
@@ -78,6 +79,7 @@ class TestEvidence:
         silent: topics without any text to compare.
         calibrated: whether the threshold was calibrated for this encoder.
         unread: topics with a text that the encoder cannot read.
+        common: keys of words that many training texts hold.
     """
 
     __test__ = False
@@ -89,6 +91,7 @@ class TestEvidence:
     silent: int = 0
     calibrated: bool = True
     unread: int = 0
+    common: frozenset[str] = frozenset()
 
 
 def summarise_test(
@@ -115,7 +118,9 @@ def summarise_test(
     by_field = {
         field: list(by_source.values())[-1] for field, by_source in count_fields(known.below, sources, fields).items()
     }
-    below = BelowCount(**by_field["union"], pairs=known.below.height, fields=by_field)
+    shared = (_shared(*pair) for pair in known.below.select("topic_text", "query_text").iter_rows())
+    weak = sum(bool(names) and names <= known.common for names in shared)
+    below = BelowCount(**by_field["union"], pairs=known.below.height, common=weak, fields=by_field)
     reasons = _Reasons(test, known, below, counts)
     if leaked:
         verdict, why, settle = reasons.contaminated(leaked)
@@ -171,7 +176,7 @@ class _Reasons:
             gaps.append(
                 f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} at or "
                 f"below it {'has' if pairs == 1 else 'have'} the same content words or nearly the same letters, and "
-                f"nobody has judged {'it' if pairs == 1 else 'them'}"
+                f"nobody has judged {'it' if pairs == 1 else 'them'}{_of_common_words(self.below)}"
             )
             settle.append(
                 "Judge these pairs ('truerank judge new' with this audit's folder as --items), and audit again with "
@@ -277,6 +282,18 @@ def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", 
     return f"The encoder cannot read {counted}: these were compared by their words and letters only."
 
 
+def _shared(topic: str, query: str) -> frozenset[str]:
+    """The keys of the words that two texts share."""
+    one, other = ({key(word) for word in core(text).words} for text in (topic, query))
+    return frozenset(one & other)
+
+
+def _of_common_words(below: BelowCount) -> str:
+    """How many of the pairs are weak evidence."""
+    common = below.get("common", 0)
+    return f" ({common:,d} of them share only words that at least 1% of the training texts hold)" if common else ""
+
+
 def claimed(kinds: Sequence[str]) -> str:
     """Kinds that the audit sees, each with what was planted: more than that is not claimed."""
     claims: Mapping[str, str] = dict(CLAIMS)
@@ -303,7 +320,8 @@ def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
             f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
-            f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}."
+            f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}"
+            f"{_of_common_words(below)}."
         )
     seen, blind, few = kinds_seen(kinds)
     planted = sum(found["planted"] for found in kinds)

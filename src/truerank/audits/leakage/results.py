@@ -71,11 +71,15 @@ class FieldCount(TypedDict):
 
 
 class BelowCount(TypedDict):
-    """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away."""
+    """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away.
+
+    `common` counts those that share only words that at least 1% of the training texts hold: weak evidence.
+    """
 
     topics: int
     queries: int
     pairs: int
+    common: NotRequired[int]
     fields: dict[str, FieldCount]
 
 

@@ -91,6 +91,7 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
                     _silent(test, options),
                     known.encoder.name == options.calibrated_for,
                     _unread(test, options, known.encoder),
+                    proposed.common,
                 ),
                 proposed.counts,
                 prefilter=prefilter,
