@@ -47,7 +47,7 @@ def encoded(texts: Sequence[str], encoder: ReadTexts) -> Mapping[str, pl.Series]
     encoder could not read some of them: `unread`, 0 or 1."""
     cut = [[passage for passage in PASSAGES.cut(normalise(text)) if passage] for text in texts]
     vectors = encoder.encode([passage for passages in cut for passage in passages]).astype(_HALF)
-    silent = ~vectors.any(axis=1)
+    silent = np.logical_not(vectors.any(axis=1)).reshape(-1)
     content, width = vectors.tobytes(), _HALF.itemsize * encoder.dimension
     ends = np.cumsum([0, *map(len, cut)]).tolist()
     return {

@@ -92,7 +92,7 @@ class ReadTexts:
         places = self._doubtful(texts)
         if not len(places):
             return read
-        doubtful = [texts[place] for place in places]
+        doubtful = [texts[place] for place in places.tolist()]
         own = self._judge.encode(doubtful) if vectors is None else vectors[places]
         backwards = self._judge.encode([_backwards(text) for text in doubtful])
         start = self._unrelated
@@ -116,7 +116,7 @@ class ReadTexts:
         unknown = counts[:, 1] > 0
         many = np.flatnonzero(~unknown & (counts[:, 0] > _FEW_PIECES * fewest))
         if len(many):
-            measured = shingled([texts[place] for place in many], Shingles(), measured=True).measured
+            measured = shingled([texts[place] for place in many.tolist()], Shingles(), measured=True).measured
             many = many[counts[many, 0] > _FEW_PIECES * np.maximum(measured, fewest[many])]
         return np.union1d(np.flatnonzero(unknown), many).astype(np.intp)
 

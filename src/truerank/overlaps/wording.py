@@ -175,8 +175,10 @@ class _Vocabulary:
                     holders[key(word)].add(place)
         rests = {rest for word in words for rest in letter_rests(word)}
         sounds = filter(None, map(sound, words))
-        known = map(frozenset, (words, map(key, words), rests, joined, sounds, entire, spelled))
-        return cls(*known, {name: frozenset(places) for name, places in holders.items()})
+        return cls(
+            *map(frozenset, (words, map(key, words), rests, joined, sounds, entire, spelled)),
+            holders={name: frozenset(places) for name, places in holders.items()},
+        )
 
     def may_match(self, written: Sequence[str], bag: Sequence[str]) -> bool:
         """Whether a text with these words and this bag of keys can have a match.

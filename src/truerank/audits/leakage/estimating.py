@@ -296,8 +296,7 @@ def _of_common_words(below: BelowCount) -> str:
 
 def claimed(kinds: Sequence[str]) -> str:
     """Kinds that the audit sees, each with what was planted: more than that is not claimed."""
-    claims: Mapping[str, str] = dict(CLAIMS)
-    return "; ".join(f"{kind} ({claims[kind]})" for kind in kinds) or "none"
+    return "; ".join(f"{kind} ({claim})" for kind, claim in CLAIMS.items() if kind in kinds) or "none"
 
 
 def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:
