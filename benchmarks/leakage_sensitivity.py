@@ -4,11 +4,14 @@
     python benchmarks/leakage_sensitivity.py table robust04.trec.txt beir/nfcorpus.tsv.gz
     python benchmarks/leakage_sensitivity.py cost
     python benchmarks/leakage_sensitivity.py passes FILE…
+    python benchmarks/leakage_sensitivity.py curve FILE…
 
 Processor time counts all threads of this process. The cost of the check is given as a share of an exhaustive audit of
 100,000 lines, extrapolated from one of 12,000; the cost of words and letters as a share of that audit, in pairs of runs
 with and without them. `passes` checks the first topics of each file once in full precision and once with a first pass
-whose error a search of real queries has shown, as an audit does, and counts the figures that differ.
+whose error a search of real queries has shown, as an audit does, and counts the figures that differ. `curve` damages
+one to four words of the first topics of each file, and prints the share of each severity that words and letters find,
+without the encoder.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
+from random import Random
 
 from shared_data import SHARED, log_path, require_shared, table
 from truerank.audits.leakage import audit
@@ -30,7 +34,9 @@ from truerank.audits.leakage.sensitivity import check
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
+from truerank.text.rewordings import Kind, reword
 from truerank.text.wording import EVIDENCE, WordingProbe
+from truerank.text.words import words
 from truerank.vectors.encoders import Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.encoders.choosing import first_passes, spec_of_way, usual_first_pass
 from truerank.vectors.search import SearchPlan, search
@@ -41,6 +47,8 @@ LINES = 12_000
 WHOLE = 100_000
 ROUNDS = 3
 MOST_TOPICS = 100
+MOST_CURVED = 300
+CURVED: tuple[Kind, ...] = ("typing error", "sign for a letter", "spelling by sound")
 FIELDS = ("title", "description")
 
 
@@ -175,10 +183,42 @@ class CountingEncoder:
         return self._encoder.encode(texts)
 
 
+def damaged(kind: Kind, text: str, times: int, seed: str) -> str | None:
+    """A text after several rewordings of one kind, each in a word that is still whole; None where it has too few."""
+    made = list(words(text))
+    touched: set[int] = set()
+    for turn in range(times):
+        open_ = [word if at not in touched else "-" for at, word in enumerate(made)]
+        if (again := reword(kind, " ".join(word for word in open_ if word != "-"), Random(f"{seed} {turn}"))) is None:
+            return None
+        free = [at for at in range(len(made)) if at not in touched]
+        for at, word in zip(free, again.split(), strict=False):
+            if made[at] != word:
+                touched.add(at)
+                made[at] = word
+    return " ".join(made)
+
+
+def curve(names: list[str]) -> None:
+    """The shares found by severity."""
+    rows = []
+    for name in names:
+        texts = [normalise(text) for text in topics_of(name)[:MOST_CURVED]]
+        probe = WordingProbe(texts)
+        for kind in CURVED:
+            for times in range(1, 5):
+                made = [damaged(kind, text, times, f"{kind} {at}") for at, text in enumerate(texts)]
+                planted = [(at, text) for at, text in enumerate(made) if text is not None]
+                found = {(place, number) for place, number, _ in probe([text for _, text in planted])}
+                seen = sum((place, at) in found for place, (at, _) in enumerate(planted))
+                rows.append((name, kind, times, f"{seen} of {len(planted)}", f"{seen / max(1, len(planted)):.2f}"))
+    print(table(("topics", "kind", "words damaged", "found", "share"), rows))
+
+
 def main() -> None:
     """Prints what was asked for."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("titanic", "table", "cost", "passes"))
+    parser.add_argument("what", choices=("titanic", "table", "cost", "passes", "curve"))
     parser.add_argument("topics", nargs="*")
     arguments = parser.parse_args()
     if arguments.what == "titanic":
@@ -189,6 +229,8 @@ def main() -> None:
         cost()
     elif arguments.what == "passes":
         passes(arguments.topics)
+    elif arguments.what == "curve":
+        curve(arguments.topics)
     else:
         tables(arguments.topics)
 

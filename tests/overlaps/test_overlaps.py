@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import re
+from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 
@@ -226,11 +227,16 @@ def test_a_folder_without_kept_texts_is_refused(tmp_path: Path) -> None:
         open_kept(tmp_path)
 
 
-class _Pieces(TrigramEncoder):
-    """Cuts words of "w" and a number into two pieces, others into none."""
+class _Unknown(TrigramEncoder):
+    """Has one piece for all words of "w" and a number, also backwards, as tokenizers have for unknown scripts."""
 
-    def pieces(self, texts: list[str]) -> list[int]:
-        return [2 * sum(word.startswith("w") for word in text.split()) for text in texts]
+    _word = re.compile(r"\b(?:w\d+|\d+w)\b", re.IGNORECASE)
+
+    def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        return [(len(text.split()), len(self._word.findall(text))) for text in texts]
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        return super().encode([self._word.sub("unknown", text) for text in texts])
 
 
 def _windows(text: str) -> Vectors:
@@ -275,19 +281,17 @@ def test_no_pair_is_missed_by_what_few_directions_tell(share: float, monkeypatch
     assert 50 < len(above) < len(every) / 2
 
 
-def test_an_encoder_that_does_not_know_the_language_is_not_asked(tmp_path: Path) -> None:
+def test_the_encoder_is_asked_about_each_text_that_it_can_read(tmp_path: Path) -> None:
     test, training = _planted(4)
-    kept = keep(training, OverlapRules(), Job(tmp_path), _Pieces())
-    assert (kept.encoder, kept.asked) == (None, _Pieces().fingerprint)
-    found = compare(test, kept, encoder=_Pieces())
-    assert found.semantic == "unknown language"
+    found = compare(test, keep(training, OverlapRules(), Job(tmp_path), _Unknown()), encoder=_Unknown())
+    assert (found.semantic, found.unread) == ("unknown language", (len(test), len(training)))
     assert found.frame["cosine"].null_count() == len(found.frame) > 0
-    english = [("1", "What is the use of what you have and are to them, and why do we all wait for it with him?")]
-    english.append(
-        ("2", "She and her mother should have been there when all of us could see that it was in your house")
-    )
-    english.append(("3", "some w1 w2 w3 w4"))
-    assert compare(english, english, encoder=_Pieces()).semantic == "compared"
+    # One log, two languages: what stands beside a text does not matter.
+    asked = "how do damaged coral reefs recover slowly from bleaching"
+    mixed, copy = [*test, ("read", asked), ("nearly", f"{asked} w1")], ("1", asked.replace("from", "from the"))
+    found = compare(mixed, [*training, copy], OverlapRules(threshold=0.8), encoder=_Unknown())
+    assert (found.semantic, found.unread) == ("compared", (len(test), len(training)))
+    assert set(found.of("encoder")["test_id"]) == {"read", "nearly"}
 
 
 def test_vectors_of_other_encoders_are_not_compared() -> None:

@@ -43,6 +43,15 @@ TOPICS = [
         ("dairy subsidy in the u s", 7, WORDS),
         ("u s dairy subsidees", 7, LETTERS),
         ("carvedilol used", 8, WORDS),
+        ("hubbel telescope achivements", 1, LETTERS),
+        ("hubble telesc0pe achievements", 1, LETTERS),
+        ("hubble t@lescope achievements", 1, LETTERS),
+        ("hubble telescope acheevments", 1, LETTERS),
+        ("howdidthetitanicsink", 0, LETTERS),
+        ("hubble%20telescope%20achievements", 1, WORDS),
+        ("#HubbleTelescopeAchievements", 1, WORDS),
+        ("<b>hubble</b> telescope &amp; achievements", 1, WORDS),
+        ("whatever happened to the titanic sinking", 0, WORDS),
         ("america s obesity problem", 9, WORDS),
     ],
 )
@@ -58,7 +67,7 @@ def test_same_words_and_nearly_the_same_letters_are_named(query: str, topic: int
         "deaf dogs",
         "titanic film",
         "s u dairy subsidies",
-        "hubbel telescope achivements",
+        "hubbbel telescope achivmints",
         "",
     ],
 )
@@ -108,10 +117,10 @@ def test_the_probe_finds_every_letter_changed_in_a_long_word() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_rewordings_are_the_same_for_a_seed_and_differ_from_the_text(kind: str) -> None:
-    text = "How did the cars of the United States reach children in big cities?"
+    text = "How did two grey cars of the United States reach children in big cities?"
     first = [reword(kind, text, random.Random(seed)) for seed in range(20)]
     assert first == [reword(kind, text, random.Random(seed)) for seed in range(20)]
-    assert "how did the cars of the united states reach children in big cities" not in first
+    assert "how did two grey cars of the united states reach children in big cities" not in first
     assert any(first)
 
 

@@ -119,6 +119,7 @@ def compare_all(
             pairs.filter(test=at).drop("test"),
             semantic_state(test, training),
             crowded,
+            (test.unread, training.unread),
         )
         for at, test in enumerate(tests)
     )
@@ -131,9 +132,10 @@ def _identity(side: KeptTexts) -> list[Any]:
 
 def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
     """Whether vectors of both sides can be compared."""
-    if test.asked is None or training.asked is None or test.asked != training.asked:
+    if test.encoder is None or test.encoder != training.encoder:
         return "not asked"
-    return "unknown language" if test.encoder is None or training.encoder is None else "compared"
+    unread = any(0 < len(side) - side.empty <= side.unread for side in (test, training))
+    return "unknown language" if unread else "compared"
 
 
 class _Member(NamedTuple):

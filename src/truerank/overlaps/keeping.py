@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain, islice, pairwise
 from pathlib import Path
 from typing import Any, Final
@@ -16,17 +17,17 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Shingles
 from truerank.near_duplicates.shingling import shingled
 from truerank.near_duplicates.sketches import ExtraColumns
-from truerank.overlaps.meaning import SAMPLE, encoded, knows_language
+from truerank.overlaps.meaning import encoded
 from truerank.overlaps.options import WORDING_LIMIT, OverlapRules
 from truerank.overlaps.parts import TextPart
-from truerank.records import Document
+from truerank.overlaps.reading import ReadTexts
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
 PART: Final = 1 << 20
@@ -43,7 +44,7 @@ class _Beside:
     """The columns that are kept beside the sketches: hash of the folded text, n-grams, words, short texts, vectors."""
 
     ngrams: Shingles
-    encoder: Encoder | None = None
+    encoder: ReadTexts | None = None
 
     @property
     def identity(self) -> Mapping[str, str | int]:
@@ -65,7 +66,7 @@ class _Beside:
             "shown": pl.Series(
                 [one or _beginning(text) for one, text in zip(short, texts, strict=True)], dtype=pl.String
             ),
-            **({} if self.encoder is None else {"vectors": encoded(texts, self.encoder)}),
+            **({} if self.encoder is None else encoded(texts, self.encoder)),
         }
 
 
@@ -77,16 +78,13 @@ class KeptTexts:
         folder: where they lie.
         rules: whose `ngram` they were made for; thresholds do not matter here.
         parts: of at most about a million texts.
-        encoder: fingerprint of the encoder, and the dimension of its vectors; None where none was asked, or where it
-            does not know the language.
-        asked: fingerprint of the encoder that was asked.
+        encoder: fingerprint of the encoder that was asked, and the dimension of its vectors; None where none was.
     """
 
     folder: Path
     rules: OverlapRules
     parts: tuple[TextPart, ...]
     encoder: tuple[str, int] | None = None
-    asked: str | None = None
 
     def __len__(self) -> int:
         return sum(map(len, self.parts))
@@ -95,6 +93,11 @@ class KeptTexts:
     def empty(self) -> int:
         """Texts without words, which are compared as texts only."""
         return sum(part.shingles.empty for part in self.parts)
+
+    @cached_property
+    def unread(self) -> int:
+        """Texts of which the encoder could not read a passage, and was not asked about it."""
+        return sum(int(part.column("unread").sum()) for part in self.parts) if self.encoder else 0
 
 
 def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | None = None) -> KeptTexts:
@@ -107,7 +110,7 @@ def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | Non
         rules: what an n-gram is.
         job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues if it gets the same
             texts.
-        encoder: makes vectors, where it knows the language of the first texts; None for none.
+        encoder: makes vectors of what it can read; None for none.
 
     Returns:
         The texts, which `compare` takes in place of a stream.
@@ -115,23 +118,14 @@ def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | Non
     Raises:
         InputError: the folder has texts kept with other rules; a worker died.
     """
-    stream = iter(texts)
-    if encoder is not None:
-        sample = list(islice(stream, SAMPLE))
-        stream = chain(sample, stream)
-        known = knows_language([one.text if isinstance(one, Document) else one[1] for one in sample], encoder)
-    used = encoder if encoder is not None and known else None
-    beside, count = columns_beside(rules, used), 0
+    stream, count = iter(texts), 0
+    beside = columns_beside(rules, encoder)
     while (first := next(stream, None)) is not None:
         part: Iterator[Any] = chain([first], islice(stream, PART - 1))
         near_duplicates.keep(part, rules.shingles, job.part(part_name(count)), beside)
         count += 1
     made = KeptTexts(
-        job.folder,
-        rules,
-        (),
-        None if used is None else (used.fingerprint, used.dimension),
-        None if encoder is None else encoder.fingerprint,
+        job.folder, rules, (), None if encoder is None else (ReadTexts.of(encoder).fingerprint, encoder.dimension)
     )
     return finished(made, job.folder, count)
 
@@ -150,7 +144,6 @@ def finished(kept: KeptTexts, folder: Path, parts: int | None = None) -> KeptTex
         "ngram": kept.rules.ngram,
         "parts": len(kept.parts) if parts is None else parts,
         "encoder": kept.encoder,
-        "asked": kept.asked,
     }
     keep_json(folder / _MANIFEST, found)
     return open_kept(folder, kept.rules)
@@ -176,7 +169,7 @@ def open_kept(folder: Path, rules: OverlapRules = OverlapRules()) -> KeptTexts:
         raise InputError(fault, "keep them again", where=folder)
     parts = tuple(_part(folder / part_name(part), rules) for part in range(kept["parts"]))
     encoder = None if kept["encoder"] is None else (str(kept["encoder"][0]), int(kept["encoder"][1]))
-    return KeptTexts(folder, rules, parts, encoder, kept["asked"])
+    return KeptTexts(folder, rules, parts, encoder)
 
 
 def kept_before(folder: Path, rules: OverlapRules) -> KeptTexts | None:
@@ -198,7 +191,7 @@ def _part(folder: Path, rules: OverlapRules) -> TextPart:
 
 def columns_beside(rules: OverlapRules, encoder: Encoder | None) -> ExtraColumns:
     """What is kept beside the sketches: hashes of the folded text, n-grams, short texts, and vectors of an encoder."""
-    return _Beside(rules.ngrams, encoder)
+    return _Beside(rules.ngrams, None if encoder is None else ReadTexts.of(encoder))
 
 
 def part_name(part: int) -> str:

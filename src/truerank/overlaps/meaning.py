@@ -1,14 +1,14 @@
 """Evidence of the encoder: the cosine similarity of two texts, or of the most similar passages of two long ones.
 
 Vectors are kept with half precision. Compared with them, a cosine differs from that of single precision by less than
-0.001. Language is a property of a collection here, since a short query says too little about its own: an encoder knows
-it where its tokenizer cuts words into few pieces.
+0.001. Passages that the encoder cannot read (`overlaps.reading`) have vectors of zeros, and no cosine.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -16,23 +16,15 @@ import polars as pl
 
 from truerank.near_duplicates.shingling import Numbers
 from truerank.overlaps.parts import TextPart
+from truerank.overlaps.reading import ReadTexts
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding
-from truerank.text.words import FUNCTION_WORDS, words
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import Vectors
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
 #: The window of passages in words.
 PASSAGES: Final = Sliding(150, 75)
-#: Texts from which the language is told.
-SAMPLE: Final = 512
-#: Pieces for each word up to which an encoder knows a language. Of the sets in docs/leakage-matrix.md, English ones
-#: have 1.1 to 1.6, code among English 2.2, Swahili 2.2, Finnish 2.9 and other scripts above 4.
-_MOST_PIECES: Final = 1.8
-#: Share of the English function words that a sample of English sentences has.
-_ENGLISH: Final = 0.25
-_WORDS: Final = 50
 _HALF: Final = np.dtype("<f2")
 #: Similarities that are in memory at a time.
 _CELLS: Final = 1 << 24
@@ -50,43 +42,22 @@ _MANY: Final = 1 / 64
 _PAIRS: Final[dict[str, Any]] = {"left": pl.Int64, "right": pl.Int64}
 
 
-def knows_language(texts: Sequence[str], encoder: Encoder) -> bool:
-    """Whether an encoder knows the language of some texts.
-
-    It does where its tokenizer cuts a word into at most 1.8 pieces on average, or where the texts are English
-    sentences; an encoder that does not count its pieces is taken to know it.
-
-    Args:
-        texts: a sample of a collection.
-        encoder: with a method `pieces`, which counts the pieces of texts.
-    """
-    count = getattr(encoder, "pieces", None)
-    beginnings = [" ".join(text.split()[:_WORDS]) for text in texts]
-    of_texts = [words(text) for text in beginnings]
-    total = sum(map(len, of_texts))
-    if count is None or not total:
-        return True
-    if sum(count(beginnings)) <= _MOST_PIECES * total:
-        return True
-    seen = FUNCTION_WORDS.intersection(*[{word for each in of_texts for word in each}])
-    return len(seen) >= _ENGLISH * len(FUNCTION_WORDS)
-
-
-def encoded(texts: Sequence[str], encoder: Encoder) -> pl.Series:
-    """The unit vectors of the passages of each text, one after the other, as bytes of half precision."""
+def encoded(texts: Sequence[str], encoder: ReadTexts) -> Mapping[str, pl.Series]:
+    """The `vectors` of the passages of each text, one after the other, as bytes of half precision; and whether the
+    encoder could not read some of them: `unread`, 0 or 1."""
     cut = [[passage for passage in PASSAGES.cut(normalise(text)) if passage] for text in texts]
     vectors = encoder.encode([passage for passages in cut for passage in passages]).astype(_HALF)
+    silent = np.logical_not(vectors.any(axis=1)).reshape(-1)
     content, width = vectors.tobytes(), _HALF.itemsize * encoder.dimension
-    found, start = [], 0
-    for passages in cut:
-        end = start + width * len(passages)
-        found.append(content[start:end])
-        start = end
-    return pl.Series(found, dtype=pl.Binary)
+    ends = np.cumsum([0, *map(len, cut)]).tolist()
+    return {
+        "vectors": pl.Series([content[width * start : width * end] for start, end in pairwise(ends)], dtype=pl.Binary),
+        "unread": pl.Series([int(silent[start:end].any()) for start, end in pairwise(ends)], dtype=pl.UInt32),
+    }
 
 
 class _Passages(NamedTuple):
-    """Vectors of passages, and the number of the text of each."""
+    """Vectors of passages that the encoder could read, and the number of the text of each."""
 
     vectors: Vectors
     owner: Numbers
@@ -96,7 +67,8 @@ class _Passages(NamedTuple):
         content = part.shingles.load(block, "vectors")["vectors"]
         sizes = content.bin.size().to_numpy().astype(np.int64) // (_HALF.itemsize * dimension)
         vectors = np.frombuffer(b"".join(content), _HALF).reshape(-1, dimension).astype(np.float32)
-        return cls(vectors, np.repeat(np.arange(len(sizes)) + part.firsts[block], sizes))
+        read = vectors.any(axis=1)
+        return cls(vectors[read], np.repeat(np.arange(len(sizes)) + part.firsts[block], sizes)[read])
 
 
 @dataclass(frozen=True)

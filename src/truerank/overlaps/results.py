@@ -59,11 +59,13 @@ class Overlaps:
             containment is that of the smaller text in the larger one. Shares leave out what four or more texts of the
             test side hold where a pair shares little else. `wording`: "words" where short texts have the same content
             words, "letters" where these are one letter apart or several words are damaged, else null. `cosine`: null
-            where the encoder was not asked or does not know the language. `test_text`, `training_text`: of texts of
+            where the encoder was not asked or cannot read one of the texts. `test_text`, `training_text`: of texts of
             more than 32 words, the first 200 characters. `evidence`: the kinds (`EVIDENCE_KINDS`) that count.
-        semantic: whether the encoder compared; it does not where it does not know the language of a side.
+        semantic: whether the encoder compared; it does not where it can read no text of a side.
         crowded: shingles and n-grams that so many texts have that not all pairs with them were compared; where above 0,
             pairs may be missing among texts that share nothing rarer.
+        unread: of the test side and of the training side, texts that the encoder could not read, at least in part: it
+            was not asked about them.
     """
 
     rules: OverlapRules
@@ -71,6 +73,7 @@ class Overlaps:
     frame: pl.DataFrame
     semantic: SemanticState = "not asked"
     crowded: int = 0
+    unread: tuple[int, int] = (0, 0)
 
     @property
     def counts(self) -> dict[str, tuple[int, int, int]]:
@@ -100,7 +103,7 @@ class Overlaps:
             value, had = getattr(rules, name), getattr(self.rules, name)
             if value < had:
                 raise OptionError(name, f"{value:g} is below {had:g}", "compare the texts again with it")
-        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.semantic, self.crowded)
+        return Overlaps(rules, self.texts, with_evidence(self.frame, rules), self.semantic, self.crowded, self.unread)
 
 
 def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:

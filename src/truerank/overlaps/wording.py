@@ -8,7 +8,8 @@ those of the whole probe.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import groupby, pairwise
@@ -19,9 +20,9 @@ import polars as pl
 
 from truerank.near_duplicates.shingling import Numbers
 from truerank.overlaps.parts import TextPart
-from truerank.text.matching import FORM_WORDS, core, folded, key
+from truerank.text.matching import FORM_WORDS, core, folded, key, tokens
 from truerank.text.normalising import normalise
-from truerank.text.wording import LETTERS, WORDS, WordingProbe, letter_rests
+from truerank.text.wording import LETTERS, LETTERS_HEARD, WORDS, WordingProbe, letter_rests, sound
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_frame, kept_frame
@@ -137,6 +138,9 @@ class _Vocabulary:
         keys: of all of them.
         rests: what is left of each one without one letter.
         joined: neighbours written as one.
+        sounds: of all words that have one.
+        whole: all words of a text as one.
+        holders: the places of the texts that have a key.
         spelled: letters that stand alone, one after the other, as one word.
     """
 
@@ -144,13 +148,17 @@ class _Vocabulary:
     keys: frozenset[str]
     rests: frozenset[str]
     joined: frozenset[str]
+    sounds: frozenset[str]
+    whole: frozenset[str]
     spelled: frozenset[str]
+    holders: Mapping[str, frozenset[int]]
 
     @classmethod
     def of(cls, texts: Sequence[str]) -> _Vocabulary:
-        words, joined, spelled = set[str](), set[str](), set[str]()
-        for text in texts:
-            every = [word for token in text.split() for word in folded(token)]
+        words, joined, spelled, entire = set[str](), set[str](), set[str](), set[str]()
+        holders: defaultdict[str, set[int]] = defaultdict(set)
+        for place, text in enumerate(texts):
+            every = [word for token in tokens(text) for word in folded(token)]
             whole = []
             for alone, run in groupby(every, key=lambda word: len(word) == 1):
                 letters = list(run)
@@ -161,27 +169,49 @@ class _Vocabulary:
             for form in (every, whole):
                 words.update(form)
                 joined.update(one + other for one, other in pairwise(form))
+                entire.add("".join(form))
+                for word in form:
+                    holders[key(word)].add(place)
         rests = {rest for word in words for rest in letter_rests(word)}
-        return cls(*map(frozenset, (words, map(key, words), rests, joined, spelled)))
+        sounds = filter(None, map(sound, words))
+        return cls(
+            *map(frozenset, (words, map(key, words), rests, joined, sounds, entire, spelled)),
+            holders={name: frozenset(places) for name, places in holders.items()},
+        )
 
     def may_match(self, written: Sequence[str], bag: Sequence[str]) -> bool:
         """Whether a text with these words and this bag of keys can have a match.
 
-        Of a match, all keys agree but that of a word with another letter, or of one that is written as two here, or
+        Of a match, all keys agree but those of two words with another letter, or of one that is written as two here, or
         those of two neighbours that are written as one here.
         """
         lacking = {name for name in bag if name not in self.keys}
         if not lacking:
             return True
-        if len(lacking) == 1 and any(
-            word in self.joined or not self.rests.isdisjoint(letter_rests(word))
-            for word in written
-            if key(word) in lacking
-        ):
+        if len(lacking) == 1 and any(word in self.joined for word in written if key(word) in lacking):
+            return True
+        if len(lacking) <= 2 and self._may_be_near(written, lacking, {name for name in bag if name not in lacking}):
             return True
         return len(lacking) <= 2 and any(
             one + other in self.words and lacking <= {key(one), key(other)} for one, other in pairwise(written)
         )
+
+    def _may_be_near(self, written: Sequence[str], lacking: set[str], rest: set[str]) -> bool:
+        """Whether words that no text has may be damaged in one that has the rest; one of the rest may be damaged, too,
+        where one word is lacking: other texts have it."""
+        short = 0 if rest or len(lacking) == 1 else LETTERS_HEARD
+        if not lacking <= {key(word) for word in written if len(word) >= short and self._near(word)}:
+            return False
+        return self._one_has(rest) or (len(lacking) == 1 and any(self._one_has(rest - {name}) for name in rest))
+
+    def _one_has(self, names: Iterable[str]) -> bool:
+        """Whether one of the texts has all of some keys."""
+        holders = [self.holders[name] for name in names]
+        return not holders or bool(frozenset.intersection(*holders))
+
+    def _near(self, word: str) -> bool:
+        """Whether a word may be one letter from one of these, or sound like it."""
+        return not self.rests.isdisjoint(letter_rests(word)) or sound(word) in self.sounds
 
 
 @lru_cache(maxsize=1)
@@ -206,6 +236,8 @@ def _candidates(cores: pl.DataFrame, texts: Sequence[str]) -> Numbers:
         for number, written, *bags in cores.filter(pl.Series(near)).iter_rows()
         if any(there.may_match(written, bag) for bag in bags)
     ]
+    whole = cores["words"].list.join("").is_in(pl.Series(sorted(there.whole), dtype=pl.String).implode())
+    chosen += cores["number"].filter(whole).to_list()
     if there.spelled:
         reading = cores["words"].list.set_intersection(sorted(there.spelled)).list.len() > 0
         chosen += cores["number"].filter(reading).to_list()

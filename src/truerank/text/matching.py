@@ -7,11 +7,13 @@ forms and leaves out the words by which people ask ("what does … mean", "tell 
 
 from __future__ import annotations
 
+import html
 import re
 import unicodedata
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final, NamedTuple
+from urllib.parse import unquote
 
 from truerank.text.words import FUNCTION_WORDS, stem, words
 
@@ -58,13 +60,26 @@ pajamas pyjamas|plow plough|program programme|skeptic sceptic|tire tyre
 """
 
 
-def _irregular() -> dict[str, str]:
-    lines = (line.split() for line in _FORMS.replace("\n", "").split("|"))
+def _irregular(forms: str = _FORMS) -> dict[str, str]:
+    lines = (line.split() for line in forms.replace("\n", "").split("|"))
     return {form: base for base, *forms in lines for form in forms}
 
 
 #: Irregular inflections and spellings by their base form.
 IRREGULAR: Final = _irregular()
+
+#: Numbers in words, and words that Britain and America spell otherwise, by no rule.
+_SPELLED: Final = """
+1 one|2 two|3 three|4 four|5 five|6 six|7 seven|8 eight|9 nine|10 ten|11 eleven|12 twelve|13 thirteen|14 fourteen|
+15 fifteen|16 sixteen|17 seventeen|18 eighteen|19 nineteen|20 twenty|30 thirty|40 forty|50 fifty|60 sixty|70 seventy|
+80 eighty|90 ninety|100 hundred|1000 thousand|1st first|2nd second|3rd third|4th fourth|5th fifth|6th sixth|
+7th seventh|8th eighth|9th ninth|10th tenth|
+aging ageing|airplane aeroplane|aluminum aluminium|artifact artefact|ax axe|cozy cosy|curb kerb|defense defence|
+disk disc|gray grey|inquiry enquiry|judgment judgement|license licence|maneuver manoeuvre|math maths|mold mould|
+mom mum|offense offence|pediatric paediatric|practice practise|pretense pretence|specialty speciality|story storey|
+sulfur sulphur|vise vice|whiskey whisky|woolen woollen|yogurt yoghurt
+"""
+_SPELLINGS: Final = IRREGULAR | _irregular(_SPELLED)
 
 #: Words of a definition, which the core leaves out where another word is left.
 _DEFINING: Final = frozenset(
@@ -84,7 +99,7 @@ FRAME_WORDS: Final = _DEFINING | frozenset(
     okay people possible provide question questions re read real refer referred refers regarding reliable s say
     search searching see seek seeking show somebody someone something stand stands stuff sure talk talking teach tell
     thank thanks thing things think true understand understanding understood use used useful ve want wanted wants
-    wish wonder wondering work working works would
+    wanna whatever wish wonder wondering work working works would
     """.split()
 )
 
@@ -117,7 +132,7 @@ def asks(word: str) -> bool:
 def key(word: str) -> str:
     """What counts as the same word: the stem of its base form, in American spelling."""
     for _ in range(_STEPS):
-        before, word = word, IRREGULAR.get(word, word)
+        before, word = word, _SPELLINGS.get(word, word)
         word = stem(_BRITISH.sub(_american, word) if len(word) >= 6 else word)
         if word == before:
             break
@@ -127,11 +142,14 @@ def key(word: str) -> str:
 #: The stem of a stem may be shorter still ("women", from "womens").
 _STEPS: Final = 3
 #: Endings that British spelling writes otherwise. What is not British ("contour", "promise") changes in both texts.
-_BRITISH: Final = re.compile("(?:our|tre|(?<=[iy])s)(?=(?:s|e|es|ed|er|ers|ing|al|able|ful|ite|ation|ations)?$)")
+_BRITISH: Final = re.compile(
+    "(?:our|tre|(?<=[iy])s)(?=(?:s|e|es|ed|er|ers|ing|al|able|ful|ite|ation|ations)?$)|ae|oe|ogue(?=s?$)|ll$"
+)
+_AMERICAN: Final = {"our": "or", "tre": "ter", "s": "z", "ae": "e", "oe": "e", "ogue": "og", "ll": "l"}
 
 
 def _american(found: re.Match[str]) -> str:
-    return {"our": "or", "tre": "ter", "s": "z"}[found[0]]
+    return _AMERICAN[found[0]]
 
 
 def core(text: str) -> Core:
@@ -140,7 +158,29 @@ def core(text: str) -> Core:
     Args:
         text: any text.
     """
-    return core_of([word for token in text.split() for word in folded(token)])
+    return core_of([word for token in tokens(text) for word in folded(token)])
+
+
+#: Codes, tags and entities of the web, and a sign that stands for a letter.
+_WEB: Final = re.compile(r"%[0-9a-fA-F]{2}|<[^<>]*>|&#?\w{2,8};|#\w|[^\W\d_][@$!*€£^~|=][^\W\d_]")
+_TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
+_HASHTAG: Final = re.compile(r"#(\w+)")
+_CAPITAL: Final = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
+_SIGN: Final = re.compile(r"(?<![^\s])([^\W\d_]+)[@$!*€£^~|=]([^\W\d_]+)(?![^\s])")
+
+
+def tokens(text: str) -> list[str]:
+    """What stands between blanks: without codes and tags of the web, hashtags cut at their capital letters.
+
+    A sign between letters stands for a letter, and becomes a digit: so the word is known to be damaged.
+
+    Args:
+        text: any text.
+    """
+    if not _WEB.search(text):
+        return text.split()
+    plain = html.unescape(_TAG.sub(" ", unquote(text)))
+    return _SIGN.sub(r"\g<1>0\2", _HASHTAG.sub(lambda tag: _CAPITAL.sub(" ", tag[1]), plain)).split()
 
 
 def is_question(text: str) -> bool:

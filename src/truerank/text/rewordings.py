@@ -21,9 +21,38 @@ Kind = Literal[
     "synonym",
     "narrower",
     "broader",
+    "two typing errors",
+    "sign for a letter",
+    "spelling by sound",
+    "web form",
+    "blanks removed",
+    "other spelling",
+    "number written otherwise",
 ]
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+#: What a plant of each kind is, as narrowly as it is made: a verdict claims no more.
+CLAIMS: Final[Mapping[Kind, str]] = {
+    "order": "the same words in another order",
+    "inflection": "singular or plural, or an irregular form, of up to three words",
+    "stop words added": "up to three stop words more",
+    "stop words removed": "stop words left out",
+    "question form": "one of 17 English frames of questions",
+    "typing error": "one letter more, less, other, doubled or swapped",
+    "abbreviation": "one abbreviation from a list, or two initials",
+    "synonym": "one synonym from a list",
+    "narrower": "one word more",
+    "broader": "one word less",
+    "two typing errors": "a wrong letter in each of two words",
+    "sign for a letter": "one letter that became a digit or a sign",
+    "spelling by sound": "up to two English sounds spelled otherwise in one word",
+    "web form": "codes, tags or a hashtag of the web",
+    "blanks removed": "all blanks removed",
+    "other spelling": "British for American spelling, or the other way, by a list of endings and words",
+    "number written otherwise": "a number up to twenty in words for digits, or the other way",
+}
+#: What people do, of which rules make no fair plant: nothing is claimed of it.
+UNPLANTED: Final = "translations, and paraphrases in words of one's own"
 #: Kinds that CLEAN asks for: the audit has evidence for each of them.
 SEEN_KINDS: Final = KINDS[: KINDS.index("abbreviation")]
 
@@ -103,6 +132,33 @@ _ABBREVIATIONS: Final = tuple(
         """.split(";")
     )
 )
+
+
+#: Digits and signs that look like a letter.
+_LOOKS: Final = {"a": "4@", "b": "8", "e": "3", "g": "9", "i": "1!", "l": "1", "o": "0", "s": "5$", "t": "7"}
+#: Sounds of English and how they are spelled, too.
+_HEARD: Final = (
+    ("ph", "f"), ("ea", "ee"), ("ei", "ie"), ("ie", "ei"), ("c", "s"), ("c", "k"), ("ck", "k"), ("qu", "kw"),
+    ("tion", "shun"), ("sc", "s"), ("y", "i"), ("igh", "ite"), ("ough", "uff"), ("kn", "n"), ("rh", "r"), ("x", "cks"),
+    ("au", "aw"), ("er", "ar"), ("ous", "us"), ("ai", "ay"), ("oo", "u"), ("wh", "w"), ("s", "z"), ("z", "s"),
+)  # fmt: skip
+#: Endings and words of British and American spelling.
+_SUFFIXES: Final = frozenset("isation ization yse yze ogue".split())
+_SPELLINGS: Final = tuple(
+    tuple(pair.split("|"))
+    for pair in """
+    isation|ization yse|yze ogue|og colour|color behaviour|behavior centre|center
+    grey|gray aluminium|aluminum aeroplane|airplane paediatric|pediatric anaemia|anemia oestrogen|estrogen foetus|fetus
+    licence|license defence|defense organisation|organization programme|program travelled|traveled tyre|tire
+    catalogue|catalog cheque|check plough|plow mould|mold sulphur|sulfur leukaemia|leukemia diarrhoea|diarrhea
+    """.split()
+)
+_DIGITS: Final = dict(
+    pair.split("=")
+    for pair in "one=1 two=2 three=3 four=4 five=5 six=6 seven=7 eight=8 nine=9 ten=10 eleven=11 twelve=12 "
+    "thirteen=13 fourteen=14 fifteen=15 sixteen=16 seventeen=17 eighteen=18 nineteen=19 twenty=20".split()
+)
+_NUMBERS: Final = {digits: word for word, digits in _DIGITS.items()}
 
 
 def reword(kind: Kind, text: str, rng: Random) -> str | None:
@@ -246,6 +302,84 @@ def _broader(every: list[str], rng: Random) -> list[str] | None:
     return [word for at, word in enumerate(every) if at != gone]
 
 
+def _two_errors(every: list[str], rng: Random) -> list[str] | None:
+    once = _typing_error(every, rng)
+    if once is None:
+        return None
+    untouched = [word if word == before else "" for word, before in zip(once, every, strict=True)]
+    twice = _typing_error(untouched, rng)
+    return twice and [new or old for new, old in zip(twice, once, strict=True)]
+
+
+def _sign(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if len(word) >= 4 and word.isalpha()]
+    if not places:
+        return None
+    at = rng.choice(places)
+    word = every[at]
+    place = rng.randrange(len(word))
+    alike = _LOOKS.get(word[place], "")
+    return [
+        *every[:at],
+        word[:place] + rng.choice(f"{alike}{alike}0123456789@$*") + word[place + 1 :],
+        *every[at + 1 :],
+    ]
+
+
+def _by_sound(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if any(sound in word for sound, _ in _HEARD) and len(word) >= 5]
+    if not places:
+        return None
+    at = rng.choice(places)
+    word = every[at]
+    for _ in range(rng.choice((1, 2))):
+        sounds = [pair for pair in _HEARD if pair[0] in word]
+        if sounds:
+            word = word.replace(*rng.choice(sounds), 1)
+    return [*every[:at], word, *every[at + 1 :]]
+
+
+def _web(every: list[str], rng: Random) -> list[str] | None:
+    if len(every) < 2:
+        return None
+    tagged = rng.randrange(len(every))
+    tag = rng.choice(("b", "em", "i", "mark"))
+    ways = (
+        "%20".join(every),
+        "+".join(every),
+        " ".join([*every[:tagged], f"<{tag}>{every[tagged]}</{tag}>", *every[tagged + 1 :]]),
+        f"#{''.join(word.capitalize() for word in every)}",
+        "&nbsp;".join(every),
+    )
+    return [rng.choice(ways)]
+
+
+def _joined(every: list[str], rng: Random) -> list[str] | None:
+    return ["".join(every)] if len(every) > 1 else None
+
+
+def _other_spelling(every: list[str], rng: Random) -> list[str] | None:
+    choices = [
+        (at, word[: -len(one)] + other)
+        for at, word in enumerate(every)
+        for pair in _SPELLINGS
+        for one, other in (pair, pair[::-1])
+        if word.endswith(one) and (len(word) == len(one) or (len(word) - len(one) >= 3 and one in _SUFFIXES))
+    ]
+    if not choices:
+        return None
+    at, other = rng.choice(choices)
+    return [*every[:at], other, *every[at + 1 :]]
+
+
+def _number(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if word in _NUMBERS or word in _DIGITS]
+    if not places:
+        return None
+    at = rng.choice(places)
+    return [*every[:at], _NUMBERS.get(every[at]) or _DIGITS[every[at]], *every[at + 1 :]]
+
+
 def _is_content(word: str) -> bool:
     return word not in FUNCTION_WORDS
 
@@ -262,4 +396,11 @@ _REWORDERS: Final[Mapping[Kind, _Reworder]] = {
     "synonym": _synonym,
     "narrower": _narrower,
     "broader": _broader,
+    "two typing errors": _two_errors,
+    "sign for a letter": _sign,
+    "spelling by sound": _by_sound,
+    "web form": _web,
+    "blanks removed": _joined,
+    "other spelling": _other_spelling,
+    "number written otherwise": _number,
 }

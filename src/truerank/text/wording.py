@@ -7,18 +7,21 @@ people ask ("used" in "what is carvedilol used for") are compared, too, where bo
 alone are an abbreviation where the topic texts have it ("u s").
 
 *Letters*: one change makes the cores the same: a letter more, less, other or swapped with its neighbour in one word
-(Damerau, 1964), two words written as one, or one written as two. Digits must agree. The shorter the text, the longer a
-word must be before one letter may differ in it.
+(Damerau, 1964), two words written as one, or one written as two; or one such letter in each of two words. Digits must
+agree, but one inside a word may stand for a letter. The shorter the text, the longer a word must be before one letter
+may differ in it. Long words may be spelled by their sound, and all words of a text written as one.
 """
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import groupby
+from functools import lru_cache
+from itertools import groupby, product
 from typing import Final, NamedTuple
 
-from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key
+from truerank.text.matching import FORM_WORDS, Core, asks, core, core_of, folded, key, tokens
 
 #: What a probe says of a pair.
 WORDS: Final = 1
@@ -70,13 +73,21 @@ class WordingProbe:
         self._vocabulary = frozenset(name for bag in bags for name in bag)
         self._written = frozenset(word for topic in self._topics for word in topic.words)
         self._joined = _joined(cores)
+        self._whole: defaultdict[str, list[int]] = defaultdict(list)
+        for number, found in enumerate(cores):
+            if whole := as_one(found.words):
+                self._whole[whole].append(number)
+        self._whole.default_factory = None
         parts = {part for word in self._written for at in range(1, len(word)) for part in _cut(word, at)}
         self._parts = parts.union(*(word for word in self._written if len(word) <= _LONGEST_ABBREVIATION))
         self._by_rest: defaultdict[str, list[str]] = defaultdict(list)
+        self._by_sound: defaultdict[str, list[str]] = defaultdict(list)
         for word in sorted(self._written):
             for rest in letter_rests(word):
                 self._by_rest[rest].append(word)
-        self._by_rest.default_factory = None
+            if heard := sound(word):
+                self._by_sound[heard].append(word)
+        self._by_rest.default_factory = self._by_sound.default_factory = None
         self._tokens: dict[str, _Token] = {}
         #: Tokens that no text with evidence has.
         self._foreign: set[str] = set()
@@ -86,7 +97,7 @@ class WordingProbe:
         """Triples of (place in `texts`, number of the topic text, `WORDS` or `LETTERS`)."""
         found: list[tuple[int, int, int]] = []
         for place, text in enumerate(texts):
-            written = text.split()
+            written = tokens(text)
             if self._foreign.isdisjoint(written) and self._all_possible(written):
                 every = [word for token in written for word in self._token(token).words]
                 query = core_of(self._spelled(every))
@@ -134,6 +145,7 @@ class WordingProbe:
             or key(word) in self._vocabulary
             or word in self._parts
             or word in self._joined
+            or word in self._whole
             or bool(self._near(word))
         )
 
@@ -147,7 +159,9 @@ class WordingProbe:
             # Nearly all words share no rest with a topic text's, and this is soon known.
             apart = self._by_rest.keys().isdisjoint(rests)
             others = set() if apart else {other for rest in rests for other in self._by_rest.get(rest, ())}
-            near = self._nearest[word] = tuple(sorted(other for other in others if one_letter_apart(word, other)))
+            close = {other for other in others if one_letter_apart(word, other)}
+            close.update(other for other in self._by_sound.get(sound(word), ()) if other != word)
+            near = self._nearest[word] = tuple(sorted(close))
         return near
 
     def _matches(self, query: Core) -> dict[int, int]:
@@ -157,6 +171,8 @@ class WordingProbe:
         if len(unknown) <= 2:
             for number in self._repaired(query, bag, unknown):
                 found.setdefault(number, LETTERS)
+        for number in self._whole.get("".join(query.words), ()):
+            found.setdefault(number, LETTERS)
         return found
 
     def _repaired(self, query: Core, bag: frozenset[str], unknown: frozenset[str]) -> Iterator[int]:
@@ -165,6 +181,8 @@ class WordingProbe:
             for place, name in zip(query.places, query.keys, strict=True):
                 if unknown <= {name}:
                     yield from self._other_word(query, place)
+        if len(unknown) == 2:
+            yield from self._two_words(query, bag - unknown, unknown)
         if not unknown:
             inside = set(query.places)
             for place, word in enumerate(query.words):
@@ -190,6 +208,22 @@ class WordingProbe:
                     yield number
         for names in joined:
             yield from self._bags.get(rest | names, ())
+
+    def _two_words(self, query: Core, rest: frozenset[str], unknown: frozenset[str]) -> Iterator[int]:
+        """Two core words stand for others, each with one other letter."""
+        words = dict(zip(query.keys, (query.words[place] for place in query.places), strict=True))
+        one, other = (self._near(words[name]) for name in sorted(unknown))
+        for pair in product(one, other):
+            # A function word has errors, too, and its key is none of the core's.
+            for inside in product((True, False), repeat=2):
+                keys = frozenset(key(word) for word, kept in zip(pair, inside, strict=True) if kept)
+                for number in self._bags.get(rest | keys, ()):
+                    topic = self._topics[number]
+                    if (rest or min(map(len, pair)) >= LETTERS_HEARD) and all(
+                        word in (topic.words if kept else topic.spare) and _long_enough(word, topic, int(not kept))
+                        for word, kept in zip(pair, inside, strict=True)
+                    ):
+                        yield number
 
     def _lost_word(self, word: str, query: Core, bag: frozenset[str]) -> Iterator[int]:
         """A function word of the query is a core word of the topic text with another letter."""
@@ -221,12 +255,15 @@ def one_letter_apart(left: str, right: str) -> bool:
 
     Args:
         left: a word.
-        right: another one; words whose digits differ are not one letter apart.
+        right: another one; words whose digits differ are not one letter apart, unless one inside a word stands for a
+            letter of the other word, which has no digits.
 
     Source: Damerau, A technique for computer detection and correction of spelling errors, 1964.
     """
-    if left == right or abs(len(left) - len(right)) > 1 or _digits(left) != _digits(right):
+    if left == right or abs(len(left) - len(right)) > 1:
         return False
+    if _digits(left) != _digits(right):
+        return _digit_for_letter(left, right) or _digit_for_letter(right, left)
     if len(left) > len(right):
         left, right = right, left
     start = next((at for at, sign in enumerate(left) if sign != right[at]), len(left))
@@ -234,6 +271,62 @@ def one_letter_apart(left: str, right: str) -> bool:
         return left[start:] == right[start + 1 :]
     swapped = left[start : start + 2] == right[start : start + 2][::-1] and left[start + 2 :] == right[start + 2 :]
     return left[start + 1 :] == right[start + 1 :] or swapped
+
+
+#: Letters of a word at whose end a digit may stand for a letter.
+_FEWEST_BEFORE: Final = 5
+
+
+def _digit_for_letter(damaged: str, word: str) -> bool:
+    """Whether a word with one digit is another one whose letter it replaces.
+
+    At the end of a short word, or in place of the s of a plural, it is a number.
+    """
+    if len(damaged) != len(word) or not word.isalpha() or sum(map(str.isdigit, damaged)) != 1:
+        return False
+    at = next(place for place, sign in enumerate(damaged) if sign.isdigit())
+    last = at == len(word) - 1 and (len(word) < _FEWEST_BEFORE or word.endswith("s"))
+    return not last and damaged[:at] == word[:at] and damaged[at + 1 :] == word[at + 1 :]
+
+
+#: What sounds alike in English: each pattern with what stands for it; what is still a vowel then has no say.
+_SOUNDS: Final = tuple(
+    (re.compile(pattern), heard)
+    for pattern, heard in (
+        ("^(?:kn|gn|pn)", "n"), ("^wr", "r"), ("^ps", "s"), ("^wh", "w"), ("ph|gh(?=$)", "f"), ("gh", ""),
+        ("sch|tch|ch|sh|[ts]i(?=o)|ci(?=[ao])", "S"), ("th", "T"), ("c(?=[eiy])|z", "s"), ("ck|[cq]", "k"), ("x", "ks"),
+        ("dg(?=e)|g(?=[eiy])", "j"), ("(?<=.)[aeiouyhw]", ""), ("^[aeiou]", "a"), (r"(.)\1+", r"\1"),
+    )
+)  # fmt: skip
+_ENDING: Final = re.compile("(?:ings?|ed|es|e|s)$")
+#: Sounds of a word that is long enough to be told by them, and its letters.
+_FEWEST_SOUNDS: Final = 4
+LETTERS_HEARD: Final = 6
+
+
+@lru_cache(maxsize=1 << 16)
+def sound(word: str) -> str:
+    """The consonants of a long English word as they sound, without an ending; empty for others.
+
+    Args:
+        word: in lower case.
+    """
+    if len(word) < LETTERS_HEARD or not (word.isascii() and word.isalpha()):
+        return ""
+    heard = _ENDING.sub("", word)
+    for pattern, sign in _SOUNDS:
+        heard = pattern.sub(sign, heard)
+    return heard if len(heard) >= _FEWEST_SOUNDS else ""
+
+
+#: Letters of a text that is long enough to be known when it is written as one word.
+_WHOLE: Final = 8
+
+
+def as_one(words: Sequence[str]) -> str:
+    """All words of a text written as one; empty for one word, and for a text that is too short to be known by it."""
+    whole = "".join(words) if len(words) > 1 else ""
+    return whole if len(whole) >= _WHOLE else ""
 
 
 def _digits(word: str) -> str:

@@ -102,12 +102,18 @@ class Bars:
         pairs = kept.explode(LISTS, empty_as_null=False)
         enough = pairs["similarities"].to_numpy() >= needed[pairs["topic_nos"].to_numpy()]
         pairs = pairs.filter(pl.Series(enough) | (pairs["probed"] > 0))
-        return grouped(pairs)
+        return pl.concat([grouped(pairs), kept.filter(pl.col("position") < 0)])
 
 
 def grouped(pairs: pl.DataFrame) -> pl.DataFrame:
     """Pairs, one row each, as one row for each text (`KEPT_SCHEMA`)."""
     return pairs.group_by("position", "query_id", "text", maintain_order=True).agg(LISTS)
+
+
+def counting(unread: int) -> pl.DataFrame:
+    """The row that says how many texts of a block the encoder could not read, as in `KEPT_SCHEMA`; none for none."""
+    row = {"position": -unread, "query_id": "", "text": "", **{name: [] for name in LISTS}}
+    return pl.DataFrame([row] if unread else [], KEPT_SCHEMA)
 
 
 @dataclass(frozen=True)
@@ -137,7 +143,8 @@ class ScanTask:
         encoder = self.open_encoder()
 
         def scan(block: TextBlock) -> pl.DataFrame:
-            return keep(block, encoder.encode(block.normalised), self)
+            vectors = encoder.encode(block.normalised)
+            return pl.concat([keep(block, vectors, self), counting(int((~vectors.any(axis=1)).sum()))])
 
         return scan
 

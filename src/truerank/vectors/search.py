@@ -110,11 +110,13 @@ class NeighbourPairs:
         pairs: columns as in `PAIR_SCHEMA`.
         screen: the check of the low-precision pass, if there was one.
         filtered: what the prefilter did, if there was one.
+        unread: texts that the encoder could not read, among those that it was given.
     """
 
     pairs: pl.DataFrame
     screen: ScreenCheck | None = None
     filtered: Filtered | None = None
+    unread: int = 0
 
 
 def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
@@ -129,19 +131,17 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
         The pairs, in full precision.
     """
     if plan.prefilter is None:
-        pairs, check = _scan(rows, plan, job)
-        return NeighbourPairs(pairs, check)
+        return _scan(rows, plan, job)
     job.progress.start("filtering")
     filtered = filter_blocks(rows, plan.prefilter, job.part("filter"))
     give_back()
-    pairs, check = _scan(filtered.chosen, plan, job)
-    above = pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))
-    return NeighbourPairs(
-        pairs, check, filtered.with_sample(above.join(filtered.sample.select("position"), on="position", how="semi"))
-    )
+    found = _scan(filtered.chosen, plan, job)
+    above = found.pairs.filter(pl.col("similarity") > pl.lit(plan.floor, pl.Float32))
+    sample = filtered.with_sample(above.join(filtered.sample.select("position"), on="position", how="semi"))
+    return replace(found, filtered=sample)
 
 
-def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenCheck | None]:
+def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
     exact = ScanTask(
         plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe, device=plan.device
     )
@@ -149,13 +149,14 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> tuple[pl.DataFrame, ScreenC
     if plan.open_screen is None:
         job.progress.start("encoding and comparing")
         store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
-        return select(_load(store, count, exact, bars), plan.floor, plan.top_k), None
+        every = _load(store, count, exact, bars)
+        return NeighbourPairs(select(every, plan.floor, plan.top_k), unread=_unread(every))
     error = _kept_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
         coarse = replace(exact, open_encoder=plan.open_screen, error=error)
-        kept, check = _screened(rows, plan, coarse, job)
+        kept, check, unread = _screened(rows, plan, coarse, job)
         if check.largest <= _TRUSTED * error:
-            return select(kept, plan.floor, plan.top_k), check
+            return NeighbourPairs(select(kept, plan.floor, plan.top_k), check, unread=unread)
         job.progress.note(f"the low-precision pass was off by {check.largest:.4f}; scanning again with a wider margin")
         error = _wider(error, check.largest)
 
@@ -223,7 +224,7 @@ def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
     return plan if chosen is None else replace(plan, open_screen=chosen[0], screen=chosen[1])
 
 
-def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[pl.DataFrame, ScreenCheck]:
+def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[pl.DataFrame, ScreenCheck, int]:
     """A low-precision pass, then an exact one over the texts that may have a pair above the floor."""
     job.progress.start("first pass, low precision")
     part = f"{_file_name(plan)}-{coarse.error:.6f}"
@@ -235,7 +236,13 @@ def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple
     job.progress.start("second pass, full precision")
     exact = _pass(lambda: _survivors(store, count, coarse), near, plan.block_size, job.part(f"verify-{part}"))
     kept = _load(*exact[:2], near, exact[2])
-    return _exact_where_known(every, kept, coarse), _compare(every, kept, coarse.error, plan.screen)
+    check = _compare(every, kept, coarse.error, plan.screen)
+    return _exact_where_known(every, kept, coarse), check, _unread(every)
+
+
+def _unread(kept: pl.DataFrame) -> int:
+    """Texts that the encoder could not read."""
+    return -int(kept.filter(pl.col("position") < 0)["position"].sum())
 
 
 def _file_name(plan: SearchPlan) -> str:

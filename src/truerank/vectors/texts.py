@@ -32,7 +32,8 @@ class TextBlock(NamedTuple):
 
 #: Texts that a pass let through, one row each, with the topic texts (by number) that they were kept for; `probed`
 #: is above 0 for pairs that are kept whatever their similarity and says what proposes them; `exact` marks those whose
-#: similarity is of full precision.
+#: similarity is of full precision. A row with a negative position has no pairs: so many texts of the block the encoder
+#: could not read.
 KEPT_SCHEMA: Final[dict[str, Any]] = {
     "position": pl.Int64,
     "query_id": pl.String,

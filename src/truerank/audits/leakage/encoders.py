@@ -13,6 +13,7 @@ from typing import Final
 from truerank.audits.leakage.options import AuditOptions
 from truerank.errors import InputError
 from truerank.options import Encoding
+from truerank.overlaps.reading import ReadTexts
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
@@ -39,20 +40,20 @@ class Models:
             package.
         screened: whether a first pass in low precision may go before it.
         cache: the folder that keeps vectors.
-        encoder: the encoder.
+        encoder: the encoder, which is asked only about what it can read.
     """
 
     exact: EncoderSpec
     opened: EncoderSpec | None
     screened: bool
     cache: str | None
-    encoder: Encoder
+    encoder: ReadTexts
 
     @classmethod
     def of(cls, encoding: Encoding) -> Models:
         """Opens the encoder."""
         exact = EncoderSpec(encoding.encoder, backend=encoding.backend, device=encoding.device)
-        encoder = _open(exact, encoding.cache)
+        encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
         return cls(exact, opened, encoding.precision == "auto", encoding.cache, encoder)
 
@@ -84,7 +85,7 @@ class Models:
             exact = opened = _anywhere(opened)
         measured = options.engine in ("local", "ray")
         return SearchPlan(
-            open_exact=partial(_open, exact, self.cache),
+            open_exact=partial(_reading, exact, self.cache),
             # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
             choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", measured, told),
             topic_vectors=_begun(partial(encode_each_once, self.encoder, normalised)),
@@ -117,7 +118,7 @@ class _FirstPass:
             return None
         way = self._begun_with(spec, others) or self._chosen(spec, rows)
         chosen = spec_of_way(way, spec, others)
-        return None if chosen == spec else (partial(_open, chosen, models.cache), way.name)
+        return None if chosen == spec else (partial(_reading, chosen, models.cache, spec), way.name)
 
     def _begun_with(self, spec: EncoderSpec, others: Sequence[EncoderSpec]) -> Way | None:
         known = None if self.choice is None else kept_json(self.choice)
@@ -154,6 +155,12 @@ def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:
     future = pool.submit(work)
     pool.shutdown(wait=False)
     return future.result
+
+
+@lru_cache(maxsize=4)
+def _reading(spec: EncoderSpec, cache: str | None, judge: EncoderSpec | None = None) -> ReadTexts:
+    """An encoder that is asked only about what it can read; all passes let one in full precision decide that."""
+    return ReadTexts(_open(spec, cache), None if judge is None else _open(judge, cache))
 
 
 @lru_cache(maxsize=4)

@@ -20,8 +20,9 @@ from truerank.audits.leakage.results import (
     VerdictWord,
 )
 from truerank.sources import TopicSet
+from truerank.text.matching import core, key
 from truerank.text.normalising import normalise
-from truerank.text.rewordings import KINDS, SEEN_KINDS
+from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
 
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
@@ -77,6 +78,8 @@ class TestEvidence:
         confirmed: where labels were given: topics with a confirmed leak, and topics with an unjudged candidate.
         silent: topics without any text to compare.
         calibrated: whether the threshold was calibrated for this encoder.
+        unread: topics with a text that the encoder cannot read.
+        common: keys of words that many training texts hold.
     """
 
     __test__ = False
@@ -87,6 +90,8 @@ class TestEvidence:
     confirmed: tuple[set[str], set[str]] | None = None
     silent: int = 0
     calibrated: bool = True
+    unread: int = 0
+    common: frozenset[str] = frozenset()
 
 
 def summarise_test(
@@ -113,7 +118,9 @@ def summarise_test(
     by_field = {
         field: list(by_source.values())[-1] for field, by_source in count_fields(known.below, sources, fields).items()
     }
-    below = BelowCount(**by_field["union"], pairs=known.below.height, fields=by_field)
+    shared = (_shared(*pair) for pair in known.below.select("topic_text", "query_text").iter_rows())
+    weak = sum(bool(names) and names <= known.common for names in shared)
+    below = BelowCount(**by_field["union"], pairs=known.below.height, common=weak, fields=by_field)
     reasons = _Reasons(test, known, below, counts)
     if leaked:
         verdict, why, settle = reasons.contaminated(leaked)
@@ -123,9 +130,10 @@ def summarise_test(
         topics=len(test.topics),
         noun=test.noun,
         verdict=verdict,
-        why=why,
+        why=" ".join([why, *reasons.silence()]),
         evidence=list(_evidence(below, known.sensitivity["kinds"])),
         settle=settle,
+        unread=known.unread,
         leaked_topics=[topic.topic_id for topic in test.topics if topic.topic_id in leaked],
         below=below,
         fields=count_fields(known.above, list(counts), fields),
@@ -168,7 +176,7 @@ class _Reasons:
             gaps.append(
                 f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} at or "
                 f"below it {'has' if pairs == 1 else 'have'} the same content words or nearly the same letters, and "
-                f"nobody has judged {'it' if pairs == 1 else 'them'}"
+                f"nobody has judged {'it' if pairs == 1 else 'them'}{_of_common_words(self.below)}"
             )
             settle.append(
                 "Judge these pairs ('truerank judge new' with this audit's folder as --items), and audit again with "
@@ -189,6 +197,12 @@ class _Reasons:
         if gaps:
             return "UNKNOWN", f"{nothing}, but {'; '.join(gaps)}.", settle
         return "CLEAN", " ".join(self._clean(prefilter)), []
+
+    def silence(self) -> Iterator[str]:
+        """What the encoder was not asked about."""
+        training = sum(count.get("unread", 0) for count in self.counts.values())
+        if self.known.unread or training:
+            yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"))
 
     def _unread(self) -> Iterator[str]:
         for name, count in self.counts.items():
@@ -211,7 +225,7 @@ class _Reasons:
         seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
         yield (
             f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
-            f"{', '.join(seen) or 'none'}."
+            f"{claimed(seen)}. Nothing was planted of {UNPLANTED}, and nothing is claimed of them."
         )
         if few:
             yield f"Too few of these kinds could be planted to say more than what was found: {_shares(few)}."
@@ -256,6 +270,35 @@ def kinds_seen(
     return [kind for kind in by_kind if kind not in blind and kind not in few], blind, few
 
 
+def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", "training texts")) -> str:
+    """That an encoder cannot read some texts.
+
+    Args:
+        test: how many of the test side.
+        training: how many of the training side.
+        nouns: what they are.
+    """
+    counted = " and ".join(f"{count:,d} {noun}" for count, noun in zip((test, training), nouns, strict=True) if count)
+    return f"The encoder cannot read {counted}: these were compared by their words and letters only."
+
+
+def _shared(topic: str, query: str) -> frozenset[str]:
+    """The keys of the words that two texts share."""
+    one, other = ({key(word) for word in core(text).words} for text in (topic, query))
+    return frozenset(one & other)
+
+
+def _of_common_words(below: BelowCount) -> str:
+    """How many of the pairs are weak evidence."""
+    common = below.get("common", 0)
+    return f" ({common:,d} of them share only words that at least 1% of the training texts hold)" if common else ""
+
+
+def claimed(kinds: Sequence[str]) -> str:
+    """Kinds that the audit sees, each with what was planted: more than that is not claimed."""
+    return "; ".join(f"{kind} ({claim})" for kind, claim in CLAIMS.items() if kind in kinds) or "none"
+
+
 def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:
     return "; ".join(f"{kind} ({', '.join(map(_rate_of_field, rows))})" for kind, rows in kinds.items())
 
@@ -276,7 +319,8 @@ def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
             f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
-            f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}."
+            f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}"
+            f"{_of_common_words(below)}."
         )
     seen, blind, few = kinds_seen(kinds)
     planted = sum(found["planted"] for found in kinds)

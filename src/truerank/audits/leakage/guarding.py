@@ -5,6 +5,7 @@ The evidence is that of `leakage audit`: similarity under the encoder, the same 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -61,6 +62,7 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
         columns: the columns that were compared.
         threshold: the similarity above which the encoder speaks for a leak.
         encoder: its name.
+        unread: texts that the encoder could not read: they were compared by words and letters only.
     """
 
     read: int
@@ -70,6 +72,7 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
     columns: tuple[str, ...]
     threshold: float
     encoder: str
+    unread: int = 0
 
     def json(self) -> dict[str, Any]:
         """The counts, and the first dropped rows."""
@@ -80,6 +83,7 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
             "columns": list(self.columns),
             "threshold": self.threshold,
             "encoder": self.encoder,
+            "unread": self.unread,
             "rows": self.rows.to_dicts(),
         }
 
@@ -133,6 +137,7 @@ class LeakageGuard:
             self._columns,
             self._tests.threshold,
             self._tests.encoder.name,
+            self._tests.unread.total(),
         )
 
 
@@ -210,6 +215,7 @@ class _TestQueries:
     encoder: Encoder
     probe: WordingProbe
     threshold: float
+    unread: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, test: Any, options: AuditOptions, encoding: Encoding) -> _TestQueries:
@@ -227,7 +233,9 @@ class _TestQueries:
         distinct = list(dict.fromkeys(text for text in normalised if text))
         if not distinct:
             return
-        similarities = self.encoder.encode(distinct) @ self.vectors.T
+        vectors = self.encoder.encode(distinct)
+        self.unread.update(text=int((~vectors.any(axis=1)).sum()))
+        similarities = vectors @ self.vectors.T
         rows, numbers = (side.tolist() for side in np.nonzero(similarities > np.float32(self.threshold)))
         pairs: dict[tuple[int, int], list[str]] = {(row, number): [EVIDENCE[0]] for row, number in
                                                    zip(rows, numbers, strict=True)}  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -12,12 +13,17 @@ from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
+from truerank.text.matching import folded, key, tokens
 from truerank.text.normalising import normalise
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 
 _READ_SIZE = 1 << 16
+#: Texts of a source on which words are counted, and the share and number that makes a word a common one.
+_COUNTED = 1 << 14
+_COMMON = 0.01
+_FEWEST_HOLDERS = 10
 
 
 def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[TopicText, ...]:
@@ -82,11 +88,13 @@ class Proposed:
         pairs: columns as in `NEIGHBOUR_SCHEMA` and `probed`, ordered by topic text, source and rank.
         counts: what was read, by source.
         found: the raw results by source.
+        common: keys of words that at least 1% of the sources' first texts hold.
     """
 
     pairs: pl.DataFrame
     counts: dict[str, SourceCount]
     found: dict[str, NeighbourPairs]
+    common: frozenset[str] = frozenset()
 
 
 def propose(
@@ -114,8 +122,22 @@ def propose(
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.
             plan = replace(plan, error=check.allowed)
-        counts[name] = _counted(queries)
-    return Proposed(_joined(texts, [name for name, _ in sources], found), counts, found)
+        counts[name] = {**_counted(queries), "unread": found[name].unread}
+    pairs = _joined(texts, [name for name, _ in sources], found)
+    weak = pairs.filter(pl.col("probed") > 0)
+    return Proposed(pairs, counts, found, _common([source for _, source in sources]) if len(weak) else frozenset())
+
+
+def _common(sources: Sequence[QuerySource]) -> frozenset[str]:
+    """The keys of words that many texts hold."""
+    holders: Counter[str] = Counter()
+    read = 0
+    for source in sources:
+        _, texts = next(iter(source.batches(_COUNTED)), ((), ()))
+        for text in texts:
+            holders.update({key(word) for token in tokens(text) for word in folded(token)})
+        read += len(texts)
+    return frozenset(name for name, count in holders.items() if count >= max(_FEWEST_HOLDERS, _COMMON * read))
 
 
 def _counted(queries: DistinctQueries) -> SourceCount:

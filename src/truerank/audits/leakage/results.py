@@ -47,6 +47,7 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 class SourceCount(TypedDict):
     """What was read of one training source; where it has several text columns, which one, and which were left out.
 
+    `unread` counts the distinct texts that the encoder was given and cannot read: it was not asked about them.
     `fingerprint` tells one content of the source from another: size and hash of a file, the revision of a data set.
     """
 
@@ -56,6 +57,7 @@ class SourceCount(TypedDict):
     empty: int
     repaired: int
     skipped: int
+    unread: NotRequired[int]
     fingerprint: NotRequired[str]
     column: NotRequired[str | None]
     not_compared: NotRequired[list[str]]
@@ -69,11 +71,15 @@ class FieldCount(TypedDict):
 
 
 class BelowCount(TypedDict):
-    """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away."""
+    """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away.
+
+    `common` counts those that share only words that at least 1% of the training texts hold: weak evidence.
+    """
 
     topics: int
     queries: int
     pairs: int
+    common: NotRequired[int]
     fields: dict[str, FieldCount]
 
 
@@ -114,7 +120,8 @@ class TestSummary(TypedDict):
     """The verdict on one test set and the counts of the paper's Table 1 (field "union" counts a topic once).
 
     `noun` is what the test set's items are called, "topics" or "queries".
-    `why` is the verdict's reason, `evidence` what it rests on, `settle` what would change it.
+    `why` is the verdict's reason, `evidence` what it rests on, `settle` what would change it. `unread` counts the
+    topics with a text that the encoder cannot read.
     """
 
     topics: int
@@ -124,6 +131,7 @@ class TestSummary(TypedDict):
     evidence: list[str]
     settle: list[str]
     leaked_topics: list[str]
+    unread: NotRequired[int]
     below: BelowCount
     fields: dict[str, dict[str, FieldCount]]
     sensitivity: list[KindFound]

@@ -17,7 +17,7 @@ from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
 from truerank.measures.intervals import exact_interval
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
-from truerank.text.rewordings import KINDS, Kind, reword
+from truerank.text.rewordings import KINDS, SEEN_KINDS, Kind, reword
 from truerank.text.wording import EVIDENCE, WORDS
 from truerank.text.words import words
 from truerank.vectors.neighbours import rounded
@@ -27,6 +27,8 @@ from truerank.vectors.search import SearchPlan, reach_floor
 #: rounds over the topics to get them.
 FEWEST_PLANTS: Final = 20
 MOST_PLANTS: Final = 100
+#: Of kinds that CLEAN does not ask for.
+_MOST_OTHERS: Final = 40
 _ROUNDS: Final = 30
 _ROWS_AT_ONCE: Final = 1024
 
@@ -111,7 +113,7 @@ def _plants(texts: Sequence[TopicText], test: str, seed: int) -> list[_Plant]:
                     continue
                 taken.add(made)
                 plants.append(_Plant(test, field, kind, made, tuple(own[text.topic_id])))
-                if len(taken) == wanted:
+                if len(taken) == (wanted if kind in SEEN_KINDS else min(wanted, _MOST_OTHERS)):
                     break
     return plants
 

@@ -13,6 +13,7 @@ from truerank.audits.leakage.calibration_results import Calibration, plain
 from truerank.audits.leakage.card import Card
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning
 from truerank.audits.leakage.effect import Effect
+from truerank.audits.leakage.estimating import not_asked
 from truerank.audits.leakage.example_card import EXAMPLE_SCHEMA, example_markdown
 from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.matrix_card import MATRIX_SCHEMA, matrix_markdown
@@ -300,6 +301,7 @@ def guard_table(result: GuardReport) -> Table:
         notes=(
             f"Compared: {', '.join(result.columns)}. Similarity above {result.threshold:g} under {result.encoder}, the "
             "same content words, or nearly the same letters.",
+            *([not_asked(0, result.unread, ("", "texts"))] if result.unread else ()),
         ),
     )
 

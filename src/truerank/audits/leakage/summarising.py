@@ -22,8 +22,10 @@ from truerank.audits.leakage.results import (
     Sensitivity,
 )
 from truerank.judging.labels import Judgments, annotate, scope_notes
+from truerank.overlaps.reading import ReadTexts
 from truerank.records import TopicText
 from truerank.sources import TopicSet
+from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
@@ -88,6 +90,8 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     _silent(test, options),
                     known.encoder.name == options.calibrated_for,
+                    _unread(test, options, known.encoder),
+                    proposed.common,
                 ),
                 proposed.counts,
                 prefilter=prefilter,
@@ -143,6 +147,13 @@ def _judged_counts(judged: pl.DataFrame, threshold: float) -> dict[str, Any]:
 def _silent(test: TopicSet, options: AuditOptions) -> int:
     spoken = {text.topic_id for text in topic_texts([test], options.fields)}
     return sum(topic.topic_id not in spoken for topic in test.topics)
+
+
+def _unread(test: TopicSet, options: AuditOptions, encoder: Encoder) -> int:
+    """Topics with a text that the encoder cannot read."""
+    texts = topic_texts([test], options.fields)
+    read = ReadTexts.of(encoder).reads([normalise(text.text) for text in texts])
+    return len({text.topic_id for text, known in zip(texts, read.tolist(), strict=True) if not known})
 
 
 def _recall(proposed: Proposed, texts: Sequence[TopicText], options: AuditOptions) -> PrefilterRecall | None:

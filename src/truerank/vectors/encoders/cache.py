@@ -9,7 +9,7 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -54,6 +54,11 @@ class CachedEncoder:
     def fingerprint(self) -> str:
         """The fingerprint of the encoder inside: the vectors are the same."""
         return self._encoder.fingerprint
+
+    @property
+    def pieces(self) -> Any:
+        """What counts the pieces of texts in the encoder inside; None where nothing does."""
+        return getattr(self._encoder, "pieces", None)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors of the texts, shape (len(texts), dimension), float32.

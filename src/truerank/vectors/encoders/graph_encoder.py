@@ -101,11 +101,12 @@ class GraphEncoder(OpenedEncoder):
         self._model = model
         self._threads = spec.threads or processors()
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has, without special ones and up to the length that the model reads."""
-        lengths = self._model.tokenizer.ids(["", *texts]).lengths
-        found: list[int] = (lengths[1:] - lengths[0]).tolist()
-        return found
+    def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """How many tokens each text has, up to the length that the model reads and without special ones, and how many
+        of them are unknown."""
+        ids = self._model.tokenizer.ids(["", *texts])
+        unknown = self._model.tokenizer.unknown(ids)
+        return list(zip((ids.lengths[1:] - ids.lengths[0]).tolist(), unknown[1:].tolist(), strict=True))
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)

@@ -58,18 +58,27 @@ class SentenceTransformerEncoder(OpenedEncoder):
         # Another process takes the same device, or none: vectors of another kind of device would differ.
         super().__init__(replace(spec, device=device), name=name, dimension=_dimension(model), fingerprint=key)
 
-    def pieces(self, texts: Sequence[str]) -> list[int]:
-        """How many tokens each text has, without special ones and up to the length that the model reads."""
-        found = self._model.tokenizer(list(texts), add_special_tokens=False, truncation=True)["input_ids"]
-        return [len(ids) for ids in found]
+    def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """How many tokens each text has, up to the length that the model reads and without special ones, and how many
+        of them are unknown."""
+        tokenizer = self._model.tokenizer
+        found = tokenizer(_whole(texts), add_special_tokens=False, truncation=True)["input_ids"]
+        return [(len(ids), ids.count(tokenizer.unk_token_id)) for ids in found]
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        # Half a surrogate pair is no character: the tokenizers refuse it.
-        whole = [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
         vectors = self._model.encode(
-            whole, batch_size=self._batch, show_progress_bar=False, convert_to_tensor=True, convert_to_numpy=False
+            _whole(texts),
+            batch_size=self._batch,
+            show_progress_bar=False,
+            convert_to_tensor=True,
+            convert_to_numpy=False,
         )
         return to_unit_length(vectors.float().cpu().numpy().copy())
+
+
+def _whole(texts: Sequence[str]) -> list[str]:
+    """Texts without halves of surrogate pairs, which are no characters: the tokenizers refuse them."""
+    return [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
 
 
 def _device(torch: Any, spec: EncoderSpec) -> str:

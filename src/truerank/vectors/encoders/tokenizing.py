@@ -14,6 +14,8 @@ from truerank.vectors.encoders.model_folder import ModelFolder
 
 # Encodings carry far more than ids; they are dropped every so many texts.
 _CHUNK: Final = 8192
+#: What tokenizers call what they have no piece for, where the model does not say.
+_UNKNOWN: Final = ("[UNK]", "<unk>")
 
 
 class TokenIds(NamedTuple):
@@ -76,6 +78,14 @@ class TextTokenizer:
         counts = np.array(lengths, dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if lengths else counts
         return TokenIds(np.concatenate(parts) if parts else np.empty(0, np.int32), starts.astype(np.int64), counts)
+
+    def unknown(self, ids: TokenIds) -> NDArray[np.int64]:
+        """How many tokens of each text stand for something that the vocabulary lacks, shape (texts,)."""
+        names = (getattr(self._tokenizer.model, "unk_token", None), *_UNKNOWN)
+        number = next((at for name in names if name and (at := self._tokenizer.token_to_id(name)) is not None), -1)
+        counted = np.concatenate(([0], np.cumsum(ids.flat == number)))
+        found: NDArray[np.int64] = counted[ids.starts + ids.lengths] - counted[ids.starts]
+        return found
 
     def _encode(self, texts: list[str]) -> list[Any]:
         try:

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.estimating import kinds_seen
+from truerank.audits.leakage.estimating import claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import Sensitivity
 from truerank.measures.intervals import exact_interval
 from truerank.overlaps.results import SemanticState
-from truerank.text.rewordings import SEEN_KINDS
+from truerank.text.rewordings import SEEN_KINDS, UNPLANTED
 
 #: The columns of a cell by the kinds of evidence that they count.
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
@@ -40,6 +40,7 @@ class Compared:
         check: which planted rewordings would have been found; None where none were planted.
         unread: records of both sides that hold no text that could be read.
         crowded: sequences of words that so many texts have that not all pairs with them were compared.
+        silent: texts of the test set, and of the training data, that the encoder could not read.
     """
 
     part: str
@@ -51,6 +52,7 @@ class Compared:
     check: Sensitivity | None
     unread: int
     crowded: int
+    silent: tuple[int, int]
 
 
 def cell_of(one: Compared) -> dict[str, Any]:
@@ -138,6 +140,8 @@ def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str,
     compared = all(state == "compared" for state in one.states)
     upper = upper_bound(len(strong | weak), one.items, seen, planted) if planted and compared else None
     bound = "" if upper is None else f" At most {upper:,} leak in the same words (95%)."
+    if compared and any(one.silent):
+        bound += f" {not_asked(*one.silent)}"
     if strong:
         other = "another of them" if one.itself else "a training text"
         return (
@@ -149,7 +153,7 @@ def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str,
     if weak:
         gaps.append(f"{len(weak):,} of {one.items:,} {noun} have a training text with the same content words, unjudged")
     if "unknown language" in one.states:
-        gaps.append("the encoder does not know the language")
+        gaps.append(f"the encoder cannot read one of the sides ({one.silent[0]:,} and {one.silent[1]:,} texts)")
     if "not asked" in one.states:
         gaps.append("no encoder compared meanings")
     if one.part == "document":
@@ -164,7 +168,7 @@ def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str,
             return (
                 "CLEAN",
                 f"All texts were compared and nothing was found. Of planted rewordings at least 95% were found: "
-                f"{', '.join(found) or 'none'}; not: {', '.join(blind) or 'none'}"
+                f"{claimed(found)}; not: {', '.join(blind) or 'none'}; not planted: {UNPLANTED}"
                 f"{'; too few to say: ' if few else ''}{', '.join(few)}.{bound}",
                 upper,
             )

@@ -17,7 +17,7 @@ from truerank.work.artifacts import digest
 from truerank.work.jobs import Job
 from truerank.work.kept import is_whole, keep_json, keep_text, kept_json, kept_text
 
-_FORMAT: Final = 4
+_FORMAT: Final = 5
 _PLAIN: Final = ComparedForm()
 #: Beside the texts of a source: the passages that many of them hold; written last.
 _PASSAGES: Final = "passages.json"

@@ -24,6 +24,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparing import semantic_state
+from truerank.overlaps.reading import ReadTexts
 from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
@@ -86,7 +87,7 @@ def matrix(
         truerank leakage matrix suite.yaml --encoder none --out matrix/ --fail-on contaminated
     """
     sets = read_suite(suite)
-    opened = None if encoder == "none" else open_spec(EncoderSpec(encoder, backend, device))
+    opened = None if encoder == "none" else ReadTexts(open_spec(EncoderSpec(encoder, backend, device)))
     engine = LocalEngine(workers if workers > 1 else 0)
     given = {"rules": rules, "encoder": encoder, "backend": backend, "device": device}
     if out is None:
@@ -220,8 +221,11 @@ class _Comparison:
             return None
         items = sum(self.kept.items(unit) for unit in self.kept.units(test, part))
         unread = sum(map(self.kept.unread, read.values()))
+        ours = {unit.key for unit in tests}
+        silent = [(unit.key in ours, self.kept.texts(unit).unread) for unit in read.values()]
+        unread_by_encoder = sum(n for own, n in silent if own), sum(n for own, n in silent if not own)
         pairs = pl.concat(frames) if frames else _no_pairs()
-        return Compared(part, items, texts, pairs, tuple(states), itself, checked, unread, crowded)
+        return Compared(part, items, texts, pairs, tuple(states), itself, checked, unread, crowded, unread_by_encoder)
 
     def _pair_cell(
         self, row: SuiteSet, test: SuiteSet, found: Mapping[str, pl.DataFrame]

@@ -89,7 +89,7 @@ def cells_table(result: LeakageMatrix) -> Table:
             Column("Verdict", source="verdict"),
         ],
         f"{len(found):,} of {len(result.cells):,} cells have a pair.",
-        notes=("A dash: not compared, or the encoder does not know the language. Leaking: all evidence but words.",),
+        notes=("A dash: not compared, or the encoder cannot read one of the sides. Leaking: all evidence but words.",),
     )
 
 

@@ -51,7 +51,7 @@ class LeakageMatrix(Result, shown_in="truerank.audits.leakage.suites.report"):
         cells: columns as in `CELLS`, by training set, test set and part (query, document, pair). `items` are topics or
             documents of the test set; `exact`, `ngram` (n-grams, near-duplicates, containment), `words` (the same
             content words, or one letter apart) and `semantic` count those with that evidence, null where it was not
-            asked or the encoder does not know the language; `leaking` those with any but words, `proposed` those with
+            asked or the encoder can read no text of a side; `leaking` those with any but words, `proposed` those with
             words only; `upper` bounds the items that leak in the same words, null where nothing bounds them.
         pairs: columns as in `MATRIX_PAIRS`; `source` is the training set that holds the text, the row's own or one
             whose data it inherits.

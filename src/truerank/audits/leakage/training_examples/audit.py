@@ -157,9 +157,10 @@ class PreparedExamples:
         leaks = joined(self.test, found, located, texts.named)
         sources = {name: {**counted(one), **located.counts[name]} for name, one in self.training.sources}
         documents = (0 if kept.documents is None else len(kept.documents), texts.present)
-        semantic = dict(zip(("query-query", "query-document", "document"), found.semantic, strict=True))
+        kinds = ("query-query", "query-document", "document")
+        semantic, unread = dict(zip(kinds, found.semantic, strict=True)), dict(zip(kinds, found.unread, strict=True))
         known = ExampleEvidence(
-            self.test, leaks, sources, seen, self.options, self.rules, documents, semantic, found.crowded
+            self.test, leaks, sources, seen, self.options, self.rules, documents, semantic, unread, found.crowded
         )
         return ExampleAudit(
             kinds=tuple(verdicts(known)),

@@ -74,6 +74,7 @@ class ComparedTexts(NamedTuple):
         query_documents: of test queries and training documents.
         documents: of test documents and training documents.
         semantic: what became of the encoder's evidence, for each of them.
+        unread: texts of the two sides that the encoder could not read, for each of them.
         crowded: shingles and n-grams that so many texts have that not all pairs with them were compared: of training
             queries, and of training documents.
     """
@@ -82,6 +83,7 @@ class ComparedTexts(NamedTuple):
     query_documents: pl.DataFrame
     documents: pl.DataFrame
     semantic: tuple[str, str, str]
+    unread: tuple[tuple[int, int], ...]
     crowded: tuple[int, int]
 
 
@@ -137,13 +139,16 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
     queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"))
     sides = [kept.queries, *([] if kept.documents is None else [kept.documents])]
     inside, *documents = compare_all(sides, kept.training_documents, rules, job.part("in-training-documents"))
-    found = documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked")
+    found = (
+        documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked", unread=(0, 0))
+    )
     long = pl.col("test_words") >= rules.contained_words
     return ComparedTexts(
         _told(queries.frame),
         _told(inside.frame.filter(long)),
         _told(found.frame),
         (queries.semantic, inside.semantic, found.semantic),
+        (queries.unread, inside.unread, found.unread),
         (queries.crowded, inside.crowded),
     )
 

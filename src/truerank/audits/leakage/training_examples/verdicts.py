@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.estimating import kinds_seen
+from truerank.audits.leakage.estimating import kinds_seen, not_asked
 from truerank.audits.leakage.results import KindFound
 from truerank.audits.leakage.training_examples.kinds import KINDS, LeakKind
 from truerank.audits.leakage.training_examples.options import ExampleOptions
@@ -41,6 +41,7 @@ class ExampleEvidence:
         documents: documents of the collection, and how many of them are relevant.
         semantic: what became of the encoder's evidence: "compared", "unknown language", "not asked"; for query-query,
             query-document and document.
+        unread: texts of the test collection and of the training data that the encoder could not read; for the same.
         crowded: sequences of words that so many texts have that not all pairs with them were compared: of training
             queries, and of training documents.
     """
@@ -53,6 +54,7 @@ class ExampleEvidence:
     rules: OverlapRules
     documents: tuple[int, int]
     semantic: Mapping[str, str]
+    unread: Mapping[str, tuple[int, int]]
     crowded: tuple[int, int]
 
     def counts(self) -> dict[str, Any]:
@@ -205,9 +207,10 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
 
 def _encoder(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
     """That the encoder compared nothing, where it did not."""
-    state = known.semantic[kind.name if kind.name in known.semantic else "document"]
-    if state == "unknown language":
-        yield "The encoder does not know the language of these texts: paraphrases are UNKNOWN."
+    name = kind.name if kind.name in known.semantic else "document"
+    state = known.semantic[name]
+    if any(known.unread[name]):
+        yield f"{not_asked(*known.unread[name])} Paraphrases of them are UNKNOWN."
     elif state == "not asked":
         wanted = "queries" if kind.name in ("query-query", "pair") else "all"
         yield f"The encoder was not asked (--semantic {wanted} asks it): other words for the same are not found."
