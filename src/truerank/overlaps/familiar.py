@@ -45,15 +45,25 @@ def familiar(shingles: Hashes, side: Sketches) -> Hashes:
     wanted = np.unique(shingles)
     if len(side) < _HOLDERS or not len(wanted):
         return wanted[:0]
-    holders = np.zeros(len(wanted), np.int64)
+    return wanted[holders(wanted, side) >= _HOLDERS]
+
+
+def holders(wanted: Hashes, side: Sketches) -> Numbers:
+    """How many texts hold each of some shingles.
+
+    Args:
+        wanted: ascending.
+        side: the texts.
+    """
+    found = np.zeros(len(wanted), np.int64)
     marked = np.zeros(int(_BITS) + 1, np.bool_)
     marked[wanted & _BITS] = True
     for block in range(len(side.sizes)):
         every = side.shingles_of(block)
         every = every[marked[every & _BITS]]
         there = every[among(every, wanted)]
-        holders += np.bincount(np.searchsorted(wanted, there), minlength=len(wanted))
-    return wanted[holders >= _HOLDERS]
+        found += np.bincount(np.searchsorted(wanted, there), minlength=len(wanted))
+    return found
 
 
 def without_familiar(found: Common, familiar_ones: Common) -> Common:

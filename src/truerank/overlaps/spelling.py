@@ -103,7 +103,7 @@ def _differing(test: Sequence[str], training: Sequence[str]) -> list[_Place] | N
         if what == "equal":
             same += end - begin
         elif (joined := "".join(test[begin:end])) != "".join(training[first:last]):
-            if not _alike(test[begin:end], training[first:last]):
+            if not alike(test[begin:end], training[first:last]):
                 return None
             if joined and last > first:
                 lost, new = frozenset(test[begin:end]), frozenset(training[first:last])
@@ -111,7 +111,7 @@ def _differing(test: Sequence[str], training: Sequence[str]) -> list[_Place] | N
     return places if same >= max(2, _WORDS * max(len(test), len(training))) else None
 
 
-def _alike(test: Sequence[str], training: Sequence[str]) -> bool:
+def alike(test: Sequence[str], training: Sequence[str]) -> bool:
     """Whether words have nearly the same letters; numbers must be the same, or damaged themselves."""
     one, other = "".join(test), "".join(training)
     if not one or not other:
