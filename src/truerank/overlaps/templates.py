@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,11 +24,17 @@ from truerank.overlaps.spelling import alike
 from truerank.text.words import FUNCTION_WORDS
 
 #: Of what only the two texts can have in common, the part below which they have the frame in common.
-_KEPT: Final = 0.4
+_KEPT: Final = 0.6
 #: The share of what two texts share that further texts hold, from which on it is a frame.
 _FRAME: Final = 0.5
-#: A frame has more holders than what differs, by this factor.
-_MORE: Final = 2
+#: Texts that hold a shingle, above which it is usual: a frame, or a turn of phrase.
+USUAL: Final = 64
+#: A further text with this share of what the two texts share has their frame, too, and one with this share of what only
+#: one of them has is a copy of it, which says nothing of frames.
+_FAMILY: Final = 1 / 3
+_COPY: Final = 0.4
+#: A word in so many shingles of a frame is part of it.
+_WITHIN: Final = 2
 #: Where no further text has the frame: the share of names and numbers, and of content words, that are exchanged.
 _NAMES: Final = 0.5
 _CONTENT: Final = 0.5
@@ -87,55 +94,99 @@ def same_templates(
     texts: tuple[Mapping[str, str], Mapping[str, str]],
     sides: Sequence[Sketches],
     options: Shingles,
-    *,
-    inside: int = 2,
 ) -> list[bool]:
     """Whether the texts of each pair have a frame in common and say other things.
 
     Args:
         pairs: ids of a test text and of a training text.
         texts: by id, of the test side and of the training side; a pair without its texts is no template.
-        sides: all texts of both sides, in which holders of a frame are counted.
+        sides: all texts of both sides, among which others with the same frame are looked for.
         options: what a shingle is.
-        inside: how many texts of a pair are in the sides.
     """
     known = [(one, other) for one, other in pairs if one in texts[0] and other in texts[1]]
-    read = [{name: _Text.of(side[name], options) for name in {pair[at] for pair in known}}
-            for at, side in enumerate(texts)]  # fmt: skip
-    every = [np.zeros(0, np.uint64), *(text.shingles for side in read for text in side.values())]
-    wanted = np.unique(np.concatenate(every))
-    counts = np.zeros(len(wanted), np.int64)
-    for side in sides:
-        counts += holders(wanted, side)
-
-    def further(text: _Text, shared: Flags) -> Numbers:
-        """How many further texts hold each shingle of a text of a pair."""
-        found = counts[np.searchsorted(wanted, text.shingles)]
-        return np.maximum(found - np.where(shared, inside, inside - 1), 0)
-
-    found = {}
-    for one, other in known:
-        left, right = read[0][one], read[1][other]
-        shared = among(left.shingles, np.sort(right.shingles)), among(right.shingles, np.sort(left.shingles))
-        known_by = further(left, shared[0]), further(right, shared[1])
-        found[one, other] = _differ((left, right), shared, known_by)
+    read = [
+        {name: _Text.of(side[name], options) for name in {pair[at] for pair in known}} for at, side in enumerate(texts)
+    ]
+    held = _Held.of([text.shingles for side in read for text in side.values()], sides)
+    found = {pair: _differ(read[0][pair[0]], read[1][pair[1]], held) for pair in known}
     return [found.get(pair, False) for pair in pairs]
 
 
-def _differ(pair: tuple[_Text, _Text], shared: tuple[Flags, Flags], further: tuple[Numbers, Numbers]) -> bool:
+@dataclass(frozen=True)
+class _Held:
+    """Which texts hold some shingles.
+
+    Attributes:
+        shingles: ascending.
+        starts: where the holders of each begin, and at the end where the last ones end; none of a usual one.
+        texts: the holders, as numbers.
+        usual: whether so many hold it that they are not listed.
+    """
+
+    shingles: Hashes
+    starts: Numbers
+    texts: Numbers
+    usual: Flags
+
+    @classmethod
+    def of(cls, wanted: Sequence[Hashes], sides: Sequence[Sketches]) -> _Held:
+        """Looks for the holders of some shingles in all texts."""
+        every = np.unique(np.concatenate([np.zeros(0, np.uint64), *wanted]))
+        counts = np.sum([np.zeros(len(every), np.int64), *(holders(every, side) for side in sides)], axis=0)
+        listed, first = every[counts <= USUAL], 0
+        places, texts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        for side in sides:
+            for block, size in enumerate(side.sizes):
+                shingles = side.shingles_of(block)
+                there = among(shingles, listed)
+                owner = np.repeat(np.arange(first, first + size), side.column(block, "size"))
+                places.append(np.searchsorted(every, shingles[there]))
+                texts.append(owner[there])
+                first += size
+        place, text = np.concatenate(places), np.concatenate(texts)
+        order = np.argsort(place, kind="stable")
+        starts = np.searchsorted(place[order], np.arange(len(every) + 1))
+        return cls(every, starts, text[order], counts > USUAL)
+
+    def of_each(self, shingles: Hashes) -> tuple[Numbers, Numbers]:
+        """The holders of some shingles, one after the other, and the place of the shingle of each."""
+        at = np.searchsorted(self.shingles, shingles)
+        sizes = self.starts[at + 1] - self.starts[at]
+        place = np.repeat(np.arange(len(at)), sizes)
+        inside = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.texts[self.starts[at][place] + inside], place
+
+    def of_most(self, shingles: Hashes, share: float) -> Numbers:
+        """The texts that hold a share of some shingles; usual ones do not count."""
+        names, counts = np.unique(self.of_each(shingles)[0], return_counts=True)
+        listed = (~self.usual[np.searchsorted(self.shingles, shingles)]).sum()
+        return names[counts >= share * listed]
+
+
+def _differ(left: _Text, right: _Text, held: _Held) -> bool:
     """Whether two texts say other things in one frame."""
-    left, right = pair
     only = _differing(left, right)
     if not only.one or not only.other:
         return False
     fewest = min(len(only.one), len(only.other))
-    usual = max(_median(known[~same]) for known, same in zip(further, shared, strict=True))
-    frame = shared[0] & (further[0] >= max(1, _MORE * usual))
-    if frame.sum() >= _FRAME * shared[0].sum() > 0:
-        within = _covered(left, frame)
-        own = left.words_at((_covered(left, shared[0] & ~frame) > 0) & (within < 2)) | only.damaged
+    shared = among(left.shingles, np.sort(right.shingles))
+    frame = shared & _framed(left, right, shared, held)
+    if frame.sum() >= _FRAME * shared.sum() > 0:
+        apart = (_covered(left, shared & ~frame) > 0) & (_covered(left, frame) < _WITHIN)
+        own = left.words_at(apart) | only.damaged
         return len(own) < _KEPT * (len(own) + fewest)
     return _exchanged(left, right, only, fewest)
+
+
+def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:
+    """Which shingles of the left text are those of a frame: further texts hold them that are copies of neither text."""
+    theirs = right.shingles[~among(right.shingles, np.sort(left.shingles))]
+    copies = np.union1d(held.of_most(left.shingles[~shared], _COPY), held.of_most(theirs, _COPY))
+    family = np.setdiff1d(held.of_most(left.shingles[shared], _FAMILY), copies)
+    names, place = held.of_each(left.shingles)
+    found = held.usual[np.searchsorted(held.shingles, left.shingles)]
+    found[place[np.isin(names, family)]] = True
+    return found
 
 
 def _exchanged(left: _Text, right: _Text, only: _Differing, fewest: int) -> bool:
@@ -150,10 +201,6 @@ def _exchanged(left: _Text, right: _Text, only: _Differing, fewest: int) -> bool
             return True
     shared = len(left.content & right.content) + len(only.damaged)
     return fewest >= _CONTENT * (fewest + shared)
-
-
-def _median(values: Numbers) -> float:
-    return float(np.median(values)) if len(values) else 0.0
 
 
 def _covered(text: _Text, shingles: Flags) -> Numbers:

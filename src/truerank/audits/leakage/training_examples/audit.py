@@ -263,8 +263,10 @@ def _apart(
         apart(found.query_documents, (queries, theirs), (kept.queries, kept.training_documents)),
         apart(found.documents, (documents, theirs), (kept.documents or kept.queries, kept.training_documents)),
     )
-    one, other = zip(*split, strict=True)
-    return found._replace(**dict(zip(found._fields, one))), found._replace(**dict(zip(found._fields, other)))
+    one, other = (
+        found._replace(queries=each[0], query_documents=each[1], documents=each[2]) for each in zip(*split, strict=True)
+    )
+    return one, other
 
 
 class _Texts(NamedTuple):

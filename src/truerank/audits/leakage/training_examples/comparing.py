@@ -15,7 +15,7 @@ from truerank.audits.leakage.training_examples.reading import TestTexts, Trainin
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, open_kept
 from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
 from truerank.overlaps.results import without_parts
-from truerank.overlaps.templates import same_templates
+from truerank.overlaps.templates import USUAL, same_templates
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
@@ -114,7 +114,8 @@ def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, j
     own = [(_QUERIES, kept(_QUERIES, test.queries(plain)), test.queries)]
     if test.docs is not None:
         own.append((_DOCUMENTS, kept(_DOCUMENTS, test.documents(plain)), test.documents))
-    passages = pl.concat([shared_passages(one) for _, one, _ in own])
+    # What fewer texts share is told from their own words, pair by pair: see `apart`.
+    passages = pl.concat([shared_passages(one) for _, one, _ in own]).filter(pl.col("documents") > USUAL)
     form = ComparedForm(tuple(passages["passage"]))
     sides = [one for _, one, _ in own]
     if form.passages:
@@ -137,9 +138,11 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
         rules: what counts as an overlap.
         job: where unfinished work lies.
     """
-    queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"))
+    queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"), holders=USUAL)
     sides = [kept.queries, *([] if kept.documents is None else [kept.documents])]
-    inside, *documents = compare_all(sides, kept.training_documents, rules, job.part("in-training-documents"))
+    inside, *documents = compare_all(
+        sides, kept.training_documents, rules, job.part("in-training-documents"), holders=USUAL
+    )
     found = documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked")
     long = pl.col("test_words") >= rules.contained_words
     return ComparedTexts(
@@ -157,21 +160,20 @@ def _told(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def apart(
-    pairs: pl.DataFrame, texts: tuple[Mapping[str, str], Mapping[str, str]], sides: Sequence[KeptTexts], inside: int = 2
+    pairs: pl.DataFrame, texts: tuple[Mapping[str, str], Mapping[str, str]], sides: Sequence[KeptTexts]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The pairs that are overlaps, and those whose texts are of the same template.
 
     Args:
         pairs: columns as in `overlaps.OVERLAPS`.
         texts: by id, as they are compared: of the test collection, and of the training side.
-        sides: both sides, in which holders of a frame are counted.
-        inside: how many texts of a pair are in the sides.
+        sides: all texts of both sides.
     """
     shared = pl.col("evidence").str.split("+").list.set_intersection(list(_OF_FRAMES)).list.len() > 0
     doubtful = pairs.select(~pl.col("exact") & pl.col("wording").is_null() & shared).to_series()
     asked = pairs.filter(doubtful).select("test_id", "training_id")
     held = [part.shingles for side in sides for part in side.parts]
-    found = same_templates(list(asked.iter_rows()), texts, held, sides[0].rules.shingles, inside=inside)
+    found = same_templates(list(asked.iter_rows()), texts, held, sides[0].rules.shingles)
     templates = asked.filter(pl.Series(found, dtype=pl.Boolean))
     return tuple(
         pairs.join(templates, on=["test_id", "training_id"], how=how, maintain_order="left") for how in ("anti", "semi")
@@ -204,5 +206,5 @@ def compare_plants(
     with TemporaryDirectory() as folder:
         own = replace(job, folder=Path(folder))
         encoder = ways.semantic.encoder(document=document)
-        found = _told(compare(sides[0], made.items(), ways.rules, own, encoder=encoder).frame)
-    return apart(found, (texts, made), sides, 1)[0]
+        found = _told(compare(sides[0], made.items(), ways.rules, own, encoder=encoder, holders=USUAL).frame)
+    return apart(found, (texts, made), sides)[0]
