@@ -3,9 +3,9 @@
     python benchmarks/look_alikes.py develop              # the half of families to work with
     python benchmarks/look_alikes.py report --draws 20    # the other half: look at it once
 
-In each draw, each family has 2, 4, 8 or 16 members in the test set among texts of other kinds; the training data hold as
-many others of it, or one, and copies of members with edits. A member in the training data is wrong where it leaks. A copy
-counts where it is named with its text.
+In each draw, each family has 1, 2, 4, 8 or 16 members in the test set among texts of other kinds; the training data
+hold as many others of it, or one, and copies of members with edits. A member in the training data is wrong where it
+leaks. A copy counts where it is named with its text.
 """
 
 from __future__ import annotations
@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
-import polars as pl
-
 from second_hand_plants import SENTENCES, typed
 from second_hand_texts import long_texts
 from shared_data import require_shared, table
@@ -31,7 +29,7 @@ from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.measures.intervals import proportion
 from truerank.text.normalising import normalise
 
-SIZES = (2, 4, 8, 16)
+SIZES = (1, 2, 4, 8, 16)
 HALVES = ("develop", "report")
 MARK = re.compile(r"(?<=[.!?:])\s+|\n+")
 
@@ -131,7 +129,7 @@ def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("half", choices=HALVES)
-    parser.add_argument("--draws", type=int, default=4, help="four give each family each size once")
+    parser.add_argument("--draws", type=int, default=5, help="five give each family each size once")
     parser.add_argument("--wrong", type=int, default=0, help="show so many lines that went wrong")
     given = parser.parse_args()
     require_shared()
@@ -143,7 +141,7 @@ def main() -> None:
         for line, names in named(documents, lines):
             copy = bool(line.test)
             hit = line.test in names if copy else bool(names)
-            for key in (line.family, line.size, line.what):
+            for key in (line.family, line.size, line.what, *([f"{line.what}, {line.size}"] * (line.size == 1))):
                 seen["copies" if copy else "look-alikes", key].append(hit)
             if hit != copy and given.wrong > 0:
                 given.wrong -= 1

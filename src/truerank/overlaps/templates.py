@@ -24,7 +24,7 @@ from truerank.overlaps.spelling import alike
 from truerank.text.words import FUNCTION_WORDS
 
 #: Of what only the two texts can have in common, the part below which they have the frame in common.
-_KEPT: Final = 0.6
+_KEPT: Final = 0.55
 #: The share of what two texts share that further texts hold, from which on it is a frame.
 _FRAME: Final = 0.5
 #: Texts that hold a shingle, above which it is usual: a frame, or a turn of phrase.
@@ -33,11 +33,13 @@ USUAL: Final = 64
 #: one of them has is a copy of it, which says nothing of frames.
 _FAMILY: Final = 1 / 3
 _COPY: Final = 0.4
+#: A text with fewer shingles of its own is a part of the two.
+_OWN: Final = 2
 #: A word in so many shingles of a frame is part of it.
 _WITHIN: Final = 2
-#: Where no further text has the frame: the share of names and numbers, and of content words, that are exchanged.
-_NAMES: Final = 0.5
-_CONTENT: Final = 0.5
+#: Where no further text has the frame: the share of content words that are exchanged, and how many numbers.
+_CONTENT: Final = 0.6
+_NUMBERS: Final = 2
 #: Letters of a part of a word that was broken or joined.
 _BROKEN: Final = 3
 _UNSPACED: Final = re.compile(UNSPACED_SIGN)
@@ -121,12 +123,14 @@ class _Held:
         starts: where the holders of each begin, and at the end where the last ones end; none of a usual one.
         texts: the holders, as numbers.
         usual: whether so many hold it that they are not listed.
+        sizes: how many shingles each text has.
     """
 
     shingles: Hashes
     starts: Numbers
     texts: Numbers
     usual: Flags
+    sizes: Numbers
 
     @classmethod
     def of(cls, wanted: Sequence[Hashes], sides: Sequence[Sketches]) -> _Held:
@@ -134,19 +138,20 @@ class _Held:
         every = np.unique(np.concatenate([np.zeros(0, np.uint64), *wanted]))
         counts = np.sum([np.zeros(len(every), np.int64), *(holders(every, side) for side in sides)], axis=0)
         listed, first = every[counts <= USUAL], 0
-        places, texts = [np.zeros(0, np.int64)], [np.zeros(0, np.int64)]
+        places, texts, sizes = ([np.zeros(0, np.int64)] for _ in range(3))
         for side in sides:
             for block, size in enumerate(side.sizes):
                 shingles = side.shingles_of(block)
                 there = among(shingles, listed)
-                owner = np.repeat(np.arange(first, first + size), side.column(block, "size"))
+                sizes.append(side.column(block, "size").astype(np.int64))
+                owner = np.repeat(np.arange(first, first + size), sizes[-1])
                 places.append(np.searchsorted(every, shingles[there]))
                 texts.append(owner[there])
                 first += size
         place, text = np.concatenate(places), np.concatenate(texts)
         order = np.argsort(place, kind="stable")
         starts = np.searchsorted(place[order], np.arange(len(every) + 1))
-        return cls(every, starts, text[order], counts > USUAL)
+        return cls(every, starts, text[order], counts > USUAL, np.concatenate(sizes))
 
     def of_each(self, shingles: Hashes) -> tuple[Numbers, Numbers]:
         """The holders of some shingles, one after the other, and the place of the shingle of each."""
@@ -159,8 +164,16 @@ class _Held:
     def of_most(self, shingles: Hashes, share: float) -> Numbers:
         """The texts that hold a share of some shingles; usual ones do not count."""
         names, counts = np.unique(self.of_each(shingles)[0], return_counts=True)
-        listed = (~self.usual[np.searchsorted(self.shingles, shingles)]).sum()
-        return names[counts >= share * listed]
+        return names[counts >= share * (len(shingles) - self.usual_among(shingles))]
+
+    def parts(self, shingles: Hashes) -> Numbers:
+        """The texts with little beside some shingles."""
+        names, counts = np.unique(self.of_each(shingles)[0], return_counts=True)
+        return names[self.sizes[names] - counts - self.usual_among(shingles) < _OWN]
+
+    def usual_among(self, shingles: Hashes) -> int:
+        """How many of some shingles are usual."""
+        return int(self.usual[np.searchsorted(self.shingles, shingles)].sum())
 
 
 def _differ(left: _Text, right: _Text, held: _Held) -> bool:
@@ -175,13 +188,14 @@ def _differ(left: _Text, right: _Text, held: _Held) -> bool:
         apart = (_covered(left, shared & ~frame) > 0) & (_covered(left, frame) < _WITHIN)
         own = left.words_at(apart) | only.damaged
         return len(own) < _KEPT * (len(own) + fewest)
-    return _exchanged(left, right, only, fewest)
+    return _exchanged(left, right, only, shared, fewest)
 
 
 def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:
     """Which shingles of the left text are those of a frame: further texts hold them that are copies of neither text."""
     theirs = right.shingles[~among(right.shingles, np.sort(left.shingles))]
     copies = np.union1d(held.of_most(left.shingles[~shared], _COPY), held.of_most(theirs, _COPY))
+    copies = np.union1d(copies, held.parts(np.unique(np.concatenate((left.shingles, theirs)))))
     family = np.setdiff1d(held.of_most(left.shingles[shared], _FAMILY), copies)
     names, place = held.of_each(left.shingles)
     found = held.usual[np.searchsorted(held.shingles, left.shingles)]
@@ -189,18 +203,23 @@ def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:
     return found
 
 
-def _exchanged(left: _Text, right: _Text, only: _Differing, fewest: int) -> bool:
-    """Whether names, numbers or most content words of two texts are others, where no further text has their frame."""
-    names = [text.specific(words) for text, words in ((left, only.one), (right, only.other))]
-    classes = [{_is_number(word) for word in some} for some in names]
-    kept = left.specific(left.content & right.content) | right.specific(left.content & right.content)
-    kept |= left.specific(only.damaged)
-    if classes[0] & classes[1]:
-        several = min(map(len, names))
-        if several >= _NAMES * (several + len(kept)):
-            return True
-    shared = len(left.content & right.content) + len(only.damaged)
-    return fewest >= _CONTENT * (fewest + shared)
+def _exchanged(left: _Text, right: _Text, only: _Differing, shared: Flags, fewest: int) -> bool:
+    """Whether names, numbers or most content words of two texts are others, where no further text has their frame.
+
+    Either all over the texts, or from the first such word to the last with a part of the frame in between.
+    """
+    same = left.content & right.content
+    one, other = left.specific(only.one), right.specific(only.other)
+    kept = left.specific(same | only.damaged) | right.specific(same)
+    several = min(len(one), len(other))
+    of_names = min(sum(not _is_number(word) for word in words) for words in (one, other))
+    # A number alone may be a misprint, where no names tell.
+    if several > len(kept) and (of_names or several >= _NUMBERS):
+        return True
+    places = [at for at, word in enumerate(left.words) if word in one]
+    if several >= _NUMBERS and (_covered(left, shared)[places[0] : places[-1]] > 0).any():
+        return len(kept & set(left.words[places[0] : places[-1]])) < several
+    return fewest >= _CONTENT * (fewest + len(same) + len(only.damaged))
 
 
 def _covered(text: _Text, shingles: Flags) -> Numbers:
@@ -236,7 +255,9 @@ def _same(one: str, other: str) -> bool:
     short, long = sorted((one, other), key=len)
     if short.isdigit() or long.isdigit():
         return False
-    return (len(short) >= _BROKEN and (long.startswith(short) or long.endswith(short))) or alike((one,), (other,))
+    broken = len(short) >= _BROKEN and (long.startswith(short) or long.endswith(short))
+    turned = len(short) > _BROKEN and sorted(short) == sorted(long)
+    return broken or turned or alike((one,), (other,))
 
 
 def _is_number(word: str) -> bool:
