@@ -35,6 +35,10 @@ _FAMILY: Final = 1 / 3
 _COPY: Final = 0.4
 #: A text with fewer shingles of its own is a part of the two.
 _OWN: Final = 2
+#: With so many shingles beside the frame in both texts, and next to none of them in common, they say other things even
+#: where they use the same words.
+_BESIDE: Final = 10
+_NOTHING: Final = 0.08
 #: A word in so many shingles of a frame is part of it.
 _WITHIN: Final = 2
 #: Where no further text has the frame: the share of content words that are exchanged, and how many numbers.
@@ -179,16 +183,17 @@ class _Held:
 def _differ(left: _Text, right: _Text, held: _Held) -> bool:
     """Whether two texts say other things in one frame."""
     only = _differing(left, right)
-    if not only.one or not only.other:
-        return False
     fewest = min(len(only.one), len(only.other))
     shared = among(left.shingles, np.sort(right.shingles))
     frame = shared & _framed(left, right, shared, held)
     if frame.sum() >= _FRAME * shared.sum() > 0:
+        beside = min(len(left.shingles), len(right.shingles)) - int(frame.sum())
+        if beside >= _BESIDE and (shared & ~frame).sum() < _NOTHING * beside:
+            return True
         apart = (_covered(left, shared & ~frame) > 0) & (_covered(left, frame) < _WITHIN)
         own = left.words_at(apart) | only.damaged
-        return len(own) < _KEPT * (len(own) + fewest)
-    return _exchanged(left, right, only, shared, fewest)
+        return fewest > 0 and len(own) < _KEPT * (len(own) + fewest)
+    return fewest > 0 and _exchanged(left, right, only, shared, fewest)
 
 
 def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:
