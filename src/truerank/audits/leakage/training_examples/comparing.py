@@ -175,9 +175,9 @@ def apart(
     held = [part.shingles for side in sides for part in side.parts]
     found = same_templates(list(asked.iter_rows()), texts, held, sides[0].rules.shingles)
     templates = asked.filter(pl.Series(found, dtype=pl.Boolean))
-    return tuple(
-        pairs.join(templates, on=["test_id", "training_id"], how=how, maintain_order="left") for how in ("anti", "semi")
-    )
+    on = ["test_id", "training_id"]
+    kept = pairs.join(templates, on=on, how="anti", maintain_order="left")
+    return kept, pairs.join(templates, on=on, how="semi", maintain_order="left")
 
 
 def compare_plants(
