@@ -210,6 +210,22 @@ def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_pat
     assert pairs.removed == 2
 
 
+def test_clean_heeds_what_people_said_of_the_examples(audit: leakage.ExampleAudit, tmp_path: Path) -> None:
+    assert audit.folder is not None
+    train = audit.folder.parent / "train.jsonl"
+    (row, *_) = audit.rows("query-query").iter_rows(named=True)
+    said = {"topic_id": row["topic_id"], "query_text": row["training_text"]}
+    counts = {}
+    for name, label, basis in (("no", 0, "labels-first"), ("yes", 1, "labels-only")):
+        labels = write_lines(tmp_path / f"{name}.jsonl", [{**said, "label": label}])
+        asked = {"kinds": ("query-query",), "labels": (str(labels),), "basis": basis}
+        done = leakage.clean(audit, train, out=tmp_path / f"{name}-clean.jsonl", **asked)
+        counts[name] = (done.removed_queries, done.left)  # type: ignore[attr-defined]
+    texts = audit.rows("query-query")["training_text"].n_unique()
+    assert counts["no"] == (texts - 1, {"judged no leak": 1})
+    assert counts["yes"] == (1, {"judged by nobody": texts - 1})
+
+
 def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collection: Path, tmp_path: Path) -> None:
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
     assert audit.folder is not None
