@@ -107,6 +107,8 @@ def test_faults_name_the_remedy() -> None:
         guard(7)
     with pytest.raises(OptionError):
         truerank.leakage.guard(ROWS)
+    with pytest.raises(OptionError, match="LeakRules"):
+        truerank.leakage.guard(ROWS, audit="audit/", threshold=0.9)
     assert guard([]).dataset == []
 
 

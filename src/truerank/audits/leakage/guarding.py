@@ -188,6 +188,9 @@ def guard(
     """
     if audit is None and not test:
         raise OptionError("test", "neither a test set nor an audit", "give one of them")
+    if audit is not None and options != AuditOptions():
+        fault = "with an audit, these options have no use"
+        raise OptionError("options", fault, "give rules=LeakRules(…) for its threshold and kinds")
     evidence = _TestQueries.of(test, options, encoding) if audit is None else _Audited.of(audit, rules, judged)
     watch = LeakageGuard(evidence, columns)
     if hasattr(dataset, "select_columns") and hasattr(dataset, "select"):
