@@ -130,3 +130,20 @@ def test_another_number_is_no_damage() -> None:
     test = {"t": "minutes of the council of the northern harbour towns in 1990 and after"}
     assert not found(test, {"x": "minutes of the council of the northem harbour towns in 1991 and aftcr"})
     assert found(test, {"x": "minutes of the council of the northem harbour towns in l990 and aftcr"})
+
+
+@pytest.mark.parametrize(
+    ("test", "training", "leaks"),
+    [
+        ("Milloin Chongqingin pommitukset alkoivat?", "MilloinChongqinginpommituksetalkoivat", True),
+        ("ఐరోపా ఖండం యొక్క విస్తీర్ణం ఎంత?", "ఐరోపాఖండంయొక్కవిస్తీర్ణంఎంత", True),
+        ("Kuka Väinö Vuori oli?", "Kuka Väinöö Vuor oli", True),
+        ("సీతారామనగర్ గ్రామ విస్తీర్ణం ఎంత?", "సీతారామనగర గ్రామమ విస్తీర్ణం ఎంత", True),
+        ("Kuka Väinö Vuori oli?", "Kuka Väinö Vuorinen on nyt", False),
+        ("Laki vuodelta 2011 mopoista", "Laki vuodelta 2012 mopoista", False),
+    ],
+)
+def test_lost_blanks_and_other_endings_are_seen_in_any_script(test: str, training: str, *, leaks: bool) -> None:
+    others = {str(at): f"{WORDS[at]} {WORDS[at + 1]} {WORDS[at + 2]}" for at in range(20)}
+    pairs = compare([("t", test)], [("x", training), *others.items()], RULES).frame
+    assert (pairs.filter(training_id="x")["evidence"].to_list() == ["letters"]) == leaks

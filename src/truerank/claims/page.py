@@ -11,8 +11,8 @@ from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.questions import question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.review import review
-from truerank.errors import InputError
 from truerank.claims.steps import AUDITS
+from truerank.errors import InputError
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone

@@ -11,7 +11,7 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,6 +148,26 @@ def windows_of(text: str) -> TextWindows:
     if int(_measured(words)[0]) < WINDOW:
         found, ends = found[:0], ends[:0]
     return TextWindows(text.casefold(), found, words.begins[: len(found)], words.ends[ends - 1])
+
+
+class WordShingles(NamedTuple):
+    """One text in lower case: its words in order, where signs of scripts without blanks are words, and its shingles.
+
+    Attributes:
+        words: in lower case.
+        shingles: that which begins at each word, as in `TextShingles`; the last words begin none.
+    """
+
+    words: tuple[str, ...]
+    shingles: Hashes
+
+
+def word_shingles(text: str, options: Shingles) -> WordShingles:
+    """The words of one text and its shingles of words, in order."""
+    words, lowered = _words([text]), text.casefold()
+    found, _, _ = _windows(words.hashes, words.starts, options.shingle_size)
+    places = zip(words.begins.tolist(), words.ends.tolist(), strict=True)
+    return WordShingles(tuple(lowered[begin:end] for begin, end in places), found)
 
 
 def starts_of(sizes: Numbers) -> Numbers:

@@ -15,7 +15,7 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
 from truerank.near_duplicates.sketches import claim
-from truerank.overlaps.familiar import Common, familiar, without_familiar
+from truerank.overlaps.familiar import HOLDERS, Common, familiar, without_familiar
 from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.options import OverlapRules
@@ -43,6 +43,7 @@ def compare(
     job: Job | None = None,
     *,
     encoder: Encoder | None = None,
+    holders: int = HOLDERS,
 ) -> Overlaps:
     """Finds the texts of a test side that stand in a training side.
 
@@ -54,6 +55,7 @@ def compare(
         job: where unfinished work lies, what runs it, and whom it tells; by default a temporary folder and this
             process. A killed job continues if it gets the same texts and rules.
         encoder: makes the vectors of streams; None for no semantic evidence. Kept texts have theirs or not.
+        holders: texts of the test side that hold a shingle, from which on it is familiar (`overlaps.familiar`).
 
     Returns:
         The pairs. Memory grows with the pairs and with a million texts of each side, not with the sides.
@@ -66,7 +68,7 @@ def compare(
             side if isinstance(side, KeptTexts) else keep(side, rules, work.part(f"{name}-texts"), encoder)
             for name, side in (("test", test), ("training", training))
         ]
-        return compare_all(sides[:1], sides[1], rules, work)[0]
+        return compare_all(sides[:1], sides[1], rules, work, holders=holders)[0]
 
 
 def compare_all(
@@ -76,6 +78,7 @@ def compare_all(
     job: Job | None = None,
     *,
     in_full: bool = False,
+    holders: int = HOLDERS,
 ) -> tuple[Overlaps, ...]:
     """Compares several test sides with one training side, which costs less than one after the other.
 
@@ -86,6 +89,7 @@ def compare_all(
         job: as in `compare`.
         in_full: a test side with the kept texts of the training side is one that was trained on, and each of its texts
             has its pair; by default it is compared with itself.
+        holders: as in `compare`.
 
     Returns:
         For each test side what `compare` finds; unless lists are crowded, the very same.
@@ -99,13 +103,16 @@ def compare_all(
             raise InputError(fault, "keep them again", where=side.folder)
     with opened(job) as work:
         identity = [_identity(side) for side in (*tests, training)]
-        claim(work.folder, {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "in_full": in_full})
+        claim(
+            work.folder,
+            {"format": _FORMAT, "rules": asdict(rules), "sides": identity, "in_full": in_full, "holders": holders},
+        )
         store, crowds = BlockStore(work.folder / "pairs"), BlockStore(work.folder / "crowds")
         places = [(group, right) for group in _groups(tests, training, in_full) for right in range(len(training.parts))]
         for number, (group, right) in enumerate(places):
             if not store.has(number):
                 part = work.part(f"compare-{number:05d}")
-                found, crowd = _compared(group, _Right(right, training.parts[right]), rules, part)
+                found, crowd = _compared(group, _Right(right, training.parts[right]), rules, part, holders)
                 crowds.save(number, pl.DataFrame({"crowded": [crowd]}))
                 store.save(number, found)
                 shutil.rmtree(part.folder, ignore_errors=True)
@@ -171,7 +178,9 @@ def _groups(tests: Sequence[KeptTexts], training: KeptTexts, in_full: bool) -> I
         yield group
 
 
-def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job: Job) -> tuple[pl.DataFrame, int]:
+def _compared(
+    group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job: Job, holders: int
+) -> tuple[pl.DataFrame, int]:
     """The pairs of a group and a part of the training side with all evidence, by test side, text and text; and how
     many shingles and n-grams are crowded."""
     left, right = TextPart.joined([one.part for one in group]), theirs.part
@@ -204,7 +213,7 @@ def _compared(group: Sequence[_Member], theirs: _Right, rules: OverlapRules, job
     for size in np.unique(dimension[dimension > 0]).tolist():
         some = dimension == size
         cosine[some] = cosines(pairs.filter(pl.Series(some)), left, right, size).to_numpy()
-    found = _measured(pairs, group, member, (left, right), rules).with_columns(
+    found = _measured((pairs, member), group, (left, right), rules, holders).with_columns(
         cosine=pl.Series(cosine, dtype=pl.Float64).fill_nan(None),
         test=pl.Series(np.array([one.test for one in group])[member], dtype=pl.Int64),
     )
@@ -251,19 +260,20 @@ def _with_copies(pairs: pl.DataFrame, right: TextPart) -> pl.DataFrame:
 
 
 def _measured(
-    pairs: pl.DataFrame,
+    found: tuple[pl.DataFrame, Numbers],
     group: Sequence[_Member],
-    member: Numbers,
     sides: tuple[TextPart, TextPart],
     rules: OverlapRules,
+    holders: int,
 ) -> pl.DataFrame:
-    """What the texts of each pair have in common; `member` is the place in the group of the left text of each."""
-    (left, right), one, other = sides, pairs["left"].to_numpy(), pairs["right"].to_numpy()
+    """What the texts of each pair have in common; pairs come with the place in the group of the left text of each."""
+    (pairs, member), (left, right) = found, sides
+    one, other = pairs["left"].to_numpy(), pairs["right"].to_numpy()
     words = [part.column("measured").astype(np.int64)[of] for part, of in ((left, one), (right, other))]
     alike = [part.column("folded")[of] for part, of in ((left, one), (right, other))]
     ours = [[side.part.shingles for side in group], [side.part.ngrams for side in group]]
-    shingles = _common((one, other), (left.shingles, right.shingles), ours[0], member)
-    ngrams = _common((one, other), (left.ngrams, right.ngrams), ours[1], member)
+    shingles = _common((one, other), (left.shingles, right.shingles), ours[0], member, holders)
+    ngrams = _common((one, other), (left.ngrams, right.ngrams), ours[1], member, holders)
     long = (words[0] >= rules.ngram) & (words[1] >= rules.ngram)
     least = np.minimum(shingles.left, shingles.right)
     return pairs.with_columns(
@@ -284,7 +294,11 @@ def _share(part: Numbers, whole: Numbers) -> pl.Series:
 
 
 def _common(
-    numbers: tuple[Numbers, Numbers], sides: tuple[Sketches, Sketches], members: Sequence[Sketches], member: Numbers
+    numbers: tuple[Numbers, Numbers],
+    sides: tuple[Sketches, Sketches],
+    members: Sequence[Sketches],
+    member: Numbers,
+    holders: int,
 ) -> Common:
     """Counts the shingles of pairs of texts, in the order of the texts of the right side, without familiar ones."""
     sizes = [
@@ -306,7 +320,7 @@ def _common(
         first[np.unique(numbers[0][chosen], return_index=True)[1]] = True
         for at in np.unique(member[chosen]).tolist():
             inside = member[chosen] == at
-            names = familiar(ours[(inside & first)[our_pair]], members[at])
+            names = familiar(ours[(inside & first)[our_pair]], members[at], holders)
             for marked, values, pair in ((usual[0], ours, our_pair), (usual[1], theirs, their_pair)):
                 marked |= inside[pair] & among(values, names)
         found = CommonShingles.of(

@@ -16,7 +16,7 @@ from truerank.near_duplicates import Sketches
 from truerank.near_duplicates.shingling import Hashes, Numbers, among
 
 #: Texts of a test side that hold a shingle, from which on it is familiar.
-_HOLDERS: Final = 4
+HOLDERS: Final = 4
 #: The share of its shingles that a text has for itself, and their number, from which on familiar ones do not count.
 _OWN_SHARE: Final = 0.25
 _OWN: Final = 4
@@ -35,25 +35,36 @@ class Common:
     right: Numbers
 
 
-def familiar(shingles: Hashes, side: Sketches) -> Hashes:
+def familiar(shingles: Hashes, side: Sketches, least: int = HOLDERS) -> Hashes:
     """The shingles that several texts hold, ascending.
 
     Args:
         shingles: those to look for; any order, repeats allowed.
         side: the texts.
+        least: how many texts.
     """
     wanted = np.unique(shingles)
-    if len(side) < _HOLDERS or not len(wanted):
+    if len(side) < least or not len(wanted):
         return wanted[:0]
-    holders = np.zeros(len(wanted), np.int64)
+    return wanted[holders(wanted, side) >= least]
+
+
+def holders(wanted: Hashes, side: Sketches) -> Numbers:
+    """How many texts hold each of some shingles.
+
+    Args:
+        wanted: ascending.
+        side: the texts.
+    """
+    found = np.zeros(len(wanted), np.int64)
     marked = np.zeros(int(_BITS) + 1, np.bool_)
     marked[wanted & _BITS] = True
     for block in range(len(side.sizes)):
         every = side.shingles_of(block)
         every = every[marked[every & _BITS]]
         there = every[among(every, wanted)]
-        holders += np.bincount(np.searchsorted(wanted, there), minlength=len(wanted))
-    return wanted[holders >= _HOLDERS]
+        found += np.bincount(np.searchsorted(wanted, there), minlength=len(wanted))
+    return found
 
 
 def without_familiar(found: Common, familiar_ones: Common) -> Common:

@@ -12,6 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import pairwise
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -37,7 +38,13 @@ _RARER: Final = 10
 #: Signs that look alike in print, and digits that look like letters.
 _ALIKE: Final = (("rn", "m"), ("vv", "w"), ("cl", "d"), ("li", "h"), ("ii", "u"))
 _AS_LETTERS: Final = str.maketrans("01568", "olsbb")
-_WORD: Final = re.compile(r"\w+")
+#: Python counts vowel signs of Indic scripts and of Thai to no word.
+_WORD: Final = re.compile(r"[\w\u0300-\u036f\u064b-\u065f\u0900-\u0dff\u0e31-\u0e4e]+")
+#: What texts may have in common where words are damaged: all letters and digits, or how each word begins.
+_LETTERS_ONLY: Final = pl.col("text").str.replace_all(r"[^\pL\pM\pN]+", "")
+_BEGINNINGS: Final = pl.col("text").str.extract_all(r"[\pL\pM\pN]+").list.eval(pl.element().str.head(3)).list.join(" ")
+#: The shortest such key.
+_FEWEST_SIGNS: Final = 8
 #: Low bits of a shingle by which most of the others are passed over.
 _BITS: Final = np.uint64((1 << 20) - 1)
 
@@ -54,7 +61,9 @@ def same_letters(left: TextPart, right: TextPart, known: pl.DataFrame, rules: Ov
     Returns:
         Columns `left` and `right`, numbers of texts, and `wording`, "letters"; without the known pairs.
     """
-    pairs = _proposed(left, right, rules).join(known, on=["left", "right"], how="anti", maintain_order="left")
+    same = _same_key(left, right, _LETTERS_ONLY).join(known, on=["left", "right"], how="anti")
+    every = pl.concat([_proposed(left, right, rules), _same_key(left, right, _BEGINNINGS)]).unique(maintain_order=True)
+    pairs = every.join(pl.concat([known.select(same.columns), same]), on=["left", "right"], how="anti").sort(pl.all())
     proposed = pairs["left"].to_list(), pairs["right"].to_list()
     texts = [_texts(part, numbers) for part, numbers in zip((left, right), proposed, strict=True)]
     doubtful = [
@@ -68,7 +77,26 @@ def same_letters(left: TextPart, right: TextPart, known: pl.DataFrame, rules: Ov
     found = [
         (one, other, "letters") for one, other, places in doubtful if all(place.damaged(holders) for place in places)
     ]
-    return pl.DataFrame(found, _PAIRS, orient="row")
+    return pl.concat([pl.DataFrame(found, _PAIRS, orient="row"), same.with_columns(wording=pl.lit("letters"))])
+
+
+def _same_key(left: TextPart, right: TextPart, key: pl.Expr) -> pl.DataFrame:
+    """The pairs of short texts with the same key, which few texts of a side have; without texts that are the same."""
+    sides = []
+    for part, most in zip((left, right), _HOLDERS, strict=True):
+        blocks = [
+            pl.DataFrame({"text": part.short(block).str.to_lowercase(), "number": np.arange(first, last)})
+            for block, (first, last) in enumerate(pairwise(part.firsts.tolist()))
+        ]
+        frame = pl.concat([pl.DataFrame(schema={"text": pl.String, "number": pl.Int64}), *blocks])
+        # A hash of the key takes less memory than the key.
+        keyed = frame.with_columns(key=key).filter(pl.col("key").str.len_chars() >= _FEWEST_SIGNS)
+        keyed = keyed.select("number", pl.col("key").hash(), same=pl.col("text").hash())
+        sides.append(keyed.filter(pl.len().over("key") <= most))
+    pairs = (
+        sides[0].join(sides[1], on="key", maintain_order="left_right").filter(pl.col("same") != pl.col("same_right"))
+    )
+    return pairs.select(left="number", right="number_right")
 
 
 class _Place(NamedTuple):
@@ -103,7 +131,7 @@ def _differing(test: Sequence[str], training: Sequence[str]) -> list[_Place] | N
         if what == "equal":
             same += end - begin
         elif (joined := "".join(test[begin:end])) != "".join(training[first:last]):
-            if not _alike(test[begin:end], training[first:last]):
+            if not alike(test[begin:end], training[first:last]):
                 return None
             if joined and last > first:
                 lost, new = frozenset(test[begin:end]), frozenset(training[first:last])
@@ -111,7 +139,7 @@ def _differing(test: Sequence[str], training: Sequence[str]) -> list[_Place] | N
     return places if same >= max(2, _WORDS * max(len(test), len(training))) else None
 
 
-def _alike(test: Sequence[str], training: Sequence[str]) -> bool:
+def alike(test: Sequence[str], training: Sequence[str]) -> bool:
     """Whether words have nearly the same letters; numbers must be the same, or damaged themselves."""
     one, other = "".join(test), "".join(training)
     if not one or not other:
@@ -156,7 +184,7 @@ def _holders(wanted: set[str], parts: Sequence[TextPart]) -> Mapping[str, int]:
                 texts = part.short(block).drop_nulls().str.to_lowercase()
                 # Most texts have none of these words.
                 texts = texts.filter(texts.str.contains_any(names.implode()))
-                found = texts.str.extract_all(_WORD.pattern).list.unique().explode()
+                found = texts.str.extract_all(r"[\w]+").list.unique().explode()
                 holders.update(dict(found.filter(found.is_in(names.implode())).value_counts().iter_rows()))
     return holders
 

@@ -284,6 +284,24 @@ def test_killed_in_the_middle_nothing_stands_under_the_final_name(tmp_path):
     assert gzip.decompress(cleaning.out.read_bytes()) == source.read_bytes()
 
 
+def test_what_the_audit_only_lists_goes_where_it_is_asked_for(tmp_path):
+    source = tmp_path / "log.tsv"
+    source.write_text("q2\torganized crime\nq3\tkeep this\nq6\thubble telescope\n")
+    plain = clean(source, audit(LEAKS), tmp_path / "plain.tsv")
+    assert plain.left == {"at or below the threshold": 1}
+    wide = clean(source, audit(LEAKS), tmp_path / "wide.tsv", also="listed")
+    assert (wide.out.read_text(), wide.left) == ("q3\tkeep this\n", {})
+    assert "listed by the audit" in removed(wide)[1]["why"]
+
+
+def test_an_audit_of_queries_knows_no_other_kind_of_leak(tmp_path):
+    source = tmp_path / "log.tsv"
+    source.write_text("q2\torganized crime\nq3\tkeep this\n")
+    assert clean(source, audit(LEAKS), tmp_path / "a.tsv", kinds=("query-query",)).removed == 1
+    with pytest.raises(InputError, match="pair"):
+        clean(source, audit(LEAKS), tmp_path / "b.tsv", kinds=("pair",))
+
+
 def test_manifest_and_json(tmp_path):
     source = tmp_path / "log.tsv"
     source.write_text("q2\torganized crime\nq3\tkeep this\n")

@@ -34,6 +34,8 @@ def test_a_prompt_of_many_texts_is_left_out(prompt: str) -> None:
 def test_what_few_texts_begin_with_is_no_prompt() -> None:
     pattern = prompts(texts_with("define: ", 60))
     assert pattern.sub("", "define: hubris", count=1) == "define: hubris"
+    # A label of embedding models is one wherever it stands.
+    assert pattern.sub("", "query: hubris", count=1) == "hubris"
 
 
 @pytest.mark.parametrize(

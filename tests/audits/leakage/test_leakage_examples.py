@@ -210,6 +210,22 @@ def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_pat
     assert pairs.removed == 2
 
 
+def test_clean_heeds_what_people_said_of_the_examples(audit: leakage.ExampleAudit, tmp_path: Path) -> None:
+    assert audit.folder is not None
+    train = audit.folder.parent / "train.jsonl"
+    (row, *_) = audit.rows("query-query").iter_rows(named=True)
+    said = {"topic_id": row["topic_id"], "query_text": row["training_text"]}
+    counts = {}
+    for name, label, basis in (("no", 0, "labels-first"), ("yes", 1, "labels-only")):
+        labels = write_lines(tmp_path / f"{name}.jsonl", [{**said, "label": label}])
+        asked = {"kinds": ("query-query",), "labels": (str(labels),), "basis": basis}
+        done = leakage.clean(audit, train, out=tmp_path / f"{name}-clean.jsonl", **asked)
+        counts[name] = (done.removed_queries, done.left)  # type: ignore[attr-defined]
+    texts = audit.rows("query-query")["training_text"].n_unique()
+    assert counts["no"] == (texts - 1, {"judged no leak": 1})
+    assert counts["yes"] == (1, {"judged by nobody": texts - 1})
+
+
 def test_clean_drops_the_topics_that_leak(audit: leakage.ExampleAudit, collection: Path, tmp_path: Path) -> None:
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in QUERIES.items()])
     assert audit.folder is not None
@@ -232,17 +248,24 @@ def test_an_encoder_is_asked_on_request(collection: Path, tmp_path: Path) -> Non
     assert "encoder was not asked" not in " ".join(found.of("query-query").evidence)
 
 
-def test_what_many_test_texts_share_is_no_leak(tmp_path: Path) -> None:
+@pytest.mark.parametrize("holders", [30, 70])
+def test_what_several_test_texts_share_is_no_leak(tmp_path: Path, holders: int) -> None:
     footer = prose("footer", 16)
-    docs = [{"_id": f"d{n}", "text": f"{prose(f'd{n}', 30)} {footer}"} for n in range(30)]
+    docs = [{"_id": f"d{n}", "text": f"{prose(f'd{n}', 30)} {footer}"} for n in range(holders)]
     topics = write_lines(tmp_path / "topics.jsonl", [{"_id": "t1", "text": "where do eagles build their nests"}])
     rows = [example("q", f"{prose('p1', 20)} {footer}", "n"), example("q", f"{prose('d7', 30)} {footer}", "n")]
     given = {"docs": str(write_lines(tmp_path / "docs.jsonl", docs)), "kinds": ("document-corpus",), "sample": 20}
     found = leakage.examples(write_lines(tmp_path / "train.jsonl", rows), topics, **given)
     assert leaked(found, "document-corpus") == {"d7"}
-    (passage,) = found.boilerplate
-    assert passage["passage"] == footer
-    assert passage["documents"] >= 29
+    if holders > 64:
+        (passage,) = found.boilerplate
+        assert passage["passage"] == footer
+        assert passage["documents"] >= 69
+        return
+    apart = set(found.templates.select("doc_id", "example_id").iter_rows())
+    assert ("d7", "1") in apart
+    assert ("d7", "2") not in apart
+    assert f"{len(apart)} pairs" in " ".join(found.of("document-corpus").evidence)
 
 
 def test_pairs_that_were_not_compared_make_no_clean_result(

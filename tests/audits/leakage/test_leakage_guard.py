@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -51,6 +53,37 @@ def test_it_drops_what_the_audit_finds() -> None:
     assert {at for at, row in enumerate(ROWS) if row not in guard(ROWS).dataset} == {0, 2, 4}
 
 
+@pytest.mark.parametrize("also", ["nothing", "listed"])
+def test_with_an_audit_it_drops_the_rows_that_cleaning_removes(tmp_path: Path, also: str) -> None:
+    train = tmp_path / "train.jsonl"
+    train.write_text("".join(json.dumps({"_id": str(at), **row}) + "\n" for at, row in enumerate(ROWS)))
+    found = truerank.leakage.audit(f"{train}", TOPICS, encoder="packaged", threshold=0.995, floor=0.9)
+    cleaned = truerank.leakage.clean(found, train, out=tmp_path / "clean.jsonl", also=also)
+    kept = [json.loads(line)["_id"] for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    guarded = truerank.leakage.guard(ROWS, audit=found, also=also)
+    assert guarded.dataset == [ROWS[int(at)] for at in kept]
+    report = guarded.report()
+    assert (report.basis, report.left) == ("audit", cleaned.left)  # type: ignore[attr-defined]
+    assert bool(report.left) == (also == "nothing")
+    assert ("--also listed" in summary(report).show()) == (also == "nothing")
+    assert "looked at on its own" in summary(guard(ROWS).report()).show()
+
+
+def test_with_an_audit_of_whole_examples_it_drops_their_rows(tmp_path: Path) -> None:
+    train = tmp_path / "train.jsonl"
+    train.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
+    (tmp_path / "topics.jsonl").write_text(
+        "".join(f'{{"_id": "{at}", "text": "{text}"}}\n' for at, text in TOPICS.items())
+    )
+    found = truerank.leakage.examples(train, tmp_path / "topics.jsonl", sample=20)
+    truerank.leakage.clean(found, train, out=tmp_path / "clean.jsonl")
+    kept = [json.loads(line) for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    guarded = truerank.leakage.guard(ROWS, audit=found)
+    assert guarded.dataset == kept
+    assert len(kept) < len(ROWS)
+    assert guarded.report().rows["evidence"].unique().to_list() == ["query-query"]
+
+
 def test_other_columns_can_be_compared_too() -> None:
     assert [row["anchor"] for row in guard(ROWS, columns=("anchor", "positive")).dataset] == ["", "copper mines"]
     lists = [{"query": "copper mines", "pos": ["other", "blue whale song"]}, {"query": "copper mines", "pos": ["x"]}]
@@ -72,6 +105,10 @@ def test_faults_name_the_remedy() -> None:
         guard(ROWS, columns=("query",))
     with pytest.raises(OptionError, match="cannot read a int"):
         guard(7)
+    with pytest.raises(OptionError):
+        truerank.leakage.guard(ROWS)
+    with pytest.raises(OptionError, match="LeakRules"):
+        truerank.leakage.guard(ROWS, audit="audit/", threshold=0.9)
     assert guard([]).dataset == []
 
 

@@ -90,6 +90,13 @@ def test_cells_count_the_topics_and_documents_that_leak(suite: Path) -> None:
     assert "no encoder" in cells["log", "other", "query"]["reason"]
 
 
+def test_prompts_before_training_queries_are_taken_off(suite: Path) -> None:
+    asked = ["how many moons does jupiter have", *(f"number {at} of the wine list" for at in range(30))]
+    (suite.parent / "log.tsv").write_text("".join(f"{at}\tquery: {text}\n" for at, text in enumerate(asked)))
+    log = _cells(matrix(suite, encoder="none"))["log", "topics", "query"]
+    assert (log["exact"], log["verdict"]) == (1, "CONTAMINATED")
+
+
 def test_a_name_in_a_topic_is_no_leak_of_it(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("a\tthe church of jesus christ\nb\twhere is the great red spot of jupiter\n")
     topics = (

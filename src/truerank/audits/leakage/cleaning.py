@@ -38,6 +38,10 @@ BASES: Final[dict[str, str]] = {
     "labels-only": "only what was judged a leak",
     "either": "what was judged a leak, and everything above the threshold",
 }
+#: Why a query stays that the audit lists.
+JUDGED: Final = "judged no leak"
+BELOW: Final = "at or below the threshold"
+NOT_JUDGED: Final = "judged by nobody"
 _REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
 
 
@@ -84,6 +88,7 @@ class TrainCleaning(Cleaning):
         basis: how labels and threshold were combined.
         judged: number of judged pairs that were given.
         warnings: what a user must know, one sentence each.
+        left: queries that the audit lists and that stay, by the reason.
     """
 
     removed_file: Path
@@ -98,6 +103,7 @@ class TrainCleaning(Cleaning):
     basis: Basis
     judged: int
     warnings: tuple[str, ...]
+    left: Mapping[str, int]
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -109,6 +115,7 @@ class TrainCleaning(Cleaning):
             "threshold": self.threshold,
             "basis": self.basis,
             "judged": self.judged,
+            "left": dict(self.left),
             "warnings": list(self.warnings),
         }
 
@@ -130,6 +137,8 @@ class LeakRules(Options):
             column of the id), takes the ids that an earlier cleaning of the queries removed.
         kinds: of an audit of whole examples, the kinds of leak that count; by default pair, query-query,
             positive-relevant and negative-relevant.
+        also: listed takes every other pair that the audit lists, too, those at or below the threshold that have the
+            same words or nearly the same letters; but none that was judged no leak.
         strict: bytes that are not UTF-8 are an error.
     """
 
@@ -137,6 +146,7 @@ class LeakRules(Options):
     basis: Basis = "labels-first"
     match: Match = "text"
     kinds: Names = ()
+    also: Literal["nothing", "listed"] = "nothing"
     strict: bool = False
 
     def __post_init__(self) -> None:
@@ -165,7 +175,7 @@ def clean_train(
     out, spec = Path(out), parse(str(train))
     form = form_of(spec, out)
     source = open_queries(spec, strict=rules.strict)
-    leaks = _leaks(audit, opened_labels(judged), rules)
+    leaks = leaking_texts(audit, opened_labels(judged), rules)
     removed_file = out.with_name(f"{out.name}.removed.tsv")
     given = {"remove": "train", "rules": replace(rules, threshold=leaks.threshold), "votes": judged.votes}
     with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
@@ -189,6 +199,7 @@ def clean_train(
         threshold=leaks.threshold,
         basis=rules.basis,
         judged=leaks.judged,
+        left=leaks.left,
         warnings=(
             *_warnings(spec, source.fingerprint, leaks, swept.queries, swept.skipped),
             *_columns_left(spec, leaks.audit, swept.columns),
@@ -208,7 +219,7 @@ class _Sweep(NamedTuple):
 
 
 def _swept(
-    source: QuerySource, form: SourceForm, targets: tuple[Target, Target], leaks: _Leaks, strict: bool
+    source: QuerySource, form: SourceForm, targets: tuple[Target, Target], leaks: LeakingTexts, strict: bool
 ) -> _Sweep:
     """Copies a source without what leaks, and lists what it leaves out."""
     target, listed = targets
@@ -237,6 +248,9 @@ def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()
     """
     if not isinstance(candidates, AuditResult) and holds_examples(candidates):
         return as_candidates(candidates, kinds)
+    if other := [kind for kind in kinds if kind != "query-query"]:
+        fault = f"an audit of queries says nothing of '{other[0]}'"
+        raise OptionError("kinds", fault, "leave it out, or give an audit of `leakage examples`")
     audit = candidates if isinstance(candidates, AuditResult) else load_audit(candidates)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
@@ -244,7 +258,7 @@ def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()
 
 
 def leaking_pairs(
-    audit: AuditResult, judgments: Judgments | None, threshold: float | None, basis: Basis
+    audit: AuditResult, judgments: Judgments | None, threshold: float | None, basis: Basis, *, listed: bool = False
 ) -> Iterator[LeakPair]:
     """The pairs that count as leaks.
 
@@ -253,6 +267,7 @@ def leaking_pairs(
         judgments: what people said; pairs on which they are tied count as not judged.
         threshold: above it an unjudged candidate is a leak; None for the audit's.
         basis: as in `LeakRules`.
+        listed: every other candidate that was not judged counts, too.
 
     Yields:
         Leaks in the order of the candidates, then what was judged a leak and is no candidate.
@@ -270,8 +285,10 @@ def leaking_pairs(
             where=audit.folder,
         )
     seen: set[tuple[str, str]] = set()
-    columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type")
-    for test, topic, field, source, query, raw, similarity, kind in audit.candidates.select(columns).iter_rows():
+    columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type", "evidence")
+    for test, topic, field, source, query, raw, similarity, kind, evidence in audit.candidates.select(
+        columns
+    ).iter_rows():
         pair = None if judgments is None else judgments.find(topic, raw, query, test)
         judged = None if pair is None else pair.leak
         if pair is not None:
@@ -281,6 +298,8 @@ def leaking_pairs(
             why = "judged a leak"
         elif above and (basis == "either" or (basis == "labels-first" and judged is None)):
             why = f"similarity above {threshold:g}"
+        elif listed and judged is None:
+            why = f"listed by the audit ({evidence})"
         else:
             continue
         yield LeakPair(test, topic, field, source, query, normalise(raw), similarity, kind or "", why)
@@ -291,27 +310,69 @@ def leaking_pairs(
             )
 
 
-class _Leaks(NamedTuple):
-    """What is to be removed, by normalised text or by id, the strongest reason first; `judged` counts the labels."""
+class LeakingTexts(NamedTuple):
+    """What is to be removed.
+
+    Attributes:
+        by_key: by normalised text or by id, the strongest reason first.
+        threshold: above it an unjudged candidate is a leak; None where an earlier cleaning decided.
+        source: the audit, or the list of an earlier cleaning.
+        judged: number of judged pairs that were given.
+        audit: None where an earlier cleaning decided.
+        left: listed queries that stay, by the reason.
+    """
 
     by_key: dict[str, list[LeakPair]]
     threshold: float | None
     source: Input
     judged: int
     audit: AuditResult | None
+    left: Mapping[str, int]
 
 
-def _leaks(given: AuditResult | str | Path, judgments: Judgments | None, rules: LeakRules) -> _Leaks:
+def leaking_texts(given: AuditResult | str | Path, judgments: Judgments | None, rules: LeakRules) -> LeakingTexts:
+    """The queries that leak by an audit and by what people said of its pairs.
+
+    Args:
+        given: the audit, or its folder; where ids match, the list of an earlier cleaning.
+        judgments: what people said.
+        rules: which pairs count as leaks.
+    """
     if rules.match == "id":
         return _removed_before(given)
-    audit = open_audit(given)
+    audit = open_audit(given, rules.kinds)
     threshold = audit.summary["threshold"] if rules.threshold is None else rules.threshold
     by_key: defaultdict[str, list[LeakPair]] = defaultdict(list)
-    for leak in leaking_pairs(audit, judgments, threshold, rules.basis):
+    for leak in leaking_pairs(audit, judgments, threshold, rules.basis, listed=rules.also == "listed"):
         by_key[leak.text].append(leak)
     for leaks in by_key.values():
         leaks.sort(key=lambda leak: (not leak.why.startswith("judged"), -(leak.similarity or 0.0)))
-    return _Leaks(dict(by_key), threshold, audit_input(audit), 0 if judgments is None else len(judgments.pairs), audit)
+    left = _left(audit, judgments, by_key.keys(), rules.basis)
+    count = 0 if judgments is None else len(judgments.pairs)
+    return LeakingTexts(dict(by_key), threshold, audit_input(audit), count, audit, left)
+
+
+def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str], basis: Basis) -> Mapping[str, int]:
+    """The queries that the audit lists and that stay, by the reason."""
+    judged_away: dict[str, bool] = {}
+    columns = ("test", "topic_id", "query_id", "query_text")
+    for test, topic, query, raw in audit.candidates.select(columns).iter_rows():
+        if (text := normalise(raw)) not in gone:
+            pair = None if judgments is None else judgments.find(topic, raw, query, test)
+            away = pair is not None and pair.leak is False
+            judged_away[text] = judged_away.get(text, True) and away
+    judged = sum(judged_away.values())
+    counts = {JUDGED: judged, NOT_JUDGED if basis == "labels-only" else BELOW: len(judged_away) - judged}
+    return {reason: count for reason, count in counts.items() if count}
+
+
+def what_stays(left: Mapping[str, int]) -> Iterator[str]:
+    """What a cleaning left of the list of its audit, and why, in a sentence."""
+    if left:
+        named = ", ".join(f"{count:,d} {reason}" for reason, count in left.items())
+        remedy = " --also listed removes what nobody has judged." if left.keys() - {JUDGED} else ""
+        again = "An audit of what is left lists them again."
+        yield f"Of the queries that the audit lists, these stay: {named}. {again}{remedy}"
 
 
 def audit_input(audit: AuditResult) -> Input:
@@ -323,7 +384,7 @@ def audit_input(audit: AuditResult) -> Input:
     return Input(folder.name, str(folder), "audit", rows, hash_file(file))
 
 
-def _removed_before(path: AuditResult | str | Path) -> _Leaks:
+def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
     """The ids that an earlier cleaning removed."""
     if isinstance(path, AuditResult) or Path(path).is_dir():
         raise InputError(
@@ -350,7 +411,7 @@ def _removed_before(path: AuditResult | str | Path) -> _Leaks:
             why=values["why"],
         )
         by_key.setdefault(key, []).append(leak)
-    return _Leaks(by_key, None, Input(path.name, str(path), "audit", len(by_key), hash_file(path)), 0, None)
+    return LeakingTexts(by_key, None, Input(path.name, str(path), "audit", len(by_key), hash_file(path)), 0, None, {})
 
 
 def _similarity(cell: str, path: Path, line: int) -> float | None:
@@ -413,7 +474,9 @@ def _topics(leaks: Iterable[LeakPair]) -> dict[str, int]:
     return {test or "(labels)": len(topics[test]) for test in sorted(topics)}
 
 
-def _warnings(spec: SourceSpec, fingerprint: str, leaks: _Leaks, found: Collection[str], skipped: int) -> Iterator[str]:
+def _warnings(
+    spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, found: Collection[str], skipped: int
+) -> Iterator[str]:
     if skipped:
         yield f"{skipped:,d} records hold no readable query; they were kept unseen."
     if leaks.audit is None:

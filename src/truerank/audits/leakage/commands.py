@@ -194,7 +194,7 @@ def clean(
         if train is None:
             raise OptionError("train", "no training source", "name the one to clean")
         if isinstance(audit, ExampleAudit) or (not isinstance(audit, AuditResult) and holds_examples(audit)):
-            return clean_examples(train, audit, out, rules)
+            return clean_examples(train, audit, out, rules, judged)
         return clean_train(train, audit, out, rules, judged)
     if side.remove == "docs":
         return _without_documents(audit, out, side.docs, rules=rules, judged=judged, spread=spread)

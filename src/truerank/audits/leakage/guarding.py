@@ -1,6 +1,7 @@
 """A guard for training data: rows with a test query are dropped while the data are read, and told.
 
-The evidence is that of `leakage audit`: similarity under the encoder, the same content words, nearly the same letters.
+With an audit, these are the rows that `leakage clean` removes by it. Without one, each row is looked at on its own,
+with the evidence of `leakage audit`: similarity under the encoder, the same content words, nearly the same letters.
 """
 
 from __future__ import annotations
@@ -8,21 +9,27 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, groupby, islice
+from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.audits.leakage.audit import read_tests
+from truerank.audits.leakage.cleaning import LeakingTexts, LeakRules, leaking_texts
 from truerank.audits.leakage.encoders import Models
-from truerank.audits.leakage.options import AuditOptions
+from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.results import AuditResult
+from truerank.audits.leakage.training_examples.candidates import chosen_leaks, holds_examples, leaks_that_count
+from truerank.audits.leakage.training_examples.cleaning import LeakingExamples, left_of
+from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.errors import InputError, OptionError
-from truerank.options import Encoding, Flag, command
+from truerank.options import Encoding, Flag, Labels, command
 from truerank.records import TopicText
 from truerank.reports.results import Result
-from truerank.sources.roles import roles_of, texts_of
+from truerank.sources.roles import Roles, roles_of, texts_of
 from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors
@@ -46,7 +53,7 @@ class DroppedRow(NamedTuple):
     test: str
     topic_id: str
     topic_text: str
-    similarity: float
+    similarity: float | None
     evidence: str
 
 
@@ -63,6 +70,8 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
         threshold: the similarity above which the encoder speaks for a leak.
         encoder: its name.
         unread: texts that the encoder could not read: they were compared by words and letters only.
+        basis: "audit", or "rows" where each row was looked at on its own.
+        left: with an audit, texts that it lists and that stay, by the reason.
     """
 
     read: int
@@ -70,9 +79,11 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
     topics: Mapping[str, tuple[str, ...]]
     rows: pl.DataFrame
     columns: tuple[str, ...]
-    threshold: float
+    threshold: float | None
     encoder: str
     unread: int = 0
+    basis: str = "rows"
+    left: Mapping[str, int] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
         """The counts, and the first dropped rows."""
@@ -84,6 +95,8 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
             "threshold": self.threshold,
             "encoder": self.encoder,
             "unread": self.unread,
+            "basis": self.basis,
+            "left": dict(self.left),
             "rows": self.rows.to_dicts(),
         }
 
@@ -97,10 +110,14 @@ class LeakageGuard:
 
     dataset: Any
 
-    def __init__(self, tests: _TestQueries, columns: Sequence[str]) -> None:
-        self._tests = tests
+    def __init__(self, evidence: _TestQueries | _Audited, columns: Sequence[str]) -> None:
+        self._evidence = evidence
         self._columns = tuple(columns)
         self._counts = _Counts()
+
+    def look_at(self, first: Sequence[Mapping[str, Any]]) -> None:
+        """Tells the columns to compare from the first rows, where they are not given."""
+        self._columns = self._evidence.columns(first, self._columns)
 
     def keeps(self, rows: Mapping[str, Sequence[Any]]) -> list[bool]:
         """Which rows of a batch are kept, and counts the others.
@@ -108,18 +125,14 @@ class LeakageGuard:
         Args:
             rows: columns by name, as `datasets` hands on a batch.
         """
-        texts = [(row, column, text) for column in self._columns for row, value in enumerate(rows[column])
+        texts = [_RowText(row, column, text) for column in self._columns for row, value in enumerate(rows[column])
                  for text in texts_of(value)]  # fmt: skip
-        found = self._tests.found([text for _, _, text in texts])
         dropped: dict[int, DroppedRow] = {}
-        for place, number, similarity, evidence in found:
-            row, column, text = texts[place]
-            topic = self._tests.texts[number]
-            one = DroppedRow(self._counts.read + row, column, text, topic.test, topic.topic_id, topic.text,
-                             round(similarity, 6), evidence)  # fmt: skip
-            self._counts.topics.setdefault(topic.test, {})[topic.topic_id] = None
-            if row not in dropped or similarity > dropped[row].similarity:
-                dropped[row] = one
+        for one in self._evidence.dropped(texts):
+            if one.topic_id:
+                self._counts.topics.setdefault(one.test, {})[one.topic_id] = None
+            if one.row not in dropped or (one.similarity or 0) > (dropped[one.row].similarity or 0):
+                dropped[one.row] = one._replace(row=self._counts.read + one.row)
         size = len(next(iter(rows.values())))
         self._counts.read += size
         self._counts.dropped += len(dropped)
@@ -135,32 +148,41 @@ class LeakageGuard:
             {test: tuple(ids) for test, ids in counts.topics.items()},
             pl.DataFrame(counts.rows, schema=_SCHEMA, orient="row"),
             self._columns,
-            self._tests.threshold,
-            self._tests.encoder.name,
-            self._tests.unread.total(),
+            *self._evidence.means(),
         )
 
 
 @command
 def guard(
     dataset: Any,
-    test: Annotated[Sequence[str], Flag(metavar="SRC", reads=list[str])],
+    test: Annotated[Sequence[str], Flag(metavar="SRC", reads=list[str])] = (),
     *,
+    audit: Annotated[AuditResult | ExampleAudit | str | Path | None, Flag(metavar="DIR", reads=str)] = None,
     columns: Sequence[str] = (),
     options: AuditOptions = AuditOptions(),
     encoding: Encoding = Encoding(),
+    rules: LeakRules = LeakRules(),
+    judged: Labels = Labels(),
 ) -> LeakageGuard:
     """Drops the rows of a training set that hold a query of a test set.
+
+    With an audit of the training data, they are the rows that `leakage clean` removes by it. Without one, each row is
+    looked at on its own: what an audit tells from the whole source (which words are rare in it, which evidence is too
+    weak) is not known, so that a few rows more or less go.
 
     A `datasets.Dataset` is filtered at once. Of an `IterableDataset` rows are dropped while it is read, and the report
     grows with it; with several workers each of them counts its own.
 
     Args:
         dataset: a `datasets.Dataset` or `IterableDataset`, or a list of mappings.
-        test: test sets, as in `leakage audit`.
-        columns: the columns to compare; by default those that hold queries (`anchor`, `query`, `sentence1`, …).
+        test: test sets, as in `leakage audit`; not needed with an audit.
+        audit: what `leakage audit` or `leakage examples` found in the training data, or its folder.
+        columns: the columns to compare; by default those that hold queries (`anchor`, `query`, `sentence1`, …), and
+            with an audit of whole examples all that hold texts.
         options: fields of the topics, variants and threshold; what concerns the training source is not used.
-        encoding: what turns texts into vectors.
+        encoding: what turns texts into vectors; without an audit.
+        rules: which pairs of an audit count as leaks.
+        judged: judged pairs of an audit.
 
     Returns:
         The guard: `.dataset` for the trainer, `.report()` for what was dropped.
@@ -168,10 +190,15 @@ def guard(
     Raises:
         InputError: a test set or column is at fault, or the data set is of no known type.
     """
-    tests = _TestQueries.of(test, options, encoding)
-    watch = LeakageGuard(tests, columns)
+    if audit is None and not test:
+        raise OptionError("test", "neither a test set nor an audit", "give one of them")
+    if audit is not None and options != AuditOptions():
+        fault = "with an audit, these options have no use"
+        raise OptionError("options", fault, "give rules=LeakRules(…) for its threshold and kinds")
+    evidence = _TestQueries.of(test, options, encoding) if audit is None else _Audited.of(audit, rules, judged)
+    watch = LeakageGuard(evidence, columns)
     if hasattr(dataset, "select_columns") and hasattr(dataset, "select"):
-        watch._columns = _chosen(list(islice(iter(dataset), _FIRST)), columns)
+        watch.look_at(list(islice(iter(dataset), _FIRST)))
         compared = dataset.select_columns(list(watch._columns))
         kept: list[int] = []
         for start in range(0, len(dataset), _BATCH):
@@ -179,10 +206,10 @@ def guard(
             kept += [start + row for row, keep in enumerate(keeps) if keep]
         watch.dataset = dataset.select(kept)
     elif hasattr(dataset, "take") and hasattr(dataset, "filter"):
-        watch._columns = _chosen(list(dataset.take(_FIRST)), columns)
+        watch.look_at(list(dataset.take(_FIRST)))
         watch.dataset = dataset.filter(watch.keeps, batched=True, batch_size=_BATCH)
     elif isinstance(dataset, list | tuple) and all(isinstance(row, Mapping) for row in dataset):
-        watch._columns = _chosen(dataset[:_FIRST], columns)
+        watch.look_at(dataset[:_FIRST])
         watch.dataset = list(chain.from_iterable(_kept(dataset, watch)))
     else:
         fault = f"cannot read a {type(dataset).__name__}"
@@ -206,9 +233,17 @@ _SCHEMA: Final[dict[str, Any]] = {
 }  # fmt: skip
 
 
+class _RowText(NamedTuple):
+    """A text of a row of a batch."""
+
+    row: int
+    column: str
+    text: str
+
+
 @dataclass(frozen=True)
 class _TestQueries:
-    """The texts of test topics, ready to be compared."""
+    """The texts of test topics, ready to be compared with one row at a time."""
 
     texts: tuple[TopicText, ...]
     vectors: Vectors
@@ -226,6 +261,21 @@ class _TestQueries:
         encoder = Models.of(encoding).encoder
         normalised = [normalise(text.text) for text in texts]
         return cls(texts, encoder.encode(normalised), encoder, WordingProbe(normalised), options.threshold)
+
+    def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
+        """The columns to compare."""
+        return _chosen(first, given, ("query",))
+
+    def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:
+        """Threshold, encoder, texts that it could not read, basis, and what is left."""
+        return self.threshold, self.encoder.name, self.unread.total(), "rows", {}
+
+    def dropped(self, texts: Sequence[_RowText]) -> Iterator[DroppedRow]:
+        """The rows of a batch that hold a test query, once for each piece of evidence."""
+        for place, number, similarity, evidence in self.found([one.text for one in texts]):
+            topic = self.texts[number]
+            rest = topic.text, round(similarity, 6), evidence
+            yield DroppedRow(*texts[place], topic.test, topic.topic_id, *rest)
 
     def found(self, texts: Sequence[str]) -> Iterator[tuple[int, int, float, str]]:
         """Place in `texts`, number of the topic text, similarity and evidence of each pair that speaks for a leak."""
@@ -250,12 +300,61 @@ class _TestQueries:
                 yield place, number, similarity, evidence_of
 
 
-def _chosen(first: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> tuple[str, ...]:
+@dataclass
+class _Audited:
+    """What an audit of the training data says, as `leakage clean` reads it."""
+
+    queries: LeakingTexts | None
+    examples: tuple[ExampleAudit, LeakingExamples] | None
+    left: Mapping[str, int]
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, audit: AuditResult | ExampleAudit | str | Path, rules: LeakRules, judged: Labels) -> _Audited:
+        judgments = opened_labels(judged)
+        if isinstance(audit, ExampleAudit) or (not isinstance(audit, AuditResult) and holds_examples(audit)):
+            found, every = chosen_leaks(audit, rules.kinds)
+            leaks = leaks_that_count(found, every, judgments, rules.basis)
+            return cls(None, (found, LeakingExamples.of(leaks)), left_of(every, leaks, rules))
+        queries = leaking_texts(audit, judgments, rules)
+        return cls(queries, None, queries.left)
+
+    def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
+        """The columns to compare; with whole examples, the roles of all are told."""
+        if self.examples is None or not first:
+            return _chosen(first, given, ("query",))
+        read = [str(one["roles"]) for one in self.examples[0].sources.values() if one.get("given")]
+        self.roles = dict((Roles.parse(read[0].replace(", ", ",")) if read else roles_of(first)).columns)
+        return _chosen(first, given or tuple(self.roles), ())
+
+    def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:
+        """Threshold, encoder, texts that it could not read, basis, and what is left."""
+        return None if self.queries is None else self.queries.threshold, "", 0, "audit", self.left
+
+    def dropped(self, texts: Sequence[_RowText]) -> Iterator[DroppedRow]:
+        """The rows of a batch that leak, once for each reason."""
+        if self.queries is not None:
+            for one in texts:
+                for leak in self.queries.by_key.get(normalise(one.text), ()):
+                    yield DroppedRow(*one, leak.test, leak.topic_id, "", leak.similarity, leak.why)
+        if self.examples is None:
+            return
+        found, leaking = self.examples
+        for _, group in groupby(sorted(texts, key=lambda one: one.row), key=lambda one: one.row):
+            members = list(group)
+            keys = {(self.roles[one.column], normalise(one.text)): one for one in members}
+            for reason in leaking.reasons(keys.keys()):
+                for topic in sorted(reason.topics) or [""]:
+                    why = "+".join(sorted(reason.kinds))
+                    yield DroppedRow(*members[0], str(found.test["name"]), topic, "", None, why)
+
+
+def _chosen(first: Sequence[Mapping[str, Any]], columns: Sequence[str], roles: Sequence[str]) -> tuple[str, ...]:
     """The columns to compare, told from the first rows where they are not given."""
     if not first:
         return tuple(columns)
     there = list(first[0])
-    chosen = tuple(columns) or roles_of(first).of("query")
+    chosen = tuple(columns) or tuple(name for role in roles for name in roles_of(first).of(role))
     missing = [column for column in chosen if column not in there]
     if missing or not chosen:
         fault = f"no column '{missing[0]}'" if missing else "no column is known to hold queries"

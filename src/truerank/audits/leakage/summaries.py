@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from truerank.audits.leakage.calibration_results import Calibration, plain
 from truerank.audits.leakage.card import Card
-from truerank.audits.leakage.cleaning import BASES, TrainCleaning
+from truerank.audits.leakage.cleaning import BASES, TrainCleaning, what_stays
 from truerank.audits.leakage.effect import Effect
 from truerank.audits.leakage.estimating import not_asked
 from truerank.audits.leakage.example_card import EXAMPLE_SCHEMA, example_markdown
@@ -132,7 +132,7 @@ def cleaning_table(result: TrainCleaning) -> Table:
         title=f"{result.out.name}: the training queries without those that leak.",
         columns=(Column("what"), Column("number", align="right", format=",d")),
         rows=tuple(lines),
-        notes=(f"{rule}.", *result.warnings),
+        notes=(f"{rule}.", *what_stays(result.left), *result.warnings),
     )
 
 
@@ -298,12 +298,23 @@ def guard_table(result: GuardReport) -> Table:
         result.rows.head(20).select(columns),
         [Column(name, align="right" if name == "similarity" else "left") for name in columns],
         title=f"{result.dropped:,d} of {result.read:,d} rows dropped: they hold {leaked:,d} test queries.",
-        notes=(
-            f"Compared: {', '.join(result.columns)}. Similarity above {result.threshold:g} under {result.encoder}, the "
-            "same content words, or nearly the same letters.",
-            *([not_asked(0, result.unread, ("", "texts"))] if result.unread else ()),
-        ),
+        notes=tuple(_guard_notes(result)),
     )
+
+
+def _guard_notes(result: GuardReport) -> Iterator[str]:
+    yield f"Compared: {', '.join(result.columns)}."
+    if result.basis == "audit":
+        yield "The rows are those that 'truerank leakage clean' removes by the same audit."
+        yield from what_stays(result.left)
+        return
+    yield (
+        f"Similarity above {result.threshold:g} under {result.encoder}, the same content words, or nearly the same "
+        "letters. Each row was looked at on its own; an audit looks at all of them and may name others. Give it as "
+        "`audit` to drop the rows that 'truerank leakage clean' removes."
+    )
+    if result.unread:
+        yield not_asked(0, result.unread, ("", "texts"))
 
 
 class _CardSummary(Summary):

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
+from truerank.audits.leakage.training_examples.reading import prompts
 from truerank.errors import InputError
 from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
 from truerank.records import Input
@@ -30,6 +32,8 @@ from truerank.work.artifacts import digest
 
 #: What is compared with what: texts of the two sides.
 PARTS: Final = ("query", "document")
+#: Texts of a source from which its prompts are told.
+_FIRST: Final = 4096
 #: Where the texts of the ids in examples are.
 _TEXTS: Final = ("train_queries", "train_docs")
 _TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", *_TEXTS, "parents", "license")
@@ -38,7 +42,7 @@ _TEST: Final = ("topics", "documents", "qrels", "license")
 
 @dataclass(frozen=True)
 class TextStream:
-    """Ids and texts of one source.
+    """Ids and texts of one source; of training data without the prompts before them ("query:", an instruction).
 
     Attributes:
         source: what is read.
@@ -52,13 +56,22 @@ class TextStream:
         if isinstance(self.source, TopicSet):
             for topic in self.source.topics:
                 yield from ((topic.topic_id, text) for text in (topic.title, topic.description) if text.strip())
-        elif isinstance(self.source, ExampleSource):
-            for block in self.source.batches():
+        elif isinstance(self.source, DocumentSource):
+            yield from ((one[0], one.text) for one in self.source)
+        else:
+            stream = iter(self._training_texts(self.source))
+            first = list(islice(stream, _FIRST))
+            prompt = prompts([text for _, text in first])
+            yield from ((text_id, prompt.sub("", text, count=1)) for text_id, text in chain(first, stream))
+
+    def _training_texts(self, source: ExampleSource | QuerySource) -> Iterator[tuple[str, str]]:
+        if isinstance(source, ExampleSource):
+            for block in source.batches():
                 for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True):
                     if role == self.kind:
                         yield example_id, text
         else:
-            yield from ((one[0], one.text) for one in self.source)
+            yield from ((one[0], one.text) for one in source)
 
     @property
     def unread(self) -> int:

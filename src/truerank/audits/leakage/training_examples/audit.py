@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from pathlib import Path
@@ -18,6 +18,7 @@ from truerank.audits.leakage.training_examples.comparing import (
     ComparingTexts,
     KeptSides,
     Semantic,
+    apart,
     compare_plants,
     compare_sides,
     keep_sides,
@@ -154,17 +155,29 @@ class PreparedExamples:
         job.progress.start("sensitivity check")
         texts = self._texts(found.documents["test_id"].unique())
         seen = self._checked(kept, texts, ways, job)
-        leaks = joined(self.test, found, located, texts.named)
+        found, frames = _apart(found, kept, self._compared(kept, texts.named), located.places)
+        leaks, templates = (joined(self.test, each, located, texts.named) for each in (found, frames))
         sources = {name: {**counted(one), **located.counts[name]} for name, one in self.training.sources}
         documents = (0 if kept.documents is None else len(kept.documents), texts.present)
         kinds = ("query-query", "query-document", "document")
         semantic, unread = dict(zip(kinds, found.semantic, strict=True)), dict(zip(kinds, found.unread, strict=True))
         known = ExampleEvidence(
-            self.test, leaks, sources, seen, self.options, self.rules, documents, semantic, unread, found.crowded
+            self.test,
+            leaks,
+            templates,
+            sources,
+            seen,
+            self.options,
+            self.rules,
+            documents,
+            semantic,
+            unread,
+            found.crowded,
         )
         return ExampleAudit(
             kinds=tuple(verdicts(known)),
             leaks=leaks,
+            templates=templates.filter(pl.col("kind") != "pair"),
             test=known.counts(),
             sources=sources,
             rules=plain(self.rules),
@@ -185,6 +198,13 @@ class PreparedExamples:
             {name: frozenset(members) for name, members in topics.items()},
             {name: frozenset(members) for name, members in documents.items()},
             relevant,
+        )
+
+    def _compared(self, kept: KeptSides, documents: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+        """The queries and some documents by id, as they are compared."""
+        return (
+            dict(self.test.queries(kept.form)),
+            {doc_id: kept.form(text) for doc_id, text in documents.items()},
         )
 
     def _texts(self, wanted: Iterable[str]) -> _Texts:
@@ -214,16 +234,22 @@ class PreparedExamples:
             self.test.texts, texts.documents, texts.relevant, {name: relevant[name] for name in texts.relevant}
         )
 
+        queries, documents = self._compared(kept, texts.documents | texts.relevant)
+
+        def of_queries(document: bool, plants: Iterable[tuple[str, str]]) -> pl.DataFrame:
+            theirs = kept.training_documents if document else kept.training_queries
+            return compare_plants((kept.queries, theirs), queries, plants, ways, job, document=document)
+
         def of_documents(plants: Iterable[tuple[str, str]]) -> pl.DataFrame:
-            side = kept.documents
-            if side is None:
+            if kept.documents is None:
                 raise ValueError("no documents were kept")
-            return compare_plants(side, plants, ways, job, document=True)
+            sides = kept.documents, kept.training_documents
+            return compare_plants(sides, documents, plants, ways, job, document=True)
 
         found = check(
             material,
             ExampleSight(
-                lambda document, plants: compare_plants(kept.queries, plants, ways, job, document=document),
+                of_queries,
                 None if kept.documents is None else of_documents,
                 self.rules.contained_words,
                 kept.form,
@@ -233,6 +259,24 @@ class PreparedExamples:
         )
         keep_json(path, list(found))
         return found
+
+
+def _apart(
+    found: ComparedTexts, kept: KeptSides, texts: tuple[dict[str, str], dict[str, str]], places: pl.DataFrame
+) -> tuple[ComparedTexts, ComparedTexts]:
+    """The pairs that are overlaps, and those whose texts are of the same template."""
+    names = places.unique("training_id", keep="first", maintain_order=True).select("training_id", "training_text")
+    theirs = {name: kept.form(text) for name, text in names.iter_rows()}
+    queries, documents = texts
+    split = (
+        apart(found.queries, (queries, theirs), (kept.queries, kept.training_queries)),
+        apart(found.query_documents, (queries, theirs), (kept.queries, kept.training_documents)),
+        apart(found.documents, (documents, theirs), (kept.documents or kept.queries, kept.training_documents)),
+    )
+    one, other = (
+        found._replace(queries=each[0], query_documents=each[1], documents=each[2]) for each in zip(*split, strict=True)
+    )
+    return one, other
 
 
 class _Texts(NamedTuple):

@@ -10,6 +10,8 @@ import polars as pl
 
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditResult, AuditSummary, TestSummary
 from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
+from truerank.errors import OptionError
+from truerank.judging.labels import Judgments
 
 #: Kinds of leak that count where nobody says which: those that change what a score of these topics means.
 DEFAULT_KINDS: Final = ("pair", "query-query", "positive-relevant", "negative-relevant")
@@ -36,6 +38,37 @@ def chosen_leaks(found: ExampleAudit | str | Path, kinds: Collection[str]) -> tu
     """
     audit = found if isinstance(found, ExampleAudit) else load_examples(found)
     return audit, audit.leaks.filter(pl.col("kind").is_in(list(kinds or DEFAULT_KINDS)))
+
+
+def leaks_that_count(audit: ExampleAudit, leaks: pl.DataFrame, judgments: Judgments | None, basis: str) -> pl.DataFrame:
+    """The leaks that count by what people said of them, with a column `judged`: true where a label says so.
+
+    A pair of query and answer is no leak where either half of it was judged none.
+
+    Args:
+        audit: whose leaks these are.
+        leaks: columns as in `LEAKS`.
+        judgments: what people said; pairs on which they are tied count as not judged.
+        basis: as in `LeakRules`.
+    """
+    if basis == "labels-only" and judgments is None:
+        raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
+    columns = ("kind", "topic_id", "doc_id", "training_text", "training_document", "example_id")
+    said = [_said(row, judgments, str(audit.test["name"])) for row in leaks.select(columns).iter_rows()]
+    counts = {"labels-first": (True, None), "labels-only": (True,), "either": (True, None, False)}[basis]
+    kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
+    return leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False)).filter(kept)
+
+
+def _said(row: tuple[str, ...], judgments: Judgments | None, name: str) -> bool | None:
+    """What people said of a leak."""
+    if judgments is None:
+        return None
+    kind, topic, doc, text, answer, example = row
+    halves = [(topic, text), (doc, answer)] if kind == "pair" else [(topic or doc, text)]
+    found = [judgments.find(one, read or "", example or "", name) for one, read in halves]
+    answers = [None if pair is None else pair.leak for pair in found]
+    return False if False in answers else (True if True in answers else None)
 
 
 def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ()) -> AuditResult:

@@ -3,35 +3,77 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Mapping, Set
+from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.cleaning import LeakRules, TrainCleaning
+from truerank.audits.leakage.cleaning import JUDGED, NOT_JUDGED, LeakRules, TrainCleaning
 from truerank.audits.leakage.filtering import BREAKS, copy, form_of, written
-from truerank.audits.leakage.training_examples.candidates import chosen_leaks
+from truerank.audits.leakage.options import opened_labels
+from truerank.audits.leakage.training_examples.candidates import chosen_leaks, leaks_that_count
 from truerank.audits.leakage.training_examples.results import ExampleAudit, audited_input
 from truerank.errors import InputError
+from truerank.judging.ratings import label_inputs
+from truerank.options import Labels
 from truerank.sources import open_examples, parse
 from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 from truerank.work.runs import run as started
 
+#: What makes a leak one of its own.
+_OF_LEAK: Final = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
 _REMOVED: Final = ("example_id", "kinds", "topics", "documents", "line")
 
 
-class _Reason(NamedTuple):
-    """Why an example goes."""
+class LeakReason(NamedTuple):
+    """Why an example goes: the kinds of leak, and the topics and documents that leak."""
 
     kinds: frozenset[str]
     topics: frozenset[str]
     documents: frozenset[str]
 
 
+@dataclass(frozen=True)
+class LeakingExamples:
+    """The texts by which an example goes.
+
+    Attributes:
+        by_text: by role and normalised text.
+        by_pair: by the normalised texts of a query and of a positive.
+    """
+
+    by_text: Mapping[tuple[str, str], LeakReason]
+    by_pair: Mapping[tuple[str, str], LeakReason]
+
+    @classmethod
+    def of(cls, leaks: pl.DataFrame) -> LeakingExamples:
+        """The texts of leaks, columns as in `LEAKS`."""
+        single: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        pairs: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
+        columns = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
+        for kind, topic, doc, role, text, answer in leaks.select(columns).iter_rows():
+            reason = (kind, topic or "", doc or "")
+            if kind == "pair":
+                pairs[normalise(text), normalise(answer)].append(reason)
+            else:
+                single[role, normalise(text)].append(reason)
+        return cls(_joined(single), _joined(pairs))
+
+    def reasons(self, keys: Set[tuple[str, str]]) -> list[LeakReason]:
+        """Why an example goes, from the roles and normalised texts that it holds; nothing where it stays."""
+        queries = [text for role, text in keys if role == "query"]
+        positives = [text for role, text in keys if role == "positive"]
+        found = [self.by_text[key] for key in sorted(keys & self.by_text.keys())]
+        return found + [self.by_pair[pair] for pair in product(queries, positives) if pair in self.by_pair]
+
+
 def clean_examples(
-    train: str | Path, audit: ExampleAudit | str | Path, out: str | Path, rules: LeakRules
+    train: str | Path, audit: ExampleAudit | str | Path, out: str | Path, rules: LeakRules, judged: Labels = Labels()
 ) -> TrainCleaning:
     """Writes training examples again without those that hold a leaking text; the others keep their bytes.
 
@@ -42,12 +84,15 @@ def clean_examples(
         audit: the audit, or the folder it wrote.
         out: the file to write; its name says the compression.
         rules: the kinds of leak that count.
+        judged: judged pairs.
 
     Raises:
         InputError: the source is no file of records, or the output cannot be written.
     """
     out, spec = Path(out), parse(str(train))
-    found, leaks = chosen_leaks(audit, rules.kinds)
+    found, every = chosen_leaks(audit, rules.kinds)
+    judgments = opened_labels(judged)
+    leaks = leaks_that_count(found, every, judgments, rules.basis).filter(source=spec.name)
     form = form_of(spec, out)
     if form.path is None or form.format not in ("jsonl", "csv", "tsv", "parquet"):
         raise InputError(
@@ -57,22 +102,20 @@ def clean_examples(
     named = known["roles"] if known.get("given") else None
     by_id = ExampleTexts(known.get("train_queries"), known.get("train_docs"))
     source = open_examples(spec, roles=named and _spelled(named), texts=by_id, strict=rules.strict)
-    by_text, by_pair = _leaking(leaks, spec.name)
+    leaking = LeakingExamples.of(leaks)
     dropped, lost, read, seen = [], [], 0, set[str]()
     for line, example_id, texts in source.records():
         read += 1
         keys = {(role, normalise(text)) for role, text in texts}
-        reasons = [by_text[key] for key in keys & by_text.keys()]
-        queries = [text for role, text in keys if role == "query"]
-        positives = [text for role, text in keys if role == "positive"]
-        reasons += [by_pair[pair] for query in queries for text in positives if (pair := (query, text)) in by_pair]
+        reasons = leaking.reasons(keys)
         if reasons:
             dropped.append(line)
-            seen.update(text for _, text in keys & by_text.keys())
+            seen.update(text for _, text in keys & leaking.by_text.keys())
             cells = [";".join(sorted(set().union(*part))) for part in zip(*reasons, strict=True)]
             lost.append("\t".join(cell.translate(BREAKS) for cell in (example_id, *cells, str(line))))
     removed_file = out.with_name(f"{out.name}.removed.tsv")
-    with started("leakage clean", (), {"remove": "train", "rules": rules}, out, file=True) as job:
+    given = {"remove": "train", "rules": rules, "votes": judged.votes}
+    with started("leakage clean", label_inputs(judged), given, out, file=True) as job:
         with written(out) as target, written(removed_file) as listed:
             copy(form, target, dropped)
             with listed.open() as stream:
@@ -80,7 +123,8 @@ def clean_examples(
         job.note(out.name)
         job.note(removed_file.name)
         job.read(input_of("train", str(train), rows=read), audited_input(found))
-    wanted = {text for _, text in by_text}
+    left = left_of(every.filter(source=spec.name), leaks, rules)
+    wanted = {text for _, text in leaking.by_text}
     return TrainCleaning(
         out=out,
         removed_file=removed_file,
@@ -93,28 +137,28 @@ def clean_examples(
         not_found=len(wanted - seen),
         threshold=None,
         basis=rules.basis,
-        judged=0,
+        judged=0 if judgments is None else len(judgments.pairs),
         warnings=tuple(_changed(spec.name, found, source.fingerprint)),
+        left=left,
     )
 
 
-def _leaking(leaks: pl.DataFrame, source: str) -> tuple[dict[tuple[str, str], _Reason], dict[tuple[str, str], _Reason]]:
-    """Why a text of a role goes, and why a query with a positive does."""
-    single: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
-    pairs: defaultdict[tuple[str, str], list[tuple[str, str, str]]] = defaultdict(list)
-    columns = ("kind", "topic_id", "doc_id", "role", "training_text", "training_document")
-    for kind, topic, doc, role, text, answer in leaks.filter(source=source).select(columns).iter_rows():
-        reason = (kind, topic or "", doc or "")
-        if kind == "pair":
-            pairs[normalise(text), normalise(answer)].append(reason)
-        else:
-            single[role, normalise(text)].append(reason)
-    return _joined(single), _joined(pairs)
+def left_of(every: pl.DataFrame, leaks: pl.DataFrame, rules: LeakRules) -> dict[str, int]:
+    """The training texts that an audit lists and that stay, by the reason.
+
+    Args:
+        every: leaks of the kinds that count, columns as in `LEAKS`.
+        leaks: those that count.
+        rules: which do.
+    """
+    stay = every.join(leaks, on=_OF_LEAK, how="anti", nulls_equal=True)
+    reason = NOT_JUDGED if rules.basis == "labels-only" else JUDGED
+    return {reason: stay["training_text"].n_unique()} if stay.height else {}
 
 
-def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], _Reason]:
+def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tuple[str, str], LeakReason]:
     return {
-        key: _Reason(*(frozenset(filter(None, part)) for part in zip(*reasons, strict=True)))
+        key: LeakReason(*(frozenset(filter(None, part)) for part in zip(*reasons, strict=True)))
         for key, reasons in found.items()
     }
 

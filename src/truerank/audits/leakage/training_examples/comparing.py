@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -15,11 +15,14 @@ from truerank.audits.leakage.training_examples.reading import TestTexts, Trainin
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before
 from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
 from truerank.overlaps.results import without_parts
+from truerank.overlaps.templates import USUAL, same_templates
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
 _QUERIES: Final = "queries"
 _DOCUMENTS: Final = "documents"
+#: Evidence that a frame can be, too.
+_OF_FRAMES: Final = ("ngram", "near", "contains")
 
 
 class Semantic(NamedTuple):
@@ -113,7 +116,8 @@ def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, j
     own = [(_QUERIES, kept(_QUERIES, test.queries(plain)), test.queries)]
     if test.docs is not None:
         own.append((_DOCUMENTS, kept(_DOCUMENTS, test.documents(plain)), test.documents))
-    passages = pl.concat([shared_passages(one) for _, one, _ in own])
+    # What fewer texts share is told from their own words, pair by pair: see `apart`.
+    passages = pl.concat([shared_passages(one) for _, one, _ in own]).filter(pl.col("documents") > USUAL)
     form = ComparedForm(tuple(passages["passage"]))
     sides = [one for _, one, _ in own]
     if form.passages:
@@ -136,9 +140,11 @@ def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTex
         rules: what counts as an overlap.
         job: where unfinished work lies.
     """
-    queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"))
+    queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"), holders=USUAL)
     sides = [kept.queries, *([] if kept.documents is None else [kept.documents])]
-    inside, *documents = compare_all(sides, kept.training_documents, rules, job.part("in-training-documents"))
+    inside, *documents = compare_all(
+        sides, kept.training_documents, rules, job.part("in-training-documents"), holders=USUAL
+    )
     found = (
         documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked", unread=(0, 0))
     )
@@ -158,13 +164,41 @@ def _told(pairs: pl.DataFrame) -> pl.DataFrame:
     return without_parts(pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True))
 
 
+def apart(
+    pairs: pl.DataFrame, texts: tuple[Mapping[str, str], Mapping[str, str]], sides: Sequence[KeptTexts]
+) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The pairs that are overlaps, and those whose texts are of the same template.
+
+    Args:
+        pairs: columns as in `overlaps.OVERLAPS`.
+        texts: by id, as they are compared: of the test collection, and of the training side.
+        sides: all texts of both sides.
+    """
+    shared = pl.col("evidence").str.split("+").list.set_intersection(list(_OF_FRAMES)).list.len() > 0
+    doubtful = pairs.select(~pl.col("exact") & pl.col("wording").is_null() & shared).to_series()
+    asked = pairs.filter(doubtful).select("test_id", "training_id")
+    held = [part.shingles for side in sides for part in side.parts]
+    found = same_templates(list(asked.iter_rows()), texts, held, sides[0].rules.shingles)
+    templates = asked.filter(pl.Series(found, dtype=pl.Boolean))
+    on = ["test_id", "training_id"]
+    kept = pairs.join(templates, on=on, how="anti", maintain_order="left")
+    return kept, pairs.join(templates, on=on, how="semi", maintain_order="left")
+
+
 def compare_plants(
-    side: KeptTexts, plants: Iterable[tuple[str, str]], ways: ComparingTexts, job: Job, *, document: bool
+    sides: tuple[KeptTexts, KeptTexts],
+    texts: Mapping[str, str],
+    plants: Iterable[tuple[str, str]],
+    ways: ComparingTexts,
+    job: Job,
+    *,
+    document: bool,
 ) -> pl.DataFrame:
     """Compares changed texts with the queries or documents of the test collection as training texts are compared.
 
     Args:
-        side: the queries or documents.
+        sides: the queries or documents, and the training texts of the kind.
+        texts: queries or documents by id, those of which there are plants.
         plants: ids and texts.
         ways: how texts are compared.
         job: what runs it.
@@ -173,7 +207,9 @@ def compare_plants(
     Returns:
         Columns as in `overlaps.OVERLAPS`.
     """
+    made = dict(plants)
     with TemporaryDirectory() as folder:
         own = replace(job, folder=Path(folder))
         encoder = ways.semantic.encoder(document=document)
-        return _told(compare(side, plants, ways.rules, own, encoder=encoder).frame)
+        found = _told(compare(sides[0], made.items(), ways.rules, own, encoder=encoder, holders=USUAL).frame)
+    return apart(found, (texts, made), sides)[0]

@@ -25,7 +25,7 @@ from truerank.audits.leakage.filtering import (
     written,
 )
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.training_examples.candidates import DEFAULT_KINDS
+from truerank.audits.leakage.training_examples.candidates import DEFAULT_KINDS, leaks_that_count
 from truerank.audits.leakage.training_examples.kinds import kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit, audited_input, load_examples
 from truerank.errors import InputError, OptionError
@@ -221,26 +221,21 @@ def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules)
         raise OptionError("threshold", "the pairs of an audit of whole examples have no similarity", "leave it out")
     if rules.match != "text":
         raise OptionError("match", "documents are found by the audit alone", "leave it out")
-    if rules.basis == "labels-only" and judgments is None:
-        raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     if of_queries := [kind for kind in rules.kinds if kind_named(kind).test == "query"]:
         fault = f"'{of_queries[0]}' is a leak of queries"
         raise OptionError("kinds", fault, "remove `test` for those, or name kinds of documents")
     kinds = rules.kinds or tuple(kind for kind in DEFAULT_KINDS if kind_named(kind).test != "query")
-    leaks, known = defaultdict[str, list[tuple[str, str, str, bool]]](list), set[str]()
-    columns = ("kind", "doc_id", "source", "example_id", "training_text")
-    for kind, doc, source, example, text in found.leaks.filter(pl.col("kind").is_in(kinds)).select(columns).iter_rows():
-        known.add(doc)
-        pair = None if judgments is None else judgments.find(doc, text or "", example or "", str(found.test["name"]))
-        told = None if pair is None else pair.leak
-        if told or rules.basis == "either" or (told is None and rules.basis == "labels-first"):
-            leaks[doc].append((kind, source, example, bool(told)))
+    every = found.leaks.filter(pl.col("kind").is_in(kinds))
+    columns = ("doc_id", "kind", "source", "example_id", "judged")
+    leaks = defaultdict[str, list[tuple[str, str, str, bool]]](list)
+    for doc, *pair in leaks_that_count(found, every, judgments, rules.basis).select(columns).iter_rows():
+        leaks[doc].append((pair[0], pair[1], pair[2], pair[3]))
     by_id = {}
     for doc, pairs in leaks.items():
         parts = [tuple(dict.fromkeys(filter(None, part))) for part in zip(*(pair[:3] for pair in pairs), strict=True)]
         said = any(pair[3] for pair in pairs)
         by_id[doc] = _Leak(parts[0], parts[1], parts[2], "judged a leak" if said else "found by the audit")
-    return _Leaking(by_id, len(known) - len(by_id))
+    return _Leaking(by_id, every["doc_id"].n_unique() - len(by_id))
 
 
 def _form(spec: SourceSpec, out: Path) -> SourceForm:

@@ -37,7 +37,8 @@ _ONE_IN: Final = 100
 _FEWEST: Final = 20
 _LONGEST_PROMPT: Final = 400
 _COLONS: Final = 3
-_NO_PROMPT: Final[PromptPattern] = re.compile(r"(?!)")
+#: Labels that embedding models put before a text, however few texts of a source have them.
+_LABELS: Final = r"(?i:search_query|search_document|query|question|passage|q):"
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,8 @@ class TrainingTexts:
                 new = seen.new(normal)
                 ids = map(hashed, text_hashes([normal[place] for place in new]).tolist())
                 kept = [texts[place] for place in new]
-                if without is not _NO_PROMPT:
-                    kept = [without.sub("", text, count=1) for text in kept]
-                yield from zip(ids, map(form, kept), strict=True)
+                bare = (form(without.sub("", text, count=1)) for text in kept)
+                yield from zip(ids, bare, strict=True)
 
     def fingerprint(self) -> list[list[str]]:
         """The identity of all sources and their roles."""
@@ -184,13 +184,14 @@ class TrainingTexts:
 
 
 def prompts(texts: Sequence[str]) -> PromptPattern:
-    """What stands before many texts of a source, up to a colon: "query:", or an instruction and "Query:" below it.
+    """What stands before many texts of a source, up to a colon, such as an instruction and "Query:" below it; and
+    labels of embedding models ("query:").
 
     Args:
         texts: the first ones of a source.
 
     Returns:
-        A pattern that matches the longest prompt at the beginning of a text, and none where there are no prompts.
+        A pattern that matches the longest prompt at the beginning of a text.
     """
     counts = Counter(
         text[: colon.end()]
@@ -199,7 +200,7 @@ def prompts(texts: Sequence[str]) -> PromptPattern:
     )
     least = max(_FEWEST, len(texts) // _ONE_IN)
     usual = sorted((prompt for prompt, count in counts.items() if count >= least), key=len, reverse=True)
-    return re.compile("|".join(rf"\A{re.escape(prompt)}\s*(?=\S)" for prompt in usual)) if usual else _NO_PROMPT
+    return re.compile("|".join(rf"\A{prompt}\s*(?=\S)" for prompt in (*map(re.escape, usual), _LABELS)))
 
 
 def hashed(number: int) -> str:

@@ -46,6 +46,7 @@ def _summary(result: ExampleAudit) -> Summary:
 @writes(ExampleAudit)
 def _write(result: ExampleAudit, job: Run) -> None:
     job.parquet("leaks.parquet", result.leaks)
+    job.parquet("templates.parquet", result.templates)
     report = _report(result)
     write_tables(job, report.tables)
     job.text("report.html", report.page(_no_picture, job.provenance()).html())

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -114,6 +114,8 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
         others: how often a text of the test collection is taken for another one, for queries and documents.
         boilerplate: passages that many texts of the test collection hold; they were left out of both sides.
         folder: where it was written; None where it was not.
+        templates: pairs whose texts have a frame in common and say other things, which are no leaks; columns as in
+            `LEAKS`.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
@@ -126,6 +128,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
     others: Mapping[str, OtherTopics]
     boilerplate: tuple[Mapping[str, Any], ...] = ()
     folder: Path | None = None
+    templates: pl.DataFrame = field(default_factory=lambda: pl.DataFrame(schema=LEAKS))
 
     def of(self, kind: str) -> KindVerdict:
         """What was found of one kind of leak."""
@@ -142,6 +145,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
             "sources": {name: dict(source) for name, source in self.sources.items()},
             "rules": dict(self.rules),
             "kinds": {one.kind: one.json() for one in self.kinds},
+            "templates": {kind: rows.height for (kind,), rows in self.templates.group_by("kind", maintain_order=True)},
             "other_texts": dict(self.others),
             "boilerplate": [dict(passage) for passage in self.boilerplate],
         }
@@ -157,10 +161,13 @@ def load_examples(folder: str | Path) -> ExampleAudit:
     with written_by("leakage examples", folder, "summary.json", "leaks.parquet"):
         summary = json_file(folder / "summary.json")
         leaks = read_table(folder / "leaks.parquet", LEAKS)
+        path = folder / "templates.parquet"
+        templates = read_table(path, LEAKS) if path.is_file() else leaks.clear()
         kinds = tuple(_kind(kind.name, summary["kinds"][kind.name]) for kind in KINDS if kind.name in summary["kinds"])
         parts = {name: summary[name] for name in ("test", "sources", "rules")}
         others, passages = summary["other_texts"], tuple(summary["boilerplate"])
-        return ExampleAudit(kinds, leaks, **parts, others=others, boilerplate=passages, folder=folder)
+        audit = ExampleAudit(kinds, leaks, **parts, others=others, boilerplate=passages, folder=folder)
+        return replace(audit, templates=templates)
 
 
 def audited_input(found: ExampleAudit) -> Input:

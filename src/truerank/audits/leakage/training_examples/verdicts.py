@@ -34,6 +34,7 @@ class ExampleEvidence:
     Attributes:
         test: the test collection.
         leaks: columns as in `results.LEAKS`.
+        templates: the same, pairs whose texts are of the same template.
         sources: what was counted of each training source.
         seen: the sensitivity check.
         options: what was compared.
@@ -48,6 +49,7 @@ class ExampleEvidence:
 
     test: TestTexts
     leaks: pl.DataFrame
+    templates: pl.DataFrame
     sources: Mapping[str, Mapping[str, Any]]
     seen: ExampleSensitivity
     options: ExampleOptions
@@ -108,7 +110,7 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
     share = proportion(leaked, of, method="exact")
     counted = rows.unique(["source", "role", "training_text", "training_document"])
     sensitivity = tuple(known.seen.changes.get(kind.name, ()))
-    seen = (*_seen(sensitivity), *_encoder(kind, known))
+    seen = (*_of_templates(kind, known), *_seen(sensitivity), *_encoder(kind, known))
     facts: dict[str, Any] = {
         "leaked": leaked,
         "of": of,
@@ -222,6 +224,17 @@ def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:
         f"{name} {count:,d}" for name, count in sorted(kinds.iter_rows(), key=lambda row: (-row[1], row[0]))
     )
     yield f"Pairs by evidence (one pair may have several): {named}."
+
+
+def _of_templates(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
+    """That pairs of texts of the same template do not count, where there are any."""
+    rows = known.templates.filter(pl.col("kind") == kind.name)
+    if rows.height:
+        texts = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
+        yield (
+            f"{rows.height:,d} pairs, of {texts:,d} {kind.noun[texts != 1]}, are of the same template: a frame in "
+            "common, other names, numbers or content words. They are no leaks; templates.parquet lists them."
+        )
 
 
 def _seen(sensitivity: tuple[KindFound, ...]) -> Iterator[str]:
