@@ -40,7 +40,8 @@ DOCUMENTS: tuple[tuple[str, str], ...] = (
     (
         "Do not store tomatoes in the refrigerator. Cold stops them from ripening and destroys the substances that "
         "give them their smell.",
-        "A fridge is the wrong place for a tomato, since low temperatures ruin its aroma and it will not get any riper.",
+        "A fridge is the wrong place for a tomato, since low temperatures ruin its aroma and it will not get any "
+        "riper.",
     ),
     (
         "The museum's new wing houses a collection of Roman glass that a local family gave to the city. Admission is "
@@ -157,8 +158,8 @@ DOCUMENTS: tuple[tuple[str, str], ...] = (
         "round the corner: that is what this place offers.",
     ),
     (
-        "Teenagers who used their telephones in bed were more tired at school, the survey found. Parents underestimated "
-        "how long the devices were used after midnight.",
+        "Teenagers who used their telephones in bed were more tired at school, the survey found. Parents "
+        "underestimated how long the devices were used after midnight.",
         "Pupils taking their mobiles to bed pay for it in class the next day, and mothers and fathers have little idea "
         "how late it gets, according to a poll.",
     ),
