@@ -68,7 +68,7 @@ def audit_queries(pairs: Sequence[tuple[str, str]], log: Sequence[str], planted:
     """Which pairs are seen, the verdict, and how many other pairs were proposed."""
     topics = {str(at): query for at, (query, _) in enumerate(pairs)}
     train = [*log, *(typed for _, typed in pairs)] if planted else list(log)
-    result = leakage.audit(train, topics, encoding=ENCODING)
+    result = leakage.audit(train, topics, encoding=ENCODING)  # type: ignore[arg-type]
     proposed = {(row["topic_id"], row["query_text"]) for row in result.candidates.iter_rows(named=True)}
     seen = [(str(at), typed) in proposed for at, (_, typed) in enumerate(pairs)]
     return seen, next(iter(result.summary["tests"].values()))["verdict"], len(proposed) - sum(seen)
@@ -104,7 +104,8 @@ def audit_documents(tests: Mapping[str, str], train: Sequence[str], semantic: An
 def templates(size: int, abstracts: Sequence[str], semantic: Any) -> tuple[list[object], list[str]]:
     """A row for families of a size, and the frames whose members are called copies."""
     tests: dict[str, str] = {f"a{at}": text for at, text in enumerate(abstracts[:150])}
-    train, frame_of, pairs = list(abstracts[150:300]), {}, 0
+    frame_of: dict[str, str] = {}
+    train, pairs = list(abstracts[150:300]), 0
     for family in FAMILIES:
         for frame in range(len(family.frames)):
             texts = members(family, frame, size, seed=size)
