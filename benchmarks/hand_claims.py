@@ -119,13 +119,15 @@ def check(files: Files, cache: Path) -> dict[str, Any]:
 
 def sentences(text: str) -> list[str]:
     """The sentences of a text."""
-    return [part.strip() for part in re.split(r"(?<=[.:;])\s+|\n", text) if part.strip()]
+    return [part.strip() for part in re.split(r"(?<=[.;])\s+|\n", text) if part.strip()]
 
 
 def headline(summary: dict[str, Any]) -> list[str]:
-    """What the conclusion says."""
+    """What the conclusion says, whatever its numbers."""
     conclusion = summary["conclusion"]
-    return [*sentences(conclusion["reason"]), *conclusion.get("exceptions", ())]
+    # Which questions lacked their data is said of every check.
+    said = [part for part in sentences(conclusion["reason"]) if not part.startswith("Not known")]
+    return [re.sub(r"[-+\u2212\d.,]+", "#", part) for part in (*said, *conclusion.get("exceptions", ()))]
 
 
 def page(summary: dict[str, Any]) -> list[str]:
