@@ -168,7 +168,7 @@ def test_a_lead_that_rests_on_leaked_topics_goes_with_them_and_any_other_stays()
 
 def test_leaked_documents_leave_runs_and_judgments() -> None:
     grades, runs = collection(topics=40, lead=0.0)
-    leaked = frozenset(f"{topic}-d0" for topic in list(grades)[:30])
+    leaked = frozenset(f"{topic}-d{n}" for topic in list(grades)[:30] for n in (0, 1))
     for document in leaked:
         runs["good"][document.partition("-")[0]][document] = 99.0
     carried = claim(grades, runs)
@@ -181,7 +181,7 @@ def test_leaked_documents_leave_runs_and_judgments() -> None:
         for name, run in runs.items()
     }
     assert repaired.estimates[0].value == pytest.approx(claim(left, rest).base.value)
-    assert "30 relevant documents" in repaired.consequence
+    assert "60 relevant documents" in repaired.consequence
 
 
 def test_a_lead_that_leaked_topics_made_larger_is_smaller_than_claimed() -> None:
@@ -251,10 +251,10 @@ def test_a_run_that_lacks_topics_can_hide_a_claim() -> None:
 
 
 def test_other_conventions_of_the_claims_measure_are_named() -> None:
-    grades, runs = collection()
+    grades, runs = collection(seed=4)
     # All scores are equal in blocks, so that the order of ties decides.
     flat = {
-        name: {t: {d: float(round(s)) for d, s in held.items()} for t, held in run.items()}
+        name: {t: {d: float(round(s / 2)) for d, s in held.items()} for t, held in run.items()}
         for name, run in runs.items()
     }
     answer = truerank.check(qrels=grades, run=flat, baseline="plain", measures="nDCG@10").answer("policies")
@@ -280,7 +280,7 @@ def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
     first = {topic: sorted(held, key=held.__getitem__)[-6:] for topic, held in runs["plain"].items()}
     model = {topic: {key: int(key in first[topic]) for key in held} for topic, held in grades.items()}
     result = truerank.check(qrels=grades, run=runs, baseline="plain", model_judgments={"judge": model}, resamples=50)
-    assert effects(result)["models"] == "could turn"
+    assert effects(result)["models"] in ("falls", "not shown")
     assert result.conclusion.word == "HOLDS EXCEPT"
     assert "by the judgments of judge" in result.conclusion.reason
 
@@ -336,7 +336,7 @@ def test_the_judging_is_simulated_without_the_team_of_either_run() -> None:
         "plain": 2,
     }
     for row, (name, found) in zip(tried.estimates[-3:], tried.facts["trials"].items(), strict=True):
-        values = [value for value, _ in found]
+        values = [value for value, *_ in found]
         assert name in row.label and (row.low, row.high) == (min(values), max(values))
     assert "In 2 simulated judgings the difference is" in tried.consequence
     # Every document of the pools is judged, and each topic as often as the judgments have it.
@@ -351,7 +351,7 @@ def test_the_judging_is_simulated_without_the_team_of_either_run() -> None:
 
 @pytest.mark.parametrize(
     ("seen", "effect"),
-    [({"stands"}, "stands"), ({"stands", "not shown"}, "not shown"), ({"stands", "falls"}, "could turn")],
+    [({"stands"}, "stands"), ({"stands", "not shown"}, "not shown"), ({"stands", "falls"}, "falls")],
 )
 def test_what_trials_without_a_team_do_to_a_claim(seen: set[Effect], effect: Effect) -> None:
     shown = claim(*collection(lead=1.5))
@@ -359,7 +359,7 @@ def test_what_trials_without_a_team_do_to_a_claim(seen: set[Effect], effect: Eff
     assert _without_team(shown, "good", seen) == effect
     assert _without_team(shown, "plain", seen) == "stands"
     open_one = claim(*collection(lead=0.0))
-    assert _without_team(open_one, "plain", seen) == ("could turn" if "stands" in seen else open_one.base.effect)
+    assert _without_team(open_one, "plain", seen) == ("appears" if "stands" in seen else open_one.base.effect)
 
 
 @pytest.mark.parametrize(

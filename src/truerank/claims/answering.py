@@ -23,7 +23,7 @@ from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
 from truerank.claims.version_question import versions_answer
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.work.progress import Progress
 
 Asked = Mapping[str, Callable[[], ClaimAnswer]]
@@ -86,6 +86,8 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
             comparisons=given.options.comparisons,
             confidence=given.resampling.confidence,
         )
+    except OptionError:
+        raise
     except InputError:
         files = files_answer(given, material, material.qrels, None)
         if files.word != "FILES AT FAULT":

@@ -70,12 +70,12 @@ def with_trials(
 
 
 def _differences(claim: Claim, simulation: Simulation, team: str) -> list[list[float | None]]:
-    """The difference in each trial without a team, and the lower end of its interval."""
+    """The difference in each trial without a team, and the ends of its interval."""
     found = []
     for judging in simulation.judgings:
         if judging.trial and (judging.rule, judging.left_out) == (OriginalSize.name, team):
             one = claim.estimate(claim.differences(claim.scored(trial_qrels(simulation, judging))), "")
-            found.append([one.value, one.low])
+            found.append([one.value, one.low, one.high])
     return found
 
 
@@ -97,7 +97,7 @@ def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[fl
     # What the trials do with all teams is no matter of the pools.
     control = {effect_of(*one) for one in trials[_CONTROL]}
     for name, found in trials.items():
-        values = [value for value, _ in found if value is not None]
+        values = [value for value, *_ in found if value is not None]
         if not values:
             continue
         least, most, middle = min(values), max(values), float(np.median(values))
@@ -127,5 +127,5 @@ def _without_team(claim: Claim, name: str, seen: set[Effect]) -> Effect:
     """What trials without the team of one run do to the claim."""
     base = claim.base.effect
     if name == claim.system and base == "stands" and seen != {"stands"}:
-        return "could turn" if "falls" in seen else "not shown"
-    return "could turn" if name == claim.baseline and base != "stands" and "stands" in seen else base
+        return "falls" if "falls" in seen else "not shown"
+    return "appears" if name == claim.baseline and base != "stands" and "stands" in seen else base

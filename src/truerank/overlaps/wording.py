@@ -175,7 +175,13 @@ class _Vocabulary:
         rests = {rest for word in words for rest in letter_rests(word)}
         sounds = filter(None, map(sound, words))
         return cls(
-            *map(frozenset, (words, map(key, words), rests, joined, sounds, entire, spelled)),
+            words=frozenset(words),
+            keys=frozenset(map(key, words)),
+            rests=frozenset(rests),
+            joined=frozenset(joined),
+            sounds=frozenset(sounds),
+            whole=frozenset(entire),
+            spelled=frozenset(spelled),
             holders={name: frozenset(places) for name, places in holders.items()},
         )
 
