@@ -149,10 +149,12 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "all": "this one",
     "check": "makes runs of all its systems first: more than ten minutes",
     "check_plants": "no script: check reads it",
+    "clean_claims": "makes runs of all its systems first: more than ten minutes",
     "collection_findings": "audits every collection at hand: more than ten minutes",
     "fine_tuning": "trains for hours",
     "guarded_training": "needs the packages datasets and accelerate",
     "monobert": "trains for more than an hour",
+    "look_alikes": "compares families of texts for several minutes",
     "mteb_exports": "needs the package mteb",
     "planted_duplicates": "no script: near_duplicates reads it",
     "planted_leaks": "no script: tools reads it",
@@ -179,6 +181,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "second_hand_texts": "no script: second_hand reads it",
     "shared_data": "no script: the others read it",
     "training_sets": "has no size below several minutes",
+    "template_families": "no script: look_alikes reads it",
 }
 
 
