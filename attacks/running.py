@@ -46,7 +46,6 @@ COMMANDS: Final = (
     "check",
     "evaluate",
     "search",
-    "instances build",
     "transfer match",
 )
 _SLOW: Final = 120
