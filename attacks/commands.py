@@ -51,14 +51,10 @@ _LINES: Final = {
     ),
     "check": (
         "check --test IN/topics.tsv --qrels IN/qrels --docs IN/repeated.jsonl --run IN/a1.run --run IN/b1.run"
-        " --run IN/c1.run --baseline a1 --trials 20 --workers 1 --out OUT/out"
+        " --run IN/c1.run --baseline a1 --trials 20 --out OUT/out"
     ),
     "evaluate": "evaluate --qrels IN/qrels --run IN/first.run --run IN/a1.run --out OUT/out",
     "search": "search --index IN/index --topics IN/topics.tsv -k 20 --out OUT/out/x.run.gz",
-    "instances build": (
-        "instances build --kind none --train IN/topics.tsv --train-qrels IN/qrels --docs IN/docs.jsonl --size 8"
-        " --out OUT/out"
-    ),
     "transfer match": (
         "transfer match --version old=IN/old.jsonl --version new=IN/new.jsonl --qrels IN/old.qrels --out OUT/out"
     ),

@@ -46,7 +46,6 @@ COMMANDS: Final = (
     "check",
     "evaluate",
     "search",
-    "instances build",
     "transfer match",
 )
 _SLOW: Final = 120
@@ -73,7 +72,7 @@ class _Attack:
     def whole(self, name: str) -> dict[str, str]:
         """The files of an undisturbed run, by name, with their hashes."""
         if name not in self._whole:
-            out = self.folder / "whole" / name.replace(" ", "-")
+            out = self.folder / f"whole-{name.replace(' ', '-')}"
             import_all()
             begun = time.monotonic()
             done = run(self.commands[name], out)

@@ -311,7 +311,7 @@ def _write_documents(
         with job.output(f"{year}.jsonl") as stream:
             for line in _documents(pages, fetched, store, year):
                 stream.write(line)
-    for name in ("fetched.parquet", *sorted(set(fetched["warc"]) - {""})):
+    for name in ("fetched.parquet", "fetched.json", *sorted(set(fetched["warc"]) - {""})):
         job.note(name)
 
 
