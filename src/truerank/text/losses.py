@@ -31,7 +31,7 @@ _POWER: Final = 3.0
 _ASKED: Final = 0.15
 #: A body with fewer words is no text of its own: the title counts with it.
 NO_BODY: Final = 8
-#: What is left with fewer words need not have one of those that are gone, although it was about the same: a sentence.
+#: What is left with fewer words, and no title, need not have one of those that are gone, although it was about that.
 _STUMP: Final = 18
 
 
@@ -123,8 +123,8 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     if _cut_off(text, runs):
         # What followed in the sentence is of the same text, wherever the query's words stand.
         return Loss(max(share, (share + 1.0 - float(runs.mean())) / 2), 1.0)
-    unbroken = text.size > len(text.words)
-    stump = after.size < _STUMP and (not stays or unbroken if after.size < NO_BODY else not query.isdisjoint(distinct))
+    # Words of scripts without blanks are those of whole lines: a title has none of them.
+    stump = after.size < (NO_BODY if stays else _STUMP) and (not stays or text.size > len(text.words))
     if asked >= much > 0 or stump:
         return Loss(share, 1.0)
     return Loss(share, float(value[known].sum()) / float(value.sum() or 1.0))
