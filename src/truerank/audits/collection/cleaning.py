@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -137,15 +138,18 @@ def clean(
     result = _cleaned(table, found, combine)
     if out is None:
         return result
-    named = () if found.folder is None else (_audit_input(found.folder),)
+    named = () if found.folder is None else (_audit_input(found.folder, Path(out)),)
     with started("collection clean", (*inputs_of(qrels=qrels), *named), {"combine": combine}, out) as job:
         result = replace(result, out=job.folder)
         publish(result, job)
     return result
 
 
-def _audit_input(folder: Path) -> Input:
-    return Input(folder.name, str(folder), "audit", None, hash_file(folder / "findings.parquet"))
+def _audit_input(folder: Path, out: Path) -> Input:
+    """The audit as the manifest names it; below it, seen from there, so that both can be moved together."""
+    inside = out.absolute().is_relative_to(folder.absolute())
+    source = os.path.relpath(folder.absolute(), out.absolute()) if inside else str(folder)
+    return Input(folder.name, source, "audit", None, hash_file(folder / "findings.parquet"))
 
 
 def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> CollectionCleaning:
