@@ -24,6 +24,7 @@ from truerank.rankers.training.recipes import RECIPES, recipe_named
 from truerank.rankers.words.vocabulary import open_vocabulary
 from truerank.rankers.words.word_vectors import read_word_vectors
 from truerank.reports.results import summary
+from truerank.work.kept import record
 
 FAST = RECIPES["truerank"].changed({"batch": 4, "lr": 0.01})
 TEXTS = [Instance("1", "a b", "d1", "text one", "d2", "text two"), Instance("2", "c", "d3", "x y", "d4", "")]
@@ -303,8 +304,12 @@ def test_a_checkpoint_of_other_instances_is_refused(tmp_path):
 
 def test_a_broken_checkpoint_is_named(tmp_path):
     (tmp_path / CHECKPOINT).write_bytes(b"broken")
+    # One whose record fits was written so; a damaged one is made again.
+    record(tmp_path / CHECKPOINT)
     with pytest.raises(InputError, match=r"checkpoint.pt: no checkpoint that can be read"):
         fit(Knrm.create(vocabulary()), instances(4), FAST, seed=1, folder=tmp_path)
+    (tmp_path / CHECKPOINT).write_bytes(b"damaged")
+    fit(Knrm.create(vocabulary()), instances(4), FAST, seed=1, folder=tmp_path)
 
 
 def test_a_loss_that_is_no_number_stops(tmp_path):
