@@ -209,7 +209,7 @@ def test_judgments_of_documents_that_do_not_exist_carry_no_claim() -> None:
         runs["good"][topic] |= {f"{topic}-ghost{n}": 50.0 - n for n in range(3)}
     result = truerank.check(qrels=grades, run=runs, docs=docs, system="good", baseline="plain")
     assert result.answer("collection").word == "FAULTY"
-    assert effects(result)["chance"] == "stands"
+    assert result.base is not None and result.base.effect == "stands"
     assert (effects(result)["collection"], result.conclusion.word) == ("falls", "CANNOT TELL")
     assert result.repaired is not None and "judgments corrected" in result.conclusion.reason
 
