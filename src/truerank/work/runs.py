@@ -79,6 +79,11 @@ class Run(Artifacts):
         yield from _texts(self.options)
         yield from (one.source for one in self.inputs)
 
+    def forget_unwritten(self) -> None:
+        """Forgets the list of files that were to be written where none of them is there."""
+        if not any((self.folder / name).exists() for name in _lines(self.work / _WRITTEN) if name):
+            (self.work / _WRITTEN).unlink(missing_ok=True)
+
     def claim(self, path: Path) -> None:
         """Lets a file be written that is new, or one that this command wrote before.
 
@@ -208,7 +213,11 @@ def run(
         before = claims.set(job.claim)
         stack.callback(lambda: claims.reset(before))
         with place_of(target), locked(job.work, target):
-            yield job
+            try:
+                yield job
+            except BaseException:
+                job.forget_unwritten()
+                raise
             job.finish()
             job.clear()
             (job.work / _WRITTEN).unlink(missing_ok=True)
