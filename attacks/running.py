@@ -49,8 +49,8 @@ COMMANDS: Final = (
     "transfer match",
 )
 _SLOW: Final = 120
-#: Written anew, whole, whenever a cell of an experiment is done.
-_GROWING: Final = ("record.parquet", "leaked.parquet")
+#: Written anew, whole, whenever a cell of an experiment or an audit of a check is done.
+_GROWING: Final = ("record.parquet", "leaked.parquet", "audits.json", "audits.json.sum")
 
 
 class _Attack:
