@@ -7,12 +7,14 @@ import random
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import pytest
 from collection_example import docs, text
 
 from truerank import collection
 from truerank.audits.collection.documents import read_document_table
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
+from truerank.audits.collection.usual import Endings, limits
 
 
 @pytest.mark.parametrize(
@@ -154,32 +156,40 @@ def _prose(seed: int) -> str:
     """Sentences with the few words that any text of a language shares."""
     draw = random.Random(seed)
     said = [
-        f"the {word} of a {draw.choice('abcdef')}{word} is in the way" for word in text(seed, 12).rstrip(".").split()
+        f"the {word} of a {draw.choice('abcdef')}{word} is in the way"
+        for word in text(seed, 9 + seed % 8).rstrip(".").split()
     ]
     return ". ".join(said) + "."
 
 
 @pytest.mark.parametrize(
-    ("ending", "why"),
+    "cut_off",
     [
-        (lambda said: said[: said.rindex(" the ") + 4], "ends next to no other text"),
-        (lambda said: said[: said.rindex(" is") + 2], "ends with a letter"),
-        (lambda said: said[:300], "documents end at 300 characters"),
+        lambda said: said[: said.rindex(" the ") + 4],
+        lambda said: said[: said.rindex(" is") + 2],
+        lambda said: said[:300],
     ],
 )
-@pytest.mark.parametrize("marks", [True, False])
-def test_cut_documents(tmp_path: Path, ending: Callable[[str], str], why: str, marks: bool) -> None:
+def test_cut_documents_among_sentences_and_titles(tmp_path: Path, cut_off: Callable[[str], str]) -> None:
     texts = {f"d{n}": _prose(n) for n in range(300)}
-    # Every fifth title ends with a letter, so that this alone is not unusual.
-    texts |= {f"t{n}": text(1000 + n, 30).rstrip(".") for n in range(60)}
-    if not marks:
-        texts = {one: said.replace(".", "") for one, said in texts.items()}
-    cut = {f"d{n}": ending(texts[f"d{n}"]) for n in range(0, 96, 8)}
-    found = collection.audit(docs=docs(tmp_path / "docs.jsonl", list({**texts, **cut}.items()))).rows("cut-document")
-    if marks or "letter" not in why:
-        assert set(found["doc_id"]) == set(cut)
-        assert marks or all(why in detail for detail in found["detail"])
-    assert not len(collection.audit(docs=docs(tmp_path / "all.jsonl", list(texts.items()))).rows("cut-document"))
+    # A sixth ends with a letter because it is a title: a letter at the end is unusual among sentences only.
+    texts |= {f"t{n}": text(1000 + n, 20 + n % 17).rstrip(".") for n in range(60)}
+    cut = {f"d{n}": cut_off(texts[f"d{n}"]) for n in range(0, 96, 8)}
+    for given, expected in ((texts, set()), ({**texts, **cut}, set(cut))):
+        found = collection.audit(docs=docs(tmp_path / "docs.jsonl", list(given.items()))).rows("cut-document")
+        assert set(found["doc_id"]) == expected
+
+
+def test_limits_of_length_and_words_that_end_nothing() -> None:
+    draw = np.random.default_rng(1)
+    lengths = draw.integers(100, 900, 1400)
+    assert limits(lengths) == {} == limits(draw.normal(300, 3, 1400).astype(np.int64)) == limits(np.array([], np.int64))
+    assert list(limits(np.append(lengths, np.repeat([300, 299], [14, 3])))) == [300]
+    ends = Endings()
+    assert ends.add("the way of a plane. the sky", ["sky"]) and not ends.add("version 2.5 of it", ["it"])
+    for _ in range(300):
+        ends.add("", ["plane"])
+    assert ends.never_last({"the": 600, "plane": 600, "a": 600, "rare": 2}) == {"the"}
 
 
 def test_documents_in_another_language_are_seen_by_the_words_that_they_lack(tmp_path: Path) -> None:

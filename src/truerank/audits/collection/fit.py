@@ -289,8 +289,9 @@ def _where(order: str, offset: int) -> str:
         "number": f"the topic whose number is {offset:+d}",
         "order of ids": f"the topic {offset:+d} places on in the order of ids",
         "file": f"the topic {offset:+d} places on in the file of topics",
-        "number as place": "the topic whose place in the file the id counts" + (f", {offset:+d}" if offset else ""),
-        "order of both": "the topic at the same place in the file" + (f", {offset:+d}" if offset else ""),
+        "number as place": "the topic whose place among the topics the id counts"
+        + (f", {offset:+d}" if offset else ""),
+        "order of both": "the topic at the same place among the topics" + (f", {offset:+d}" if offset else ""),
     }
     return by[order]
 

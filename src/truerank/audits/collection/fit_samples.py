@@ -59,7 +59,7 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> S
         starts = np.linspace(0, len(columns), _BLOCKS, endpoint=False).astype(int)
         columns = [one for start in starts for one in columns[start : start + _COLUMNS // _BLOCKS]]
     place = {one: at for at, one in enumerate(columns)}
-    judged = sorted(pairs["topic_id"].unique().to_list(), key=_natural)
+    judged = sorted(pairs["topic_id"].unique().to_list(), key=natural)
     known = [one for one in judged if one in place]
     rows = judged if len(columns) == len(asked) or 2 * len(known) < len(judged) else known
     rows = [rows[at] for at in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).astype(int))]
@@ -84,7 +84,8 @@ def _related(pairs: pl.DataFrame, rows: Sequence[str], columns: Sequence[str]) -
     return related
 
 
-def _natural(identifier: str) -> tuple[str, int, str]:
+def natural(identifier: str) -> tuple[str, int, str]:
+    """What ids are sorted by: their stem, then their number."""
     number = _NUMBER.fullmatch(identifier)
     return (number[1], int(number[2]), identifier) if number else (identifier, 0, identifier)
 
@@ -100,30 +101,31 @@ def _rules(
         asked: all topics in the order of their file.
         place: the columns of topics.
     """
-    ordered = sorted(asked, key=_natural)
-    numbers = {(_natural(one)[:2]): one for one in reversed(asked) if _NUMBER.fullmatch(one)}
+    ordered = sorted(asked, key=natural)
+    numbers = {(natural(one)[:2]): one for one in reversed(asked) if _NUMBER.fullmatch(one)}
     at_file, at_ids, at_judged = ({one: at for at, one in enumerate(order)} for order in (asked, ordered, judged))
 
     def by_number(one: str, offset: int) -> str | None:
-        stem, number, _ = _natural(one)
+        stem, number, _ = natural(one)
         return numbers.get((stem, number + offset))
 
     def around(order: Sequence[str], at: Mapping[str, int]) -> Callable[[str, int], str | None]:
         return lambda one, offset: order[(at[one] + offset) % len(order)] if one in at else None
 
-    def as_place(one: str, offset: int) -> str | None:
-        spot = _natural(one)[1] - 1 + offset if _NUMBER.fullmatch(one) else -1
-        return asked[spot] if 0 <= spot < len(asked) else None
+    def along(order: Sequence[str], at: Callable[[str], int]) -> Callable[[str, int], str | None]:
+        return lambda one, offset: order[spot] if 0 <= (spot := at(one) + offset) < len(order) else None
 
-    def in_turn(one: str, offset: int) -> str | None:
-        return asked[spot] if 0 <= (spot := at_judged[one] + offset) < len(asked) else None
+    def counted(one: str) -> int:
+        return natural(one)[1] - 1 if _NUMBER.fullmatch(one) else -len(asked)
 
     furthest = max(1, min(len(asked) // 2, _GATHERED // (6 * max(1, len(rows)))))
     offsets = sorted((one for one in range(-furthest, furthest + 1) if one), key=abs)
     near = [0, 1, -1]
     ways = [("number", by_number, offsets), ("order of ids", around(ordered, at_ids), offsets)]
     ways += [("file", around(asked, at_file), offsets)] if ordered != list(asked) else []
-    ways += [("number as place", as_place, near), ("order of both", in_turn, near)]
+    for order in (asked, *([ordered] if ordered != list(asked) else [])):
+        ways += [("number as place", along(order, counted), near)]
+        ways += [("order of both", along(order, at_judged.__getitem__), near)]
     known: set[bytes] = {np.array([place.get(one, -1) for one in rows], np.int64).tobytes()}
     rules, names = [], []
     for name, way, steps in ways:

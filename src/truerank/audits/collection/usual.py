@@ -112,20 +112,19 @@ class Endings:
 
 
 def limits(lengths: NDArray[np.int64]) -> dict[int, int]:
-    """Lengths at which far more texts end than at those beside them, with the number of texts.
+    """Lengths at which far more texts end than at any length beside them, with the number of texts.
 
     A text that was cut at a blank is one shorter: the two lengths count as one.
 
     Args:
         lengths: of all texts.
     """
-    if not len(lengths):
-        return {}
-    lengths = lengths[lengths <= _LONGEST]
-    counts = np.bincount(lengths, minlength=3 * _AROUND + _LEAST).astype(float)
-    both = counts + np.concatenate([[0.0], counts[:-1]])
-    sums = np.convolve(counts, np.ones(2 * _AROUND + 1), "same")
-    usual = (sums - both) / (2 * _AROUND - 1)
-    p = stats.poisson.sf(both - 1, 2 * np.maximum(usual, 0.25)) * (counts > 0).sum()
-    found = np.flatnonzero((counts >= _SPIKE) & (p <= _LEVEL) & (np.arange(len(counts)) >= _LEAST))
-    return {int(one): int(both[one]) for one in found}
+    counts = np.bincount(lengths[lengths <= _LONGEST], minlength=_LEAST).astype(float)
+    found = {}
+    for length in np.flatnonzero(counts >= _SPIKE):
+        here = counts[length - 1 : length + 1].sum()
+        beside = np.append(counts[max(0, length - 1 - _AROUND) : length - 1], counts[length + 1 :][:_AROUND])
+        usual = 2 * beside.max(initial=0.5)
+        if length >= _LEAST and stats.poisson.sf(here - 1, usual) * np.count_nonzero(counts) <= _LEVEL:
+            found[int(length)] = int(here)
+    return found
