@@ -212,7 +212,7 @@ def _nothing() -> pl.DataFrame:
 
 def _kept(place: Path, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
     """A run that lies in a folder; made where it does not."""
-    path = place.with_name(f"{place.name}.arrow")
+    path = place.with_name(f"{place.name}.ipc")  # not .arrow: it is no block of a shard
     run = kept_frame(path)
     if run is None:
         run = make()
