@@ -210,7 +210,7 @@ def test_judgments_of_documents_that_do_not_exist_carry_no_claim() -> None:
     result = truerank.check(qrels=grades, run=runs, docs=docs, system="good", baseline="plain")
     assert result.answer("collection").word == "FAULTY"
     assert result.base is not None and result.base.effect == "stands"
-    assert (effects(result)["collection"], result.conclusion.word) == ("falls", "CANNOT TELL")
+    assert (effects(result)["collection"], result.conclusion.word) == ("falls", "DOES NOT HOLD")
     assert result.repaired is not None and "judgments corrected" in result.conclusion.reason
 
 

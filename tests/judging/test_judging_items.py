@@ -83,7 +83,7 @@ def test_audits_that_cannot_be_judged(tmp_path: Path) -> None:
     (tmp_path / "c").mkdir()
     with pytest.raises(InputError, match=r"no candidates\.parquet and no items\.jsonl in this folder"):
         read_items(str(tmp_path / "c"), LEAKAGE)
-    (tmp_path / "c/manifest.json").write_text("{}")
+    (tmp_path / "c/manifest.json").write_text(json.dumps({"artifacts": {}}))
     with pytest.raises(InputError, match=r"this result has no items to judge"):
         read_items(str(tmp_path / "c"), LEAKAGE)
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "c/candidates.parquet")

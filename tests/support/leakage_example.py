@@ -66,5 +66,5 @@ def save(result, folder, manifest=None):
     result.candidates.write_parquet(folder / "candidates.parquet")
     result.neighbours.write_parquet(folder / "neighbours.parquet")
     if manifest is not None:
-        (folder / "manifest.json").write_text(json.dumps(manifest))
+        (folder / "manifest.json").write_text(json.dumps({"artifacts": {}, **manifest}))
     return folder

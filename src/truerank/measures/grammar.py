@@ -258,7 +258,7 @@ def _split(text: str, *, blanks: bool = True) -> Iterator[str]:
 
 def _value(text: str) -> Any:
     value = value_of(text)
-    if not isinstance(value, str) or not text.startswith(("'", '"')):
+    if not isinstance(value, str) or not text.startswith(("'", '"', "{")):
         return value
     try:
         return ast.literal_eval(text)
