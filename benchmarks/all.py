@@ -150,6 +150,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "check": "makes runs of all its systems first: more than ten minutes",
     "check_plants": "no script: check reads it",
     "clean_claims": "makes runs of all its systems first: more than ten minutes",
+    "collection_fit": "moves the judgments of every collection at hand: several minutes",
     "collection_findings": "audits every collection at hand: more than ten minutes",
     "fine_tuning": "trains for hours",
     "guarded_training": "needs the packages datasets and accelerate",
