@@ -1,6 +1,7 @@
 """What `truerank check` says of claims in whose files nothing is wrong: true ones, and ones of two equal systems.
 
-    python benchmarks/clean_claims.py claims --collection vaswani --work FOLDER [--pairs 21] [--with two|all] [--documents]
+    python benchmarks/clean_claims.py claims --collection vaswani --work FOLDER [--pairs N] [--with two|all]
+        [--documents]
     python benchmarks/clean_claims.py nulls --collection vaswani --work FOLDER [--count 1000]
 
 claims: all pairs of eight runs (seven of `hand_collection.py`, and one of random documents) under five kinds of

@@ -40,7 +40,7 @@ def test_blocks_under_a_key(tmp_path: Path) -> None:
         BlockStore(tmp_path, b"other key 123456").load(0)
 
 
-class _EndedError(Exception):
+class _EndedError(BaseException):
     """The audit ends here."""
 
 

@@ -17,7 +17,7 @@ from truerank.claims.model_judgments import models_answer
 from truerank.claims.pool_trials import with_trials
 from truerank.claims.pools import pools_answer
 from truerank.claims.questions import NAMES, PlannedQuestion
-from truerank.claims.repairing import Change, change_by
+from truerank.claims.repairing import ClaimChange, change_by
 from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
@@ -133,7 +133,7 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
     }
 
 
-def _with_repairs(answer: ClaimAnswer, claim: Claim, repairs: Sequence[Repair], change: Change) -> ClaimAnswer:
+def _with_repairs(answer: ClaimAnswer, claim: Claim, repairs: Sequence[Repair], change: ClaimChange) -> ClaimAnswer:
     """The answer about chance, which was asked of the repaired data, with the difference as the data are first."""
     named = "; ".join(repair.what for repair in repairs)
     return replace(

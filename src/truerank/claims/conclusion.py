@@ -11,7 +11,7 @@ from typing import Final
 
 from truerank.claims.claim import Claim, ClaimEstimate
 from truerank.claims.questions import question
-from truerank.claims.repairing import Change
+from truerank.claims.repairing import ClaimChange
 from truerank.claims.results import ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown
 from truerank.text.listing import listed
@@ -20,7 +20,7 @@ from truerank.text.listing import listed
 _FELL: Final = "The repair changes the difference by more than chance."
 
 
-def concluded(claim: Claim, change: Change | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
+def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0.

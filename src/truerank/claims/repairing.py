@@ -14,7 +14,7 @@ from truerank.measures.placebo import SystemPlacebo, placebo_removal
 from truerank.options import Resampling
 
 
-class Change(NamedTuple):
+class ClaimChange(NamedTuple):
     """What repairs do to the difference.
 
     Attributes:
@@ -34,7 +34,7 @@ class Change(NamedTuple):
     beside: str
 
 
-def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: Resampling) -> Change | None:
+def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: Resampling) -> ClaimChange | None:
     """The difference after repairs that are applied together; None where no topic is left.
 
     Chance is the removal of as many random topics, of as many random documents that are alike, and where judgments
@@ -69,7 +69,7 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)
         moved |= ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high
     effect = repaired_effect(claim.base, after, moved)
-    return Change(repaired, after, after.value - claim.base.value, moved, effect, "; ".join(beside))
+    return ClaimChange(repaired, after, after.value - claim.base.value, moved, effect, "; ".join(beside))
 
 
 def _without_topics(claim: Claim, topics: frozenset[str], resampling: Resampling) -> SystemPlacebo | None:

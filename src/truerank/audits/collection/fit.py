@@ -24,9 +24,9 @@ from scipy import stats
 
 from truerank.audits.collection.fit_samples import (
     FEWEST,
+    FitSample,
     Floats,
     Ints,
-    Sample,
     bm25,
     by_run,
     mixed,
@@ -151,7 +151,7 @@ def _by_topics(one: Fit) -> int:
     return -len(one.topics)
 
 
-def _worded(sample: Sample, topics: Mapping[str, str], said: Mapping[str, str], seed: int) -> Fit:
+def _worded(sample: FitSample, topics: Mapping[str, str], said: Mapping[str, str], seed: int) -> Fit:
     """The answer by the texts of documents."""
     wanted = sample.docs["doc_id"].n_unique()
     docs = sample.docs.filter(pl.col("doc_id").is_in(list(said)))
@@ -193,7 +193,7 @@ class _Places(NamedTuple):
         return np.asarray(padded[np.arange(len(self.at)), rules])
 
 
-def _placed(sample: Sample, values: Floats, seed: int) -> Fit:
+def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     """The answer by the fit of each relevant document to each topic, shape (documents, columns)."""
     groups = sample.docs["row"].to_numpy()
     rows, starts, sizes = np.unique(groups, return_index=True, return_counts=True)
@@ -235,7 +235,7 @@ def _row_places(means: Floats, related: NDArray[np.bool_]) -> Floats:
     return np.where(related, np.nan, places)
 
 
-def _shifted(sample: Sample, seen: _Places, seed: int) -> Fit | None:
+def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
     """Whether one rule leads all judgments to topics that they fit better than their own.
 
     The rule has to beat random assignments of topics to judgments (the best of all rules each time), and the topics'
@@ -296,7 +296,7 @@ def _where(order: str, offset: int) -> str:
     return by[order]
 
 
-def _partly(sample: Sample, seen: _Places) -> Fit | None:
+def _partly(sample: FitSample, seen: _Places) -> Fit | None:
     """Whether judgments that do not fit their own topic follow one rule more often than chance."""
     misfit = np.flatnonzero(seen.own < _MISFIT)
     if not len(seen.rules) or len(misfit) < _FOLLOWERS:

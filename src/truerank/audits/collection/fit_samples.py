@@ -29,7 +29,7 @@ _READ: Final = 20_000
 _NUMBER: Final = re.compile(r"(.*?)(\d+)")
 
 
-class Sample(NamedTuple):
+class FitSample(NamedTuple):
     """Judged topics beside the topics that they are compared with.
 
     Attributes:
@@ -51,7 +51,7 @@ class Sample(NamedTuple):
     related: NDArray[np.bool_]
 
 
-def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> Sample:
+def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> FitSample:
     """Judged topics and their relevant documents, and the topics that they are compared with, in a bounded number."""
     pairs = qrels.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
     columns = list(asked)
@@ -68,7 +68,7 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> S
     docs = docs.with_columns(pl.int_range(pl.len()).shuffle(seed).over("row").alias("draw"))
     docs = docs.filter(pl.col("draw") < _OF_TOPIC).drop("draw")
     rules, names = _rules(rows, judged, list(asked), place)
-    return Sample(
+    return FitSample(
         rows, columns, docs, np.array([place.get(one, -1) for one in rows], np.int64), rules, names,
         _related(pairs, rows, columns),
     )  # fmt: skip
@@ -139,7 +139,7 @@ def _rules(
     return np.array(rules, np.int64).reshape(-1, len(rows)), names
 
 
-def by_run(sample: Sample, run: pl.DataFrame) -> Floats:
+def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
     """How well each relevant document stands in the results of each topic, shape (documents, columns)."""
     columns = pl.DataFrame({"topic_id": sample.columns}, schema={"topic_id": pl.String}).with_row_index("column")
     results = run.select("topic_id", "doc_id", pl.col("rank").rank("ordinal").over("topic_id"))
