@@ -3,9 +3,8 @@
     python benchmarks/collection_fit.py [--only NAME …] [--draws 20] [--halves 500]
 
 CACM and Vaswani by the words of their documents; Common Core 2017 and 2018 (BM25) and the passages of TREC 2019
-(monoT5) by one run. Prints how often each plant gets its word, then the words of random halves of the
-topics, where nothing was moved: a third with all their judgments, a third with relevant rows only, a third with 30%
-of the judgments.
+(monoT5) by one run. Prints how often each plant gets its word, then the words of random halves of the topics, where
+nothing was moved: a third with all their judgments, a third with relevant rows only, a third with 30% of the judgments.
 """
 
 from __future__ import annotations
