@@ -14,6 +14,7 @@ pytest.importorskip("transformers")
 import torch
 
 import tiny_models
+from eight_bits import SATURATES, WHY_SATURATED
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
 from truerank.rankers.pretrained.first_token import run_packed
@@ -419,6 +420,7 @@ def test_a_packaged_bi_encoder_in_openvino() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(SATURATES, reason=WHY_SATURATED)
 @pytest.mark.parametrize(("kind", "name"), [("monobert", "two"), ("ance", "ance")])
 def test_int8_is_calibrated_and_its_agreement_printed(
     models: Path, kind: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -294,6 +294,7 @@ class Artifacts:
         return [
             (folder, sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()))
             for folder in sorted(self.work.iterdir())
+            if folder.is_dir()
         ]
 
     def tidy(self) -> None:

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import truerank
+from eight_bits import SATURATES, WHY_SATURATED
 from tiny_models import save_ance, save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank import transfer
@@ -350,6 +351,7 @@ def test_levels_of_topics_by_hand() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(SATURATES, reason=WHY_SATURATED)
 def test_eight_bits_say_how_they_agree(files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("nncf")
     monkeypatch.setenv("TRUERANK_CACHE", str(tmp_path / "cache"))
