@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.collection.audit import audit as collection_audit
@@ -33,8 +35,13 @@ _REPAIRED: Final = frozenset((
     "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments", "shuffled-judgments",
     "unrelated-judgments", "inverted-grades",
 ))  # fmt: skip
+#: Notes that concern the claim where relevant documents are among what they name.
+_HEARD: Final = ("short-document",)
+#: Kinds of judgments that can be read in another way, which is then tried.
+_READ: Final = ("contradicted-pair", "off-scale-grade")
 #: A fault of a larger share of the topics has no remainder to compare with.
 _MOST: Final = 0.8
+_PAIR: Final = ["topic_id", "doc_id"]
 
 
 def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
@@ -208,9 +215,14 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
     claim = replace(claim, runs=claim.pair)
     judged = frozenset(claim.evaluation.topics)
     rows, exceptions, named = list(answer.estimates), [], []
+    for repair in _readings(claim, audit):
+        read = claim.repaired((repair,))
+        if claim.base.effect == "stands" and (read is None or read.base.effect != "stands"):
+            rows += [] if read is None else [replace(read.base, label=repair.what)]
+            exceptions.append(repair.what)
     for finding in audit.findings:
         kind = finding.kind
-        if kind.severity == "note" or kind.name in _REPAIRED:
+        if (kind.severity == "note" and kind.name not in _HEARD) or kind.name in (*_REPAIRED, *_READ):
             continue
         instances = audit.rows(kind.name)
         topics = frozenset(instances.filter(pl.col("doc_id") == "")["topic_id"]) & judged
@@ -234,6 +246,27 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),
         facts={**answer.facts, "not_repaired": named},
     )  # fmt: skip
+
+
+def _readings(claim: Claim, audit: CollectionAudit) -> Iterable[Repair]:
+    """The judgments with other grades for pairs that have several, or one outside the scale."""
+    found = {kind: audit.rows(kind) for kind in _READ if any(one.kind.name == kind for one in audit.findings)}
+    judged = claim.qrels.select("topic_id", "doc_id", "relevance")
+    if "contradicted-pair" in found:
+        pairs = found["contradicted-pair"]
+        # "grades 1, 0; judgments 5, 9"
+        were = pl.col("detail").str.split("; ").list.first().str.extract_all(r"-?\d+")
+        grades = were.list.eval(pl.element().cast(pl.Int32))
+        for name, grade in (("lowest", grades.list.min()), ("highest", grades.list.max())):
+            new = pairs.select("topic_id", "doc_id", grade.alias("relevance"))
+            what = f"with the {name} grade of the {_counted(len(pairs), 'pair')} judged twice with different grades"
+            yield Repair(what, edits=edits_between(judged.join(new, on=_PAIR, how="semi"), new))
+    if "off-scale-grade" in found:
+        odd = found["off-scale-grade"].select(_PAIR)
+        usual = int(np.max(judged.join(odd, on=_PAIR, how="anti")["relevance"].to_numpy()))
+        new = judged.join(odd, on=_PAIR, how="semi").with_columns(relevance=pl.lit(usual, pl.Int32))
+        what = f"with grade {usual} for the {_counted(len(odd), 'judgment')} whose grades are outside the scale"
+        yield Repair(what, edits=edits_between(judged.join(odd, on=_PAIR, how="semi"), new))
 
 
 def _counted(count: int, noun: str) -> str:

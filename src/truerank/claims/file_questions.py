@@ -11,7 +11,9 @@ import polars as pl
 
 from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
-from truerank.claims.claim import Claim, Repair
+from truerank.audits.collection.run_origins import run_origins
+from truerank.claims.claim import Claim, ClaimEstimate, Repair
+from truerank.claims.claim_origins import claim_origins
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.judged_results import cutoff_of, judged_results
 from truerank.claims.material import ClaimMaterial
@@ -23,11 +25,13 @@ from truerank.sources import open_documents, read_topics
 
 #: How the headline names what is left out, by kind of fault.
 _WITHOUT: Final[Mapping[str, str]] = {
-    "misplaced-judgments": "whose judgments belong to another one",
-    "misplaced-run": "whose results belong to another one",
-    "foreign-results": "whose results are in no collection",
+    "misplaced-judgments": "whose judgments belong to another topic",
+    "misplaced-run": "with the results of another topic",
+    "foreign-results": "whose results have ids that are no documents of the collection",
     "lacking-topics": "that one of the runs lacks",
     "copied-topics": "that are copies of another one",
+    "no-order": "whose results stand in no order, as if ids and scores were of other rows",
+    "other-numbers": "whose document ids are off by a fixed step",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
 }
@@ -55,7 +59,9 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     pair = files.pair
     faults = run_faults(files)
     if not any(fault.weight == "fault" for fault in faults):
-        faults += tuple(_misplaced(given, files))
+        misplaced = tuple(_misplaced(given, files))
+        # Results of other topics have no order, either.
+        faults += misplaced or (*run_origins(files, given.scoring.rel), *(claim_origins(claim) if claim else ()))
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
@@ -107,7 +113,7 @@ def _allowed_for(claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...]
     )  # fmt: skip
 
 
-def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, Any]]:
+def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str, ClaimEstimate]]:
     """Faults that nothing repairs, where the claim changes without what they touch."""
     for fault in faults:
         if fault.kind == "fixed-list":
@@ -121,6 +127,22 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
             row = claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
             if row.effect != "stands":
                 yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+        if fault.exception and claim.base.effect == "stands":
+            yield from _doubted(claim, fault)
+
+
+def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:
+    """What a run shows of how it was made, where the claim is not shown without what that touches."""
+    if not fault.topics and not fault.documents:
+        # A baseline that knows the judgments speaks for the system.
+        if fault.run == claim.system or fault.kind == "rows-of-another-run":
+            yield fault.exception, claim.base
+        return
+    left = claim.repaired((Repair(fault.exception, fault.topics, fault.documents),))
+    if left is None:
+        yield fault.exception, claim.base
+    elif left.base.effect != "stands":
+        yield fault.exception, replace(left.base, label=f"without what {fault.kind} touches")
 
 
 def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple[str, str]:
@@ -146,7 +168,7 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
     known = None
     if given.sources.docs is not None:
         source = open_documents(given.sources.docs, keep_empty=True)
-        known = {document.doc_id for block in source.batches() for document in block if document.doc_id in wanted}
+        known = [document.doc_id for block in source.batches() for document in block if document.doc_id in wanted]
     return Files(runs, pair, qrels, known, topics, depth, given.scoring.ties == "rank")
 
 
@@ -208,4 +230,4 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
 
 
 def _plain(fault: RunFault) -> dict[str, Any]:
-    return {**fault._asdict(), "topics": sorted(fault.topics)}
+    return {**fault._asdict(), "topics": sorted(fault.topics), "documents": len(fault.documents)}

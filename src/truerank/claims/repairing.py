@@ -63,7 +63,8 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         if test is not None
     ]
     moved = any(test is not None and test.p <= 1 - resampling.confidence for test in tests)
-    if not documents:
+    # Where no other documents are like those, the change by topic is all that can be tested.
+    if tests[1] is None:
         kept = np.array([(old[topic], value) for topic, value in new.items() if topic in old]).reshape(-1, 2)
         kept = kept[~np.isnan(kept).any(axis=1)]
         ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)

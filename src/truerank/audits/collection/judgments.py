@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import polars as pl
@@ -18,6 +19,8 @@ from truerank.sources.qrels import QREL_SCHEMA, qrel_frames, qrel_lines
 
 #: A grade that so few judgments have, and that is more than twice the highest of the others, is off the scale.
 _RARE: Final = 0.005
+#: From one grade to the next, scales do not grow so many times; and at most this share of the judgments lies above.
+_GAP, _FEW = 4, 0.2
 #: Topics with so many relevant documents in common, and such a share of them, look alike.
 _COMMON: Final = 3
 _ALIKE: Final = 0.8
@@ -162,12 +165,21 @@ def _grades(frame: pl.DataFrame, rel: int, grades: Collection[int]) -> Iterator[
 
 
 def _outliers(counts: dict[int, int]) -> list[int]:
-    """Grades that very few judgments have and that are more than twice as high (or low) as all others."""
+    """Grades that very few judgments have and that are more than twice as high (or low) as all others.
+
+    Where a scale has a gap, the grades above it may be more.
+    """
     total = sum(counts.values())
     rare = {grade for grade, count in counts.items() if count <= max(1, _RARE * total)}
     usual = [grade for grade in counts if grade not in rare] or list(counts)
     high, low = max(usual), min(usual)
-    return sorted(grade for grade in rare if grade > 2 * max(high, 1) or grade < min(2 * low, -2))
+    odd = {grade for grade in rare if grade > 2 * max(high, 1) or grade < min(2 * low, -2)}
+    positive = sorted(grade for grade in counts if grade > 0)
+    for one, next_one in pairwise(positive):
+        above = [grade for grade in positive if grade >= next_one]
+        if next_one > _GAP * one and sum(counts[grade] for grade in above) <= _FEW * total:
+            odd.update(above)
+    return sorted(odd)
 
 
 def _alike(kind: str, column: str, ids: pl.Series) -> Instances:

@@ -45,6 +45,8 @@ class RunFault(NamedTuple):
         reason: a sentence with its figures.
         remedy: what to mend.
         depth: where lists are short, the results that both runs have.
+        exception: how a conclusion names it, where nothing repairs it.
+        documents: those that it touches, where it is about documents.
     """
 
     kind: str
@@ -54,6 +56,8 @@ class RunFault(NamedTuple):
     reason: str
     remedy: str
     depth: int = 0
+    exception: str = ""
+    documents: frozenset[str] = frozenset()
 
 
 class Files(NamedTuple):
@@ -63,7 +67,8 @@ class Files(NamedTuple):
         runs: by name, columns topic_id, doc_id, rank, score; those of the comparison first.
         pair: the two runs that are compared.
         qrels: the judgments, columns topic_id, doc_id, relevance.
-        documents: of the results and judgments, the ids that the collection has; None where no documents were given.
+        documents: of the results and judgments, the ids that the collection has, in its order; None where no documents
+            were given.
         topics: the text of each topic; None where no topics were given.
         depth: the ranks that the measure looks at.
         by_rank: whether ties are broken by the rank column.

@@ -1,0 +1,371 @@
+"""What runs show of how they were made: from another run, with the judgments in sight, or on another index."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import Final
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+from scipy import sparse, stats
+
+from truerank.audits.collection.run_faults import Files, RunFault, Weight
+from truerank.text.listing import and_more
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: Results of a topic that are looked at.
+DEEPEST: Final = 100
+_KEYS: Final = ["topic_id", "doc_id"]
+#: A finding has to be this unlikely by chance.
+_CHANCE: Final = 0.001
+#: Fewer topics, results, or relevant documents tell nothing.
+_TOPICS, _RESULTS, _RELEVANT = 5, 20, 10
+#: The share of the topics from which on lists that are the same are no accident, and on which two runs are one.
+_SOME, _NEARLY_ALL = 0.1, 0.95
+#: How many times larger the odds of relevance may be before the first irrelevant result than after it.
+_CLIFF: Final = 8.0
+_CLIFF_TOPICS, _CLIFF_RELEVANT = 15, 3
+_DRAWS: Final = 1000
+#: Down to a rank, every result is relevant; the share of topics, and how far it falls at the next rank.
+_EVERY, _FALL, _SHALLOWEST = 0.97, 0.75, 3
+#: Offsets of numbered documents that are tried.
+_OFFSETS: Final = (-2, -1, 1, 2)
+#: Topics whose likeness is compared.
+_COMPARED: Final = 400
+#: A stretch of the collection that a run never shows has at least this share of what other runs show.
+_STRETCH: Final = 0.1
+_NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
+
+
+def run_origins(files: Files, rel: int) -> tuple[RunFault, ...]:
+    """What the two runs of a comparison show of how they were made, beside all others.
+
+    Args:
+        files: what is looked at; documents in the order of the collection.
+        rel: the lowest grade that is relevant.
+    """
+    judged = files.qrels.select("topic_id").unique()
+    first = {name: _first(run, judged) for name, run in files.runs.items()}
+    relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
+    found: list[RunFault] = []
+    for name in files.pair:
+        others = {each: lists for each, lists in first.items() if each != name}
+        own = first[name].join(relevant.with_columns(pl.lit(True).alias("relevant")), on=_KEYS, how="left")
+        own = own.with_columns(pl.col("relevant").fill_null(False)).sort("topic_id", "place")
+        if not len(own):
+            continue
+        for other, lists in others.items():
+            if other not in files.pair:
+                found += _same_lists(name, other, own, lists, files.depth)
+        found += _every_result(name, own)
+        found += _cliff(name, own, relevant)
+        if others:
+            every = pl.concat(list(others.values()))
+            best = every.group_by(_KEYS).agg(pl.col("place").mean().alias("mean"))
+            own = own.join(best, on=_KEYS, how="left").sort("topic_id", "place")
+            found += _own_documents(name, own, files.depth)
+            found += _no_order(name, own)
+            found += _offset(name, own, best) or _other_index(name, own, best)
+            if files.documents is not None:
+                found += _stretch(name, own, every, files.documents)
+    return tuple(found)
+
+
+def _first(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    """The first results of judged topics: topic_id, doc_id, and place from 1 on."""
+    place = pl.col("rank").rank("ordinal").over("topic_id").cast(pl.Int64).alias("place")
+    rows = run.select(*_KEYS, "rank").join(judged, on="topic_id", how="semi").unique(_KEYS, maintain_order=True)
+    return rows.select(*_KEYS, place).filter(pl.col("place") <= DEEPEST)
+
+
+# -- from another run -------------------------------------------------------------------------------------------------
+
+
+def same_topics(one: pl.DataFrame, other: pl.DataFrame, depth: int) -> tuple[frozenset[str], int]:
+    """The topics whose first results are the same in the same order, and how many topics both runs have."""
+    parts = []
+    for lists in (one, other):
+        head = lists.filter(pl.col("place") <= depth).sort("topic_id", "place")
+        parts.append(head.group_by("topic_id").agg("doc_id"))
+    both = parts[0].join(parts[1], on="topic_id")
+    # A list of a few results may be the same by accident.
+    same = both.filter((pl.col("doc_id") == pl.col("doc_id_right")) & (pl.col("doc_id").list.len() >= _TOPICS))
+    return frozenset(same["topic_id"]), len(both)
+
+
+def _same_lists(name: str, other: str, own: pl.DataFrame, lists: pl.DataFrame, depth: int) -> Iterable[RunFault]:
+    """Topics whose results are another run's."""
+    depth = max(depth, _RESULTS)
+    same, both = same_topics(own, lists, depth)
+    if len(same) < max(_TOPICS, _SOME * both):
+        return
+    whole = len(same) >= _NEARLY_ALL * both
+    yield RunFault(
+        "rows-of-another-run", name, "doubt", frozenset() if whole else same,
+        f"The first {depth} results of {name} are those of {other}, in the same order, for {len(same):,d} of {both:,d} "
+        "topics.",
+        f"Give {name} as its system made it, or leave {other} out if the two are one.",
+        exception=f"that {name} returns the results of {other}" + ("" if whole else f" for {len(same):,d} topics"),
+    )  # fmt: skip
+
+
+# -- with the judgments in sight --------------------------------------------------------------------------------------
+
+
+def _every_result(name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+    """A depth down to which everything that the run returns was judged relevant."""
+    by_rank = own.group_by("place").agg(pl.col("relevant").mean().alias("share"), pl.len()).sort("place")
+    shares = by_rank.filter(pl.col("len") >= _RELEVANT)["share"].to_numpy()
+    below = np.flatnonzero(shares < _EVERY)
+    depth = int(below[0]) if len(below) else 0
+    if depth >= _SHALLOWEST and shares[depth] <= _FALL:
+        yield RunFault(
+            "relevant-by-rank", name, "doubt", frozenset(),
+            f"{_percent(shares[:depth].min())} of {name}'s results at each of the first {depth} ranks were judged "
+            f"relevant, and {_percent(shares[depth])} at the next: the judgments look like a list of what it returned.",
+            "Give the judgments with those that say not relevant.",
+            exception=f"that every one of {name}'s first {depth} results was judged relevant",
+        )  # fmt: skip
+
+
+def _cliff(name: str, own: pl.DataFrame, relevant: pl.DataFrame) -> Iterable[RunFault]:
+    """Relevant results that stand before all others, far more often than what follows them explains.
+
+    The odds that a result is relevant are taken before the first irrelevant one, and among the five after it. A good
+    ranker has more of them before it too, since topics differ; eight times as many is more than those that we know do.
+    """
+    many = relevant.group_by("topic_id").len().filter(pl.col("len") >= _CLIFF_RELEVANT)
+    lists = own.join(many, on="topic_id", how="semi").sort("topic_id", "place")
+    flags = lists.group_by("topic_id", maintain_order=True).agg("relevant")["relevant"].to_list()
+    counts = np.array([_around_first_irrelevant(each) for each in flags if any(each)], dtype=np.float64).reshape(-1, 4)
+    if len(counts) < _CLIFF_TOPICS:
+        return
+
+    def odds(sums: Floats) -> Floats:
+        lead, ends, after, no = (sums[..., at] + 0.5 for at in range(4))
+        found: Floats = np.log(lead / ends) - np.log(after / no)
+        return found
+
+    draw = np.random.default_rng(0)
+    weights = draw.multinomial(len(counts), np.full(len(counts), 1 / len(counts)), size=_DRAWS)
+    low = float(np.quantile(odds(weights @ counts), 0.025))
+    sums = counts.sum(axis=0)
+    if low <= np.log(_CLIFF):
+        return
+    lead, after = sums[0] / max(1, sums[0] + sums[1]), sums[2] / max(1, sums[2] + sums[3])
+    yield RunFault(
+        "judgments-in-sight", name, "doubt", frozenset(),
+        f"{name} has its relevant results before all others: {_percent(lead)} of its results down to the first "
+        f"irrelevant one are relevant, and {_percent(after)} of the five after it; rankers that know no judgments have "
+        "no such step.",
+        f"Find out whether {name} was made or tuned with these judgments.",
+        exception=f"that {name} ranks as if it had seen the judgments",
+    )  # fmt: skip
+
+
+def _around_first_irrelevant(flags: Sequence[bool]) -> tuple[int, int, int, int]:
+    """Relevant results before the first irrelevant one, whether there is one, and among five after it: yes and no."""
+    lead = next((at for at, flag in enumerate(flags) if not flag), len(flags))
+    # Behind the last relevant result nothing is left that could be found.
+    if lead == len(flags) or not any(flags[lead:]):
+        return lead, 0, 0, 0
+    after = flags[lead + 1 : lead + 6]
+    return lead, 1, sum(after), len(after) - sum(after)
+
+
+def _own_documents(name: str, own: pl.DataFrame, depth: int) -> Iterable[RunFault]:
+    """Results that no other run has, and that are relevant more often than those that others have.
+
+    What several runs return is relevant more often than what one alone does.
+    """
+    top = own.filter(pl.col("place") <= depth)
+    alone = top["mean"].is_null()
+    counts = [(int(part["relevant"].sum()), len(part)) for part in (top.filter(alone), top.filter(~alone))]
+    (mine, mine_of), (shared, shared_of) = counts
+    if min(mine_of, shared_of) < _RELEVANT:
+        return
+    table = [[mine, mine_of - mine], [shared, shared_of - shared]]
+    if stats.fisher_exact(table, alternative="greater").pvalue > _CHANCE:
+        return
+    yield RunFault(
+        "own-relevant", name, "doubt", frozenset(),
+        f"Of {name}'s first {depth} results that no other run has, {_percent(mine / mine_of)} ({mine:,d} of "
+        f"{mine_of:,d}) are relevant, and {_percent(shared / shared_of)} of those that others have; what one run alone "
+        "returns is relevant less often, unless run and judgments were made from each other.",
+        f"Find out how {name} and the judgments came about.",
+        exception=f"that {name}'s own documents were judged relevant more often than those that other runs share",
+        documents=frozenset(top.filter(alone & top["relevant"])["doc_id"]),
+    )  # fmt: skip
+
+
+# -- on another index -------------------------------------------------------------------------------------------------
+
+
+def _no_order(name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+    """Topics on which the run shares documents with the others, but not their order, nor any order of relevance."""
+    shared = own.filter(pl.col("mean").is_not_null())
+    by_topic = shared.group_by("topic_id").agg(
+        pl.corr("place", "mean", method="spearman").alias("agreement"), pl.len().alias("shared")
+    )
+    by_topic = by_topic.filter((pl.col("shared") >= _RESULTS) & pl.col("agreement").is_not_nan())
+    lacking = by_topic.filter(pl.col("agreement") * (pl.col("shared") - 1).sqrt() < stats.norm.ppf(0.95))
+    if len(lacking) < max(_TOPICS, 2 * _SOME * own["topic_id"].n_unique()):
+        return
+    size = pl.len().over("topic_id")
+    places = own.with_columns(((pl.col("place") - 0.5) / size).alias("depth")).filter("relevant")
+    depths = places.join(lacking, on="topic_id", how="semi")["depth"].to_numpy()
+    # Relevant documents are as often in the lower half of the results as in the upper one.
+    if len(depths) < _RELEVANT or depths.mean() + 2 * np.sqrt(1 / 12 / len(depths)) < 1 / 2:
+        return
+    touched = frozenset(lacking["topic_id"])
+    yield RunFault(
+        "no-order", name, *_weighed(touched, own["topic_id"].n_unique()),
+        f"For {len(lacking):,d} of {own['topic_id'].n_unique():,d} topics {name} returns documents that others return "
+        "too, in an order that has nothing to do with theirs, nor with relevance: ids and scores may be of other rows.",
+        f"Write {name} anew: each id with the score of its own row.",
+    )  # fmt: skip
+
+
+def _offset(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
+    """Topics on which the numbers of the documents are off by a fixed step."""
+    parts = own.select(
+        *_KEYS, pl.col("doc_id").str.extract_groups(_NUMBERED).struct.rename_fields(["a", "n", "z"]).alias("parts")
+    ).unnest("parts")
+    if parts["n"].null_count():
+        return []
+    number = pl.col("n").cast(pl.Int64, strict=False)
+    parts = parts.with_columns(number, pl.col("n").str.len_chars().alias("width"))
+    if parts["n"].null_count():
+        return []
+    known = best.select(_KEYS)
+
+    def shared(step: int) -> pl.DataFrame:
+        moved = (pl.col("n") + step).cast(pl.String)
+        padded = (
+            pl.when(pl.col("n").cast(pl.String).str.len_chars() < pl.col("width"))
+            .then(moved.str.zfill(pl.col("width")))
+            .otherwise(moved)
+        )
+        ids = parts.select("topic_id", pl.concat_str("a", padded, "z").alias("doc_id"))
+        return ids.join(known, on=_KEYS, how="semi").group_by("topic_id").len()
+
+    base = own.select("topic_id").unique().join(shared(0), on="topic_id", how="left").fill_null(0)
+    topics: frozenset[str] = frozenset()
+    by = 0
+    for step in _OFFSETS:
+        both = base.join(shared(step), on="topic_id", how="left", suffix="_moved").fill_null(0)
+        gap = pl.col("len_moved").cast(pl.Int64) - pl.col("len").cast(pl.Int64)
+        more = both.filter((gap > 3 * (pl.col("len") + pl.col("len_moved")).sqrt()) & (pl.col("len_moved") >= _TOPICS))
+        if len(more) > len(topics):
+            topics, by = frozenset(more["topic_id"]), step
+    if len(topics) < max(_TOPICS, _SOME * len(base)):
+        return []
+    return [
+        RunFault(
+            "other-numbers",
+            name,
+            *_weighed(topics, len(base)),
+            f"For {len(topics):,d} of {len(base):,d} topics the numbers of {name}'s document ids are off by {abs(by)}: "
+            f"its results are hardly any that other runs have, and with {by:+d} they are.",
+            f"Write the ids of {name} as the collection has them.",
+        )
+    ]
+
+
+def _other_index(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
+    """Results that no other run has, of topics that are like each other as in the other runs: ids of another index."""
+    topics = sorted({*own["topic_id"]} & {*best["topic_id"]})
+    topics = topics[:: max(1, len(topics) // _COMPARED)]
+    if len(topics) < _RELEVANT:
+        return []
+    place = {topic: at for at, topic in enumerate(topics)}
+    docs = {doc: at for at, doc in enumerate(pl.concat([own["doc_id"], best["doc_id"]]).unique(maintain_order=True))}
+
+    def matrix(rows: pl.DataFrame) -> sparse.csr_array:
+        kept = rows.filter(pl.col("topic_id").is_in(topics))
+        at = [place[topic] for topic in kept["topic_id"]], [docs[doc] for doc in kept["doc_id"]]
+        found = sparse.csr_array((np.ones(len(kept)), at), shape=(len(topics), len(docs)))
+        found.data[:] = 1.0
+        return found
+
+    mine, theirs = matrix(own), matrix(best)
+    across = (mine @ theirs.T).toarray()
+    here = np.diag(across)
+    elsewhere = (across.sum(axis=1) - here) / (len(topics) - 1)
+    gap = here - elsewhere
+    # Runs of one collection share documents of a topic.
+    if gap.mean() > 2 * gap.std(ddof=1) / np.sqrt(len(gap)) and gap.mean() > _SOME * theirs.sum(axis=1).mean() ** 0.5:
+        return []
+    likeness = [(each @ each.T).toarray() for each in (mine, theirs)]
+    if _structure(*likeness) > _CHANCE:
+        return []
+    return [
+        RunFault(
+            "other-index",
+            name,
+            "fault",
+            frozenset(),
+            f"{name} returns hardly any document that other runs return for the same topic, and yet topics that are "
+            "alike by its results are alike by theirs: its document ids are those of another index.",
+            f"Write the ids of {name} as the collection has them.",
+        )
+    ]
+
+
+def _structure(one: Floats, other: Floats) -> float:
+    """The p-value of the likeness of two matrices of topics by topics, by permutation of the topics (Mantel's test)."""
+    size = len(one)
+    above = np.triu_indices(size, 1)
+    first = stats.rankdata(one[above])
+    first = first - first.mean()
+    draw = np.random.default_rng(0)
+
+    def fit(order: Ints) -> float:
+        return float(first @ ranked[np.ix_(order, order)][above])
+
+    ranked = np.zeros((size, size))
+    ranked[above] = stats.rankdata(other[above])
+    ranked += ranked.T
+    seen = fit(np.arange(size))
+    more = sum(fit(draw.permutation(size)) >= seen for _ in range(_DRAWS))
+    return (more + 1) / (_DRAWS + 1)
+
+
+def _stretch(name: str, own: pl.DataFrame, every: pl.DataFrame, order: Collection[str]) -> Iterable[RunFault]:
+    """A stretch of the collection that the run never shows, though others do."""
+    known = pl.DataFrame({"doc_id": list(order)}).with_row_index("at")
+    shown = every.select("doc_id").unique().join(known, on="doc_id").sort("at")
+    mine = shown["doc_id"].is_in(own["doc_id"].unique().implode()).to_numpy()
+    if len(mine) < _RESULTS or not mine.any():
+        return
+    # The collection is a circle, so that a stretch may lie around its end.
+    hits = np.flatnonzero(mine)
+    gaps = np.diff(np.append(hits, hits[0] + len(mine))) - 1
+    at = int(np.argmax(gaps))
+    length, share = int(gaps[at]), float(mine.mean())
+    # Elsewhere, the run shows this share of what others show.
+    rest = float(mine.sum() / max(1, len(mine) - length))
+    if length < _STRETCH * len(mine) or len(mine) * (1 - rest) ** length > _CHANCE**2 or share >= 1:
+        return
+    stretch = [(hits[at] + 1 + step) % len(mine) for step in range(length)]
+    ids = shown["doc_id"].gather(stretch)
+    yield RunFault(
+        "part-of-collection", name, "doubt", frozenset(),
+        f"{name} never returns one of {length:,d} documents that follow each other in the collection and that other "
+        f"runs return ({and_more(ids.head(3).to_list(), 3)}): it seems to have searched a part of the collection.",
+        f"Make {name} anew on an index of the whole collection.",
+        exception=f"without the {length:,d} documents of a part of the collection that {name} never returns",
+        documents=frozenset(ids),
+    )  # fmt: skip
+
+
+def _weighed(topics: frozenset[str], of: int) -> tuple[Weight, frozenset[str]]:
+    """Whether topics have to be left out, or whether they are so many that the whole run is at fault."""
+    return ("fault", frozenset()) if len(topics) > of / 2 else ("topics", topics)
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}"
