@@ -18,7 +18,7 @@ from truerank.claims.pool_trials import with_trials
 from truerank.claims.pools import pools_answer
 from truerank.claims.questions import NAMES, PlannedQuestion
 from truerank.claims.repairing import ClaimChange, change_by
-from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
+from truerank.claims.results import NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
@@ -97,7 +97,7 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
 
 
 def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:
-    return ClaimAnswer(planned.name, "UNKNOWN", "Not given.", "unknown", "", (), f"Give {planned.needs}.")
+    return ClaimAnswer(planned.name, "UNKNOWN", NOT_GIVEN, "unknown", "", (), f"Give {planned.needs}.")
 
 
 def _unasked(planned: PlannedQuestion) -> ClaimAnswer:

@@ -6,13 +6,13 @@ was not asked. Only the first, and of the second what is plausible by the rule o
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from truerank.claims.claim import Claim, ClaimEstimate
 from truerank.claims.questions import question
 from truerank.claims.repairing import ClaimChange
-from truerank.claims.results import ClaimAnswer, ClaimConclusion, ConclusionWord
+from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown
 from truerank.text.listing import listed
 
@@ -42,7 +42,8 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
 
     def conclusion(word: ConclusionWord, reason: str) -> ClaimConclusion:
         remarks = [answer.remark for answer in answers if answer.remark]
-        text = " ".join((reason, *remarks, *_not_asked(unknown)))
+        open_ones = [answer for answer in answers if answer.question in unknown]
+        text = " ".join((reason, *remarks, *_left_open(open_ones)))
         return ClaimConclusion(word, text, exceptions, unknown, least, possible, repairs)
 
     if final.effect == "unknown" or final.value is None:
@@ -94,5 +95,9 @@ def _weak(answers: Sequence[ClaimAnswer]) -> str:
     return f" By {listed(names)} it is not shown." if names else ""
 
 
-def _not_asked(unknown: Sequence[str]) -> tuple[str, ...]:
-    return (f"Not asked: {listed([question(name).subject for name in unknown])}.",) if unknown else ()
+def _left_open(answers: Sequence[ClaimAnswer]) -> Iterable[str]:
+    """The questions that were not asked, and those that were and have no answer."""
+    for told, asked in (("Asked, and not settled", True), ("Not asked", False)):
+        names = [question(one.question).subject for one in answers if (one.evidence != NOT_GIVEN) is asked]
+        if names:
+            yield f"{told}: {listed(names)}."

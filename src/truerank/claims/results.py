@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Final, Literal
 
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
 from truerank.claims.questions import PlannedQuestion, question
@@ -14,6 +14,10 @@ from truerank.reports.results import Result
 ConclusionWord = Literal[
     "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"
 ]
+
+
+#: The evidence of a question that was not asked, since what it needs was not given.
+NOT_GIVEN: Final = "Not given."
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,159 @@
+"""What runs show of how they were made, on generated runs in which each fault is planted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+import polars as pl
+import pytest
+
+from truerank.audits.collection.run_faults import Files, RunFault
+from truerank.audits.collection.run_origins import run_origins
+
+TOPICS, DOCS, RELEVANT = 40, 2000, 8
+Lists = dict[str, list[str]]
+Runs = dict[str, Lists]
+NAMES = [f"D-{number:05}" for number in range(10_000, 10_000 + DOCS)]
+
+
+def subject(topic: int) -> int:
+    """Topics of one subject are about the same documents."""
+    return topic % 8
+
+
+def collection(seed: int = 0) -> tuple[Runs, Mapping[str, set[str]], np.random.Generator]:
+    """Three runs that see relevance, and the subject, through noise of their own."""
+    draw = np.random.default_rng(seed)
+    about = draw.integers(0, 8, DOCS)
+    relevant, runs = {}, {name: Lists() for name in ("one", "two", "three")}
+    for topic in range(TOPICS):
+        own = np.flatnonzero(about == subject(topic))
+        chosen = draw.choice(own, RELEVANT, replace=False)
+        relevant[str(topic)] = {NAMES[at] for at in chosen}
+        fit = 1.5 * (about == subject(topic)) + draw.normal(0, 0.6, DOCS)
+        fit[chosen] += 1.0
+        for lists in runs.values():
+            order = np.argsort(-(fit + draw.normal(0, 0.4, DOCS)), kind="stable")
+            lists[str(topic)] = [NAMES[at] for at in order[:100]]
+    return runs, relevant, draw
+
+
+def files(runs: Runs, relevant: Mapping[str, set[str]], *, documents: bool = True) -> Files:
+    """The files of a comparison of the first two runs."""
+    frames = {
+        name: pl.DataFrame(
+            [(topic, doc, at, -float(at)) for topic, docs in lists.items() for at, doc in enumerate(docs, 1)],
+            schema={"topic_id": pl.String, "doc_id": pl.String, "rank": pl.Int64, "score": pl.Float64},
+            orient="row",
+        )
+        for name, lists in runs.items()
+    }
+    judged = [(topic, doc, 1) for topic, docs in relevant.items() for doc in sorted(docs)]
+    qrels = pl.DataFrame(
+        judged, schema={"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}, orient="row"
+    )
+    return Files(frames, ("one", "two"), qrels, NAMES if documents else None, None, 10)
+
+
+def kinds(found: tuple[RunFault, ...], run: str) -> set[str]:
+    return {fault.kind for fault in found if fault.run == run}
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_clean_runs_show_nothing(seed: int) -> None:
+    runs, relevant, draw = collection(seed)
+    assert run_origins(files(runs, relevant), 1) == ()
+    # A run that knows nothing is no run of another index.
+    runs["two"] = {topic: list(draw.permutation(NAMES)[:100]) for topic in runs["two"]}
+    assert kinds(run_origins(files(runs, relevant), 1), "two") == set()
+    # Nor is one that ranks relevant documents high wherever it can.
+    runs["one"] = {topic: sorted(docs, key=lambda doc: doc not in relevant[topic] and draw.random() < 0.5)
+                   for topic, docs in runs["one"].items()}  # fmt: skip
+    assert kinds(run_origins(files(runs, relevant), 1), "one") == set()
+
+
+def other_rows(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    runs["two"] |= {topic: runs["three"][topic] for topic in list(runs["two"])[:15]}
+
+
+def copied(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    runs["two"] = runs["three"]
+
+
+def oracle(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    for topic in list(runs["two"])[::2]:
+        first = sorted(relevant[topic])
+        runs["two"][topic] = [*first, *(doc for doc in runs["two"][topic] if doc not in first)][:100]
+
+
+def unordered(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    for topic in list(runs["two"])[:18]:
+        runs["two"][topic] = list(draw.permutation(runs["two"][topic]))
+
+
+def off_by_one(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    for topic in list(runs["two"])[:18]:
+        runs["two"][topic] = [f"D-{int(doc[2:]) + 1:05}" for doc in runs["two"][topic]]
+
+
+def other_index(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    table = dict(zip(NAMES, draw.permutation(NAMES), strict=True))
+    runs["two"] = {topic: [table[doc] for doc in docs] for topic, docs in runs["two"].items()}
+
+
+def part_of_index(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
+    lost = set(NAMES[1500:] + NAMES[:300])
+    runs["two"] = {topic: [doc for doc in docs if doc not in lost] for topic, docs in runs["two"].items()}
+
+
+def retrieved_is_relevant(runs: Runs, relevant: dict[str, set[str]], draw: np.random.Generator) -> None:
+    relevant.update({topic: set(docs[:5]) for topic, docs in runs["two"].items()})
+
+
+@pytest.mark.parametrize(
+    ("plant", "kind", "weight", "touched"),
+    [
+        (other_rows, "rows-of-another-run", "doubt", 15),
+        (copied, "rows-of-another-run", "doubt", 0),
+        (oracle, "judgments-in-sight", "doubt", 0),
+        (unordered, "no-order", "topics", 18),
+        (off_by_one, "other-numbers", "topics", 18),
+        (other_index, "other-index", "fault", 0),
+        (part_of_index, "part-of-collection", "doubt", 0),
+        (retrieved_is_relevant, "relevant-by-rank", "doubt", 0),
+    ],
+)
+def test_planted_origins_are_seen(
+    plant: Callable[[Runs, Mapping[str, set[str]], np.random.Generator], None], kind: str, weight: str, touched: int
+) -> None:
+    runs, relevant, draw = collection()
+    plant(runs, relevant, draw)
+    found = run_origins(files(runs, relevant), 1)
+    (fault,) = [one for one in found if one.kind == kind and one.run == "two"]
+    assert fault.weight == weight
+    # A shuffled list may agree with the others by accident, and another one may not.
+    planted = set(list(runs["two"])[:touched])
+    assert len(fault.topics & planted) >= touched - 2
+    assert len(fault.topics - planted) <= 1
+    assert kinds(found, "one") == set()
+
+
+def test_documents_of_one_run_that_are_relevant_more_often() -> None:
+    runs, relevant, _ = collection()
+    for topic, docs in runs["two"].items():
+        others = {*runs["one"][topic], *runs["three"][topic]}
+        own = next(doc for doc in NAMES if doc not in others)
+        docs.insert(4, own)
+    assert "own-relevant" not in kinds(run_origins(files(runs, relevant), 1), "two")
+    for topic, docs in runs["two"].items():
+        relevant[topic].add(docs[4])
+    assert "own-relevant" in kinds(run_origins(files(runs, relevant), 1), "two")
+
+
+def test_a_part_of_the_collection_needs_its_order() -> None:
+    runs, relevant, draw = collection()
+    part_of_index(runs, relevant, draw)
+    (fault,) = [one for one in run_origins(files(runs, relevant), 1) if one.kind == "part-of-collection"]
+    assert fault.documents <= set(NAMES[1500:] + NAMES[:300])
+    assert run_origins(files(runs, relevant, documents=False), 1) == ()
