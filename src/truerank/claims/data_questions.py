@@ -242,8 +242,10 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         if change is not None and change.moved:
             rows.append(change.after)
             exceptions.append(repair.what)
+    told = [f"{row.label[0].upper()}{row.label[1:]} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
     return replace(
         answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),
+        consequence=" ".join((answer.consequence, *told)),
         facts={**answer.facts, "not_repaired": named},
     )  # fmt: skip
 

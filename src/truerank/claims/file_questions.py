@@ -22,6 +22,7 @@ from truerank.claims.results import ClaimAnswer
 from truerank.measures.floors import fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.sources import open_documents, read_topics
+from truerank.text.listing import listed
 
 #: How the headline names what is left out, by kind of fault.
 _WITHOUT: Final[Mapping[str, str]] = {
@@ -91,8 +92,10 @@ def _allowed_for(claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...]
     floor, scores = answer.facts["floor"]["mean"], answer.facts["scores"]
     if floor is not None and not lower_is_better(claim.measure) and floor >= scores[claim.system]["score"]:
         exceptions += (("that a list that never reads the query scores as much", claim.base),)
-    effect, estimates, repair = claim.base.effect, [row for _, row in exceptions], None
+    effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     consequence = "The files do not change the difference."
+    if exceptions:
+        consequence = f"What speaks against the difference: {listed([text for text, _ in exceptions])}."
     if touched:
         topics = frozenset(topic for fault in touched for topic in fault.topics)
         kinds = list(dict.fromkeys(_WITHOUT[fault.kind] for fault in touched))
@@ -194,8 +197,8 @@ def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
         f"topic: {row['results'][0]:,d} to {row['results'][2]:,d}, median {row['results'][1]:,d})"
         for name, row in scores.items()
     ]
-    listed = "" if floor is None else f" The best list that never reads the query has {floor:.3f}."
-    return f"{', '.join(parts)}.{listed}"
+    lowest = "" if floor is None else f" The best list that never reads the query has {floor:.3f}."
+    return f"{', '.join(parts)}.{lowest}"
 
 
 def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:

@@ -187,6 +187,8 @@ def _report(result: Check) -> Report:
 
 
 def _lead(result: Check) -> str:
+    if result.conclusion.word == "FILES AT FAULT":
+        return "No figure of the comparison means anything before the files are mended."
     if result.claim is None or result.base is None:
         return "Give two runs for a claim; what can be said of the data stands below."
     told = _interval(result).removeprefix(", ")

@@ -26,7 +26,13 @@ from truerank.audits.collection.judgments import (
     version_instances,
 )
 from truerank.audits.collection.options import CollectionOptions, Parts
-from truerank.audits.collection.references import asked_for, reference_instances, run_instances, unreachable
+from truerank.audits.collection.references import (
+    asked_for,
+    reference_instances,
+    run_fault_instances,
+    run_instances,
+    unreachable,
+)
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding
 from truerank.audits.collection.together import (
     Ceiling,
@@ -226,6 +232,7 @@ def _instances(parts: Parts, material: Material, ways: Ways) -> Iterator[Instanc
         yield from group_instances(material.duplicates, pairs, rel)
     if pairs is not None and material.runs:
         yield from run_instances(material.runs, pairs, rel, material.documents)
+        yield from run_fault_instances(material.runs, pairs, ways.scoring)
     if pairs is not None and material.previous is not None:
         yield from version_instances(material.previous, pairs)
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
 from truerank.audits.collection.documents import DocumentTable
 from truerank.audits.collection.identifiers import likely, what_differs
 from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.run_faults import Files, score_faults
+from truerank.audits.collection.run_origins import run_origins
 from truerank.audits.collection.topics import TopicTable
+from truerank.options import Scoring
 
 
 def reference_instances(
@@ -85,6 +88,15 @@ def unreachable(found: Collection[Instances]) -> frozenset[str]:
     return frozenset(one for part in found if part.kind in kinds for one in part.rows["doc_id"])
 
 
+_DEPTH: Final = 10
+#: The kinds of findings on runs, by what the files show.
+_RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "odd-scores": ("rising-scores", "constant-scores"),
+    "odd-origin": ("rows-of-another-run", "no-order", "other-numbers", "other-index"),
+    "judgments-in-run": ("relevant-by-rank", "judgments-in-sight", "own-relevant"),
+}
+
+
 def run_instances(
     runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, rel: int, documents: DocumentTable | None
 ) -> Iterator[Instances]:
@@ -109,6 +121,22 @@ def run_instances(
         yield instances("relevant-not-retrieved", pl.concat(lost), len(relevant) * len(runs))
     if foreign:
         yield instances("run-of-other-documents", pl.concat(foreign), results)
+
+
+def run_fault_instances(runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, scoring: Scoring) -> Iterator[Instances]:
+    """What runs show without any document: scores that contradict ranks, and how they were made.
+
+    Args:
+        runs: by name, columns topic_id, doc_id, rank, score.
+        pairs: the judgments.
+        scoring: the lowest relevant grade, and how ties are broken.
+    """
+    one = next(iter(runs))
+    files = Files(runs, (one, one), pairs, None, None, _DEPTH, scoring.ties == "rank")
+    faults = (*score_faults(files), *run_origins(files, scoring.rel, runs))
+    for kind, of in _RUN_KINDS.items():
+        found = [{"other": fault.run, "detail": fault.reason} for fault in faults if fault.kind in of]
+        yield instances(kind, found, len(runs), len({row["other"] for row in found}))
 
 
 def asked_for(frame: pl.DataFrame | None, runs: Mapping[str, pl.DataFrame], topics: TopicTable | None) -> set[str]:

@@ -97,6 +97,13 @@ def run_faults(files: Files) -> tuple[RunFault, ...]:
     return tuple(sorted(found, key=lambda fault: order.index(fault.weight)))
 
 
+def score_faults(files: Files) -> tuple[RunFault, ...]:
+    """Scores that contradict the ranks, or are all the same, in any run."""
+    judged = files.qrels.select("topic_id").unique()
+    runs = {name: run.join(judged, on="topic_id", how="semi") for name, run in files.runs.items()}
+    return tuple(fault for name, own in runs.items() for fault in _scores(files, name, own))
+
+
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
     counts = run.filter(pl.col("topic_id").is_in(list(judged)))["topic_id"].value_counts()["count"].sort().to_list()

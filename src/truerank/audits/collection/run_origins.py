@@ -40,25 +40,27 @@ _STRETCH: Final = 0.1
 _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 
 
-def run_origins(files: Files, rel: int) -> tuple[RunFault, ...]:
-    """What the two runs of a comparison show of how they were made, beside all others.
+def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
+    """What runs show of how they were made, beside all others.
 
     Args:
         files: what is looked at; documents in the order of the collection.
         rel: the lowest grade that is relevant.
+        names: the runs that are asked; by default the two of the comparison.
     """
     judged = files.qrels.select("topic_id").unique()
     first = {name: _first(run, judged) for name, run in files.runs.items()}
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
     found: list[RunFault] = []
-    for name in files.pair:
+    for name in names or files.pair:
         others = {each: lists for each, lists in first.items() if each != name}
         own = first[name].join(relevant.with_columns(pl.lit(True).alias("relevant")), on=_KEYS, how="left")
         own = own.with_columns(pl.col("relevant").fill_null(False)).sort("topic_id", "place")
         if not len(own):
             continue
         for other, lists in others.items():
-            if other not in files.pair:
+            # What two runs of a comparison share is looked at with their scores.
+            if {name, other} != {*files.pair}:
                 found += _same_lists(name, other, own, lists, files.depth)
         found += _every_result(name, own)
         found += _cliff(name, own, relevant)
@@ -66,7 +68,13 @@ def run_origins(files: Files, rel: int) -> tuple[RunFault, ...]:
             every = pl.concat(list(others.values()))
             best = every.group_by(_KEYS).agg(pl.col("place").mean().alias("mean"))
             own = own.join(best, on=_KEYS, how="left").sort("topic_id", "place")
-            found += _own_documents(name, own, files.depth)
+            top = own.filter(pl.col("place") <= files.depth)
+            alone = list(_own_documents(name, top, every, "no other run has"))
+            if not alone and len({*files.pair}) > 1:
+                (other,) = {*files.pair} - {name}
+                shown = first[other].filter(pl.col("place") <= files.depth)
+                alone = list(_own_documents(name, top, shown, f"{other} has not among its own"))
+            found += alone
             found += _no_order(name, own)
             found += _offset(name, own, best) or _other_index(name, own, best)
             if files.documents is not None:
@@ -176,13 +184,13 @@ def _around_first_irrelevant(flags: Sequence[bool]) -> tuple[int, int, int, int]
     return lead, 1, sum(after), len(after) - sum(after)
 
 
-def _own_documents(name: str, own: pl.DataFrame, depth: int) -> Iterable[RunFault]:
-    """Results that no other run has, and that are relevant more often than those that others have.
+def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: str) -> Iterable[RunFault]:
+    """First results that others lack, and that are relevant more often than those that others have.
 
     What several runs return is relevant more often than what one alone does.
     """
-    top = own.filter(pl.col("place") <= depth)
-    alone = top["mean"].is_null()
+    top = top.join(others.select(_KEYS).unique().with_columns(shared=True), on=_KEYS, how="left")
+    alone = top["shared"].is_null()
     counts = [(int(part["relevant"].sum()), len(part)) for part in (top.filter(alone), top.filter(~alone))]
     (mine, mine_of), (shared, shared_of) = counts
     if min(mine_of, shared_of) < _RELEVANT:
@@ -192,9 +200,9 @@ def _own_documents(name: str, own: pl.DataFrame, depth: int) -> Iterable[RunFaul
         return
     yield RunFault(
         "own-relevant", name, "doubt", frozenset(),
-        f"Of {name}'s first {depth} results that no other run has, {_percent(mine / mine_of)} ({mine:,d} of "
-        f"{mine_of:,d}) are relevant, and {_percent(shared / shared_of)} of those that others have; what one run alone "
-        "returns is relevant less often, unless run and judgments were made from each other.",
+        f"Of {name}'s first results that {which}, {_percent(mine / mine_of)} "
+        f"({mine:,d} of {mine_of:,d}) were judged relevant, and {_percent(shared / shared_of)} of the others; what one "
+        "run alone returns is relevant less often, unless run and judgments were made from each other.",
         f"Find out how {name} and the judgments came about.",
         exception=f"that {name}'s own documents were judged relevant more often than those that other runs share",
         documents=frozenset(top.filter(alone & top["relevant"])["doc_id"]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
@@ -29,6 +30,10 @@ _LOOKS: Final[Mapping[ForestMark, dict[str, Any]]] = {
     "cross": {"marker": "x", "color": ACCENT, "markersize": 5.6, "markeredgewidth": 1.6},
 }
 _NO_WORDS: Final[Mapping[ForestMark, str]] = MappingProxyType({})
+
+
+#: Letters of a label; narrow ones stand beside their figures.
+_WIDE, _NARROW = 60, 36
 
 
 class ForestRow(NamedTuple):
@@ -113,7 +118,7 @@ def _height(rows: Sequence[ForestRow], narrow: bool) -> float:
 
 def _wide_rows(axes: Any, rows: Sequence[ForestRow]) -> None:
     """Labels at the left, which begin at the same place; figures at the right."""
-    axes.set_yticks(range(len(rows)), [plain(row.label) for row in rows], fontsize=8)
+    axes.set_yticks(range(len(rows)), [_fitted(row.label, _WIDE) for row in rows], fontsize=8)
     labels = axes.get_yticklabels()
     for label, row in zip(labels, rows, strict=True):
         label.set_horizontalalignment("left")
@@ -135,12 +140,17 @@ def _narrow_rows(axes: Any, rows: Sequence[ForestRow]) -> None:
     at = 0.0
     for row in rows:
         look: dict[str, Any] = {"xycoords": ("axes fraction", "data"), "fontsize": 7.5, "va": "center"}
-        axes.annotate(plain(row.label), (0.0, at), fontweight=_weight(row), **look)
+        axes.annotate(_fitted(row.label, _NARROW), (0.0, at), fontweight=_weight(row), **look)
         axes.annotate(plain(row.figures), (1.0, at), ha="right", color=INK if row.mark else QUIET, **look)
         _mark(axes, at + _BELOW, row)
         at += _NARROW_ROW if row.mark else _NARROW_HEADING
     axes.set_yticks([])
     axes.set_ylim(at, -0.15)
+
+
+def _fitted(label: str, width: int) -> str:
+    """A label that leaves room for the values; the table of the figures has the whole."""
+    return textwrap.shorten(plain(label), width, placeholder=" …")
 
 
 def _weight(row: ForestRow) -> str:
