@@ -1,0 +1,81 @@
+"""Systems that were chosen by the judgments, and judgments that can be read in two ways: what the word says."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+from test_check_claims import collection
+
+import truerank
+
+Scores = dict[str, dict[str, dict[str, float]]]
+
+
+def checked(grades: dict[str, dict[str, int]], runs: Scores, system: str) -> truerank.claims.Check:  # type: ignore[name-defined]
+    return truerank.check(qrels=grades, run=runs, system=system, baseline="plain", comparisons=1)
+
+
+def test_the_better_of_two_runs_by_topic_is_an_exception() -> None:
+    grades, runs = collection(topics=60, lead=0.0)
+    scores = truerank.evaluate(grades, {name: runs[name] for name in ("good", "plain")}, "nDCG@10")
+    of = {name: dict(zip(scores.topics, scores.of(name, "nDCG@10"), strict=True)) for name in ("good", "plain")}
+    best = {topic: runs["good" if of["good"][topic] > of["plain"][topic] else "plain"][topic] for topic in grades}
+    result = checked(grades, {"best": best, "plain": runs["plain"]}, "best")
+    assert result.conclusion.word == "HOLDS EXCEPT"
+    assert "best is plain with changes that are hardly ever worse" in result.conclusion.reason
+    # With the other run beside it, its rows are known, too.
+    result = checked(grades, {"best": best, **runs}, "best")
+    assert "best returns the results of good" in result.conclusion.reason
+    # A real change is worse on some topics.
+    better = collection(topics=90, lead=0.5)
+    mixed = {topic: better[1]["good" if at % 2 else "plain"][topic] for at, topic in enumerate(better[0])}
+    result = checked(better[0], {"best": mixed, "plain": better[1]["plain"]}, "best")
+    assert result.conclusion.word == "HOLDS"
+
+
+@pytest.mark.parametrize("many", [4, 30])
+def test_the_best_of_many_variants_is_corrected_for_the_choice(many: int) -> None:
+    grades, runs = collection(topics=50, lead=0.0)
+    draw = random.Random(2)
+
+    def variant() -> dict[str, dict[str, float]]:
+        return {t: {d: s + draw.gauss(0, 0.35) for d, s in held.items()} for t, held in runs["plain"].items()}
+
+    tried = {f"v{at}": variant() for at in range(30)}
+    found = truerank.evaluate(grades, tried, "nDCG@10").sorted("nDCG@10").runs
+    given = {name: tried[name] for name in dict.fromkeys([*found[:many], found[-1]])}
+    result = truerank.check(qrels=grades, run=given, system=found[0], baseline=found[-1], comparisons=1)
+    assert result.base is not None and result.base.effect == "stands"
+    assert ("was chosen among" in result.conclusion.reason) is (many == 30)
+
+
+def test_pairs_that_are_judged_twice_are_read_in_both_ways(tmp_path: Path) -> None:
+    grades, runs = collection(topics=30, lead=1.0)
+    lines = [f"{topic} 0 {doc} {grade}" for topic, held in grades.items() for doc, grade in held.items()]
+    third = {topic: sorted(held, key=held.__getitem__)[-3:] for topic, held in runs["plain"].items()}
+    twice = [f"{topic} 0 {doc} 3" for topic, docs in third.items() for doc in docs]
+    known = {line.rsplit(" ", 1)[0] for line in twice}
+    once = [line for line in lines if line.rsplit(" ", 1)[0] not in known]
+    again = [line for line in lines if line.rsplit(" ", 1)[0] in known]
+    path = tmp_path / "test.qrels"
+    path.write_text("\n".join([*once, *twice, *again]) + "\n")
+    result = truerank.check(qrels=path, run=runs, system="good", baseline="plain", comparisons=1)
+    assert result.conclusion.word == "HOLDS EXCEPT"
+    assert "with the highest grade of the" in result.conclusion.reason
+    assert "with the lowest grade" not in result.conclusion.reason
+
+
+def test_a_grade_outside_the_scale_that_carries_the_claim_is_named() -> None:
+    grades, runs = collection(topics=40, lead=0.2)
+    for topic, held in grades.items():
+        mine, theirs = (
+            sorted(runs[name][topic], key=runs[name][topic].__getitem__)[::-1] for name in ("good", "plain")
+        )
+        ahead = [doc for doc in mine[:10] if held[doc] and doc not in theirs[: mine.index(doc) + 1]]
+        held.update(dict.fromkeys(ahead[:1], 20))
+    result = checked(grades, runs, "good")
+    assert result.base is not None and result.base.effect == "stands"
+    assert result.conclusion.word == "HOLDS EXCEPT"
+    assert "grades are outside the scale" in result.conclusion.reason
