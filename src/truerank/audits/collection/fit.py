@@ -8,7 +8,7 @@ share of the other topics that they fit less: .5 by chance, 1 at best. Asked is 
   fit better than their own;
 - *shuffled*: they fit their own topics no better than others, but they do fit topics;
 - *unrelated*: they fit no topic;
-- *inverted*: the lower the grade, the better the document fits its own topic.
+- *inverted*: the lower the grade, the higher a run ranks the document, among results that were nearly all judged.
 """
 
 from __future__ import annotations
@@ -29,10 +29,8 @@ from truerank.audits.collection.fit_samples import (
     Ints,
     bm25,
     by_run,
-    mixed,
     ranked,
     sampled,
-    scored,
 )
 from truerank.audits.collection.instances import Instances, instances
 
@@ -121,13 +119,9 @@ def judgment_fit(
         grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
     if topics and texts is not None:
         words = None if any(one.word == "fits" for one in found) else sampled(qrels, [*topics], rel, seed)
-        several = None if any(one.word != "not asked" for one in grades) else mixed(qrels, topics, seed)
-        wanted = [one["doc_id"] for one in (None if words is None else words.docs, several) if one is not None]
-        said = texts(pl.concat(wanted).unique(maintain_order=True).to_list()) if wanted else {}
         if words is not None:
+            said = texts(words.docs["doc_id"].unique(maintain_order=True).to_list())
             found.append(replace(_worded(words, topics, said, seed), source="words"))
-        if several is not None:
-            grades.append(replace(_graded(scored(several, topics, said), seed), source="words"))
     return _together(found, grades)
 
 

@@ -20,6 +20,8 @@ Ints = NDArray[np.int64]
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
+#: Down to a depth, most results are judged; above a few ranks grades have no order.
+_MOST_JUDGED, _SHALLOWEST = 0.75, 5
 #: Fewer judged topics than that show nothing.
 FEWEST: Final = 10
 #: Offsets and topics, together, at most.
@@ -184,32 +186,17 @@ def _sparse(rows: Sequence[Mapping[int, float]], width: int) -> sparse.csr_matri
 
 
 def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
-    """Judged documents of topics of a run: topic_id, relevance, fit; what the run does not hold has none."""
-    results = run.select("topic_id", "doc_id", pl.col("rank").rank("ordinal").over("topic_id"))
-    judged = qrels.join(results.select("topic_id").unique(), on="topic_id", how="semi")
-    judged = judged.join(results, on=["topic_id", "doc_id"], how="left")
-    fit = (1 / (1 + pl.col("rank")).log(2)).fill_null(0.0).alias("fit")
-    return judged.select("topic_id", "relevance", fit)
+    """Judged results of a run, down to where most are judged: topic_id, relevance, fit.
 
-
-def mixed(qrels: pl.DataFrame, topics: Mapping[str, str], seed: int) -> pl.DataFrame | None:
-    """A sample of the judgments of topics with several grades; None where there are too few."""
-    mixed = qrels.filter(pl.col("relevance").n_unique().over("topic_id") > 1, pl.col("topic_id").is_in(list(topics)))
-    some = mixed["topic_id"].unique().sort()
-    if len(some) < FEWEST:
-        return None
-    some = some.sample(min(len(some), _ROWS), seed=seed)
-    mixed = mixed.filter(pl.col("topic_id").is_in(some.to_list())).sort("topic_id", "doc_id")
-    return mixed.filter(pl.int_range(pl.len()).shuffle(seed).over("topic_id", "relevance") < _OF_TOPIC)
-
-
-def scored(mixed: pl.DataFrame, topics: Mapping[str, str], said: Mapping[str, str]) -> pl.DataFrame:
-    """The same with BM25 for the fit, of documents that exist."""
-    mixed = mixed.filter(pl.col("doc_id").is_in(list(said)))
-    docs, asked = (mixed[name].unique(maintain_order=True).to_list() for name in ("doc_id", "topic_id"))
-    if not docs:
-        return mixed.select("topic_id", "relevance", pl.lit(0.0).alias("fit"))
-    scores, _ = bm25([said[one] for one in docs], [topics[one] for one in asked])
-    places = [dict(zip(order, range(len(order)), strict=True)) for order in (docs, asked)]
-    at = [mixed[name].replace_strict(place) for name, place in zip(("doc_id", "topic_id"), places, strict=True)]
-    return mixed.select("topic_id", "relevance").with_columns(fit=scores[at[0].to_numpy(), at[1].to_numpy()])
+    Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
+    far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
+    """
+    place = pl.col("rank").rank("ordinal").over("topic_id").alias("place")
+    results = run.select("topic_id", "doc_id", place).join(qrels.select("topic_id").unique(), on="topic_id", how="semi")
+    judged = results.join(qrels, on=["topic_id", "doc_id"], how="left")
+    shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
+    shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
+    below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
+    depth = int(below[0]) if len(below) else len(shares)
+    whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0), pl.col("relevance").is_not_null())
+    return whole.select("topic_id", "relevance", (1 / (1 + pl.col("place")).log(2)).alias("fit"))

@@ -29,6 +29,8 @@ _SOME, _NEARLY_ALL = 0.1, 0.95
 _CLIFF: Final = 8.0
 _CLIFF_TOPICS, _CLIFF_RELEVANT = 15, 3
 _DRAWS: Final = 1000
+#: Where a list has an order, what is good stands so much further up on average.
+_UPPER: Final = 0.1
 #: Down to a rank, every result is relevant; the share of topics, and how far it falls at the next rank.
 _EVERY, _FALL, _SHALLOWEST = 0.97, 0.75, 3
 #: Offsets of numbered documents that are tried.
@@ -75,7 +77,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
                 shown = first[other].filter(pl.col("place") <= files.depth)
                 alone = list(_own_documents(name, top, shown, f"{other} has not among its own"))
             found += alone
-            found += _no_order(name, own)
+            found += _no_order(name, _ranked(files.runs[name], judged), relevant, every)
             found += _offset(name, own, best) or _other_index(name, own, best)
             if files.documents is not None:
                 found += _stretch(name, own, every, files.documents)
@@ -84,9 +86,14 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
 
 def _first(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
     """The first results of judged topics: topic_id, doc_id, and place from 1 on."""
+    return _ranked(run, judged).filter(pl.col("place") <= DEEPEST)
+
+
+def _ranked(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+    """All results of judged topics with their place, from 1 on."""
     place = pl.col("rank").rank("ordinal").over("topic_id").cast(pl.Int64).alias("place")
     rows = run.select(*_KEYS, "rank").join(judged, on="topic_id", how="semi").unique(_KEYS, maintain_order=True)
-    return rows.select(*_KEYS, place).filter(pl.col("place") <= DEEPEST)
+    return rows.select(*_KEYS, place)
 
 
 # -- from another run -------------------------------------------------------------------------------------------------
@@ -212,27 +219,32 @@ def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: st
 # -- on another index -------------------------------------------------------------------------------------------------
 
 
-def _no_order(name: str, own: pl.DataFrame) -> Iterable[RunFault]:
-    """Topics on which the run shares documents with the others, but not their order, nor any order of relevance."""
-    shared = own.filter(pl.col("mean").is_not_null())
-    by_topic = shared.group_by("topic_id").agg(
-        pl.corr("place", "mean", method="spearman").alias("agreement"), pl.len().alias("shared")
-    )
-    by_topic = by_topic.filter((pl.col("shared") >= _RESULTS) & pl.col("agreement").is_not_nan())
-    lacking = by_topic.filter(pl.col("agreement") * (pl.col("shared") - 1).sqrt() < stats.norm.ppf(0.95))
-    if len(lacking) < max(_TOPICS, 2 * _SOME * own["topic_id"].n_unique()):
+def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, every: pl.DataFrame) -> Iterable[RunFault]:
+    """Topics on which the run has what others rank high, and what is relevant, at any rank of its list.
+
+    Even a weak run has such documents in the upper part of its list.
+    """
+    best = every.filter(pl.col("place") <= _RESULTS).select(_KEYS)
+    good = pl.concat([best, relevant.select(_KEYS)]).unique()
+    long = pl.len().over("topic_id") >= 2 * _RESULTS
+    lists = own.with_columns(((pl.col("place") - 0.5) / pl.len().over("topic_id")).alias("depth")).filter(long)
+    depths = lists.join(good, on=_KEYS, how="semi").group_by("topic_id").agg(pl.col("depth").mean(), pl.len())
+    error = (1 / 12 / pl.col("len")).sqrt()
+    lacking = depths.filter((pl.col("len") >= _TOPICS) & (pl.col("depth") > 0.5 - stats.norm.ppf(0.95) * error))
+    if len(lacking) < max(_TOPICS, 2 * _SOME * len(depths)):
         return
-    size = pl.len().over("topic_id")
-    places = own.with_columns(((pl.col("place") - 0.5) / size).alias("depth")).filter("relevant")
-    depths = places.join(lacking, on="topic_id", how="semi")["depth"].to_numpy()
-    # Relevant documents are as often in the lower half of the results as in the upper one.
-    if len(depths) < _RELEVANT or depths.mean() + 2 * np.sqrt(1 / 12 / len(depths)) < 1 / 2:
+    several = lacking["len"].to_numpy()
+    middle, sure = np.average(lacking["depth"].to_numpy(), weights=several), np.sqrt(1 / 12 / several.sum())
+    rest = depths.join(lacking, on="topic_id", how="anti")["depth"].mean()
+    # Together they have no order, either; topics that merely look so are in the upper part on average.
+    if middle < 0.5 - 2 * sure or (rest is not None and rest > middle - _UPPER):
         return
     touched = frozenset(lacking["topic_id"])
     yield RunFault(
-        "no-order", name, *_weighed(touched, own["topic_id"].n_unique()),
-        f"For {len(lacking):,d} of {own['topic_id'].n_unique():,d} topics {name} returns documents that others return "
-        "too, in an order that has nothing to do with theirs, nor with relevance: ids and scores may be of other rows.",
+        "no-order", name, *_weighed(touched, len(depths)),
+        f"For {len(lacking):,d} of {len(depths):,d} topics {name} has what other runs rank high and what is relevant "
+        "anywhere in its list: its order has nothing to do with theirs, nor with relevance, as if ids and scores were "
+        "of other rows.",
         f"Write {name} anew: each id with the score of its own row.",
     )  # fmt: skip
 
