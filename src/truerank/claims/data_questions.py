@@ -143,20 +143,19 @@ def repaired_answer(
 def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
     """(c) The collection audit, and the claim on judgments and rankings that are repaired."""
     sources = given.sources
-    pair = {} if claim is None else claim.pair
     measure = given.options.measure
     depends = {
         "qrels": steps.inputs("qrels", [sources.qrels]), "docs": steps.inputs("docs", [sources.docs]),
         "topics": steps.inputs("topics", [sources.test]), "rel": given.scoring.rel,
-        "runs": steps.inputs("run", list(sources.run) if isinstance(sources.run, list | tuple) else [sources.run]),
-        "pair": list(pair), "measure": measure, "resampling": given.resampling,
+        "measure": measure, "resampling": given.resampling,
     }  # fmt: skip
 
     audits: list[CollectionAudit] = []
 
     def run(folder: Path | None, told: Progress) -> dict[str, Any]:
         """The collection audit and its repair; `audits` keeps the audit for a check without a folder."""
-        parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test, run=pair or ())
+        # What runs show is the question about the files, and what repairs do to them is looked at below.
+        parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test)
         options = CollectionOptions(
             measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,
             seed=given.resampling.seed,
