@@ -142,7 +142,7 @@ class Index(Result, shown_in="truerank.lexical.report"):
         chosen = np.asarray(numbers, np.int64)
         starts, data = self._document_starts, self._document_bytes.data
         begins, ends = starts[chosen].tolist(), starts[chosen + 1].tolist()
-        return [str(data[a:b], "utf-8") for a, b in zip(begins, ends, strict=True)]
+        return [self._text(data[a:b]) for a, b in zip(begins, ends, strict=True)]
 
     def postings(self, term: int) -> tuple[NDArray[np.int32], NDArray[Any]]:
         """The documents that hold a term, ascending, and how often in each field, shape (documents, fields)."""
@@ -188,9 +188,9 @@ class Index(Result, shown_in="truerank.lexical.report"):
             raise InputError(f"damaged ({error})", "build the index again", where=path) from error
         return array
 
-    def _text(self, raw: bytes) -> str:
+    def _text(self, raw: bytes | memoryview) -> str:
         try:
-            return raw.decode()
+            return str(raw, "utf-8")
         except UnicodeDecodeError as error:
             raise InputError(f"damaged ({error})", "build the index again", where=self.folder) from error
 

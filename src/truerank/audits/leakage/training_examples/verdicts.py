@@ -198,6 +198,11 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
         )
     if not sensitivity:
         yield "no changed copy could be planted, so that nothing tells what the audit can see", "Give longer texts."
+    elif not kinds_seen(sensitivity)[0]:
+        yield (
+            "too few changed copies could be planted to tell what the audit can see",
+            "Give more texts, or longer ones.",
+        )
     unseen = [row for row in sensitivity if row["kind"] in REQUIRED[kind.name] and (row["share"] or 0) < _ENOUGH]
     if unseen:
         named = "; ".join(f"{row['kind']} ({row['found']} of {row['planted']})" for row in unseen)
