@@ -67,6 +67,11 @@ def test_clean_runs_show_nothing(seed: int) -> None:
     # A run that knows nothing is no run of another index.
     runs["two"] = {topic: list(draw.permutation(NAMES)[:100]) for topic in runs["two"]}
     assert kinds(run_origins(files(runs, relevant), 1), "two") == set()
+    # One that was filtered to what is relevant, or others have too, has such documents everywhere.
+    whole = collection(seed)[0]["two"]
+    good = {topic: {*relevant[topic], *runs["three"][topic][:20]} for topic in whole}
+    runs["two"] = {topic: [doc for doc in docs if doc in good[topic]] for topic, docs in whole.items()}
+    assert "no-order" not in kinds(run_origins(files(runs, relevant), 1), "two")
     # Nor is one that ranks relevant documents high wherever it can.
     runs["one"] = {topic: sorted(docs, key=lambda doc: doc not in relevant[topic] and draw.random() < 0.5)
                    for topic, docs in runs["one"].items()}  # fmt: skip

@@ -226,11 +226,17 @@ def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, every: pl.Da
     """
     best = every.filter(pl.col("place") <= _RESULTS).select(_KEYS)
     good = pl.concat([best, relevant.select(_KEYS)]).unique()
-    long = pl.len().over("topic_id") >= 2 * _RESULTS
-    lists = own.with_columns(((pl.col("place") - 0.5) / pl.len().over("topic_id")).alias("depth")).filter(long)
-    depths = lists.join(good, on=_KEYS, how="semi").group_by("topic_id").agg(pl.col("depth").mean(), pl.len())
+    size = pl.len().over("topic_id")
+    lists = own.with_columns(((pl.col("place") - 0.5) / size).alias("depth"), size.alias("size"))
+    known = lists.join(good, on=_KEYS, how="semi").group_by("topic_id")
+    depths = known.agg(pl.col("depth").mean(), pl.len(), pl.col("size").first())
+    # A list of little else than such documents, as of a run that was filtered, has them everywhere.
+    depths = depths.filter((pl.col("len") >= _TOPICS) & (pl.col("size") >= 2 * _RESULTS))
+    depths = depths.filter(pl.col("size") >= 2 * pl.col("len"))
+    if 2 * len(depths) < own["topic_id"].n_unique():
+        return
     error = (1 / 12 / pl.col("len")).sqrt()
-    lacking = depths.filter((pl.col("len") >= _TOPICS) & (pl.col("depth") > 0.5 - stats.norm.ppf(0.95) * error))
+    lacking = depths.filter(pl.col("depth") > 0.5 - stats.norm.ppf(0.95) * error)
     if len(lacking) < max(_TOPICS, 2 * _SOME * len(depths)):
         return
     several = lacking["len"].to_numpy()
