@@ -235,18 +235,24 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         if claim.base.effect != "stands" or share > _MOST:
             continue
         left = claim.repaired((repair,))
-        if left is not None and left.base.effect == "stands":
+        if left is not None and left.base.effect == "stands" and not _excluded(claim, left):
             continue
         change = change_by(claim, (repair,), repair.what, resampling)
         if change is not None and change.moved:
             rows.append(change.after)
-            exceptions.append(repair.what)
+            smaller = change.after.effect == "stands"
+            exceptions.append(f"that it is {change.after.figures()} {repair.what}" if smaller else repair.what)
     told = [f"{row.label[0].upper()}{row.label[1:]} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
     return replace(
         answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),
         consequence=" ".join((answer.consequence, *told)),
         facts={**answer.facts, "not_repaired": named},
     )  # fmt: skip
+
+
+def _excluded(claim: Claim, left: Claim) -> bool:
+    """Whether the difference that is left lies below the interval of the claimed one."""
+    return left.base.value is not None and claim.base.low is not None and left.base.value < claim.base.low
 
 
 def _readings(claim: Claim, audit: CollectionAudit) -> Iterable[Repair]:
