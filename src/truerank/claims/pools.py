@@ -109,7 +109,9 @@ def _of_filtered(claim: Claim, filtered: str, facts: dict[str, Any]) -> ClaimAns
         effect = "appears" if after.effect == "stands" else base.effect
     return ClaimAnswer(
         _QUESTION, "FILTERED", evidence, effect, f"With both runs filtered the difference is {after.figures()}.",
-        (after,), settles, exception="with both runs filtered to judged documents", facts=facts,
+        (after,), settles, facts=facts, plausible=filtered == claim.system,
+        exception="with both runs filtered to judged documents" if after.effect != "stands" else
+        f"that {filtered} was filtered to judged documents",
     )  # fmt: skip
 
 
