@@ -25,6 +25,8 @@ _QUESTION: Final = "pools"
 _FEWEST_TEAMS: Final = 3
 #: Results that a run has at least where all of them are judged and that tells something.
 _FEWEST_RESULTS: Final = 20
+#: From this share of judged results on, a run may be filtered: repairs take some judgments away.
+_ALL: Final = 0.99
 #: On so many topics a run that was cut, rather than filtered, has its largest number of results.
 _MOST_CUT: Final = 0.5
 
@@ -82,7 +84,7 @@ def _filtered(claim: Claim) -> str:
     runs = {name: run.join(known, on="topic_id", how="semi") for name, run in claim.pair.items()}
     share = {name: len(run.join(claim.qrels, on=KEYS, how="semi")) / max(1, len(run)) for name, run in runs.items()}
     for name, other in (tuple(runs), tuple(runs)[::-1]):
-        if len(runs[name]) < _FEWEST_RESULTS or share[name] < 1 or share[other] == 1:
+        if len(runs[name]) < _FEWEST_RESULTS or share[name] < _ALL or share[other] >= _ALL:
             continue
         own, others = (run.group_by("topic_id").len()["len"].to_numpy() for run in (runs[name], runs[other]))
         if np.median(own) < np.median(others) and np.mean(own == own.max()) < _MOST_CUT:
