@@ -56,3 +56,13 @@ def test_where_only_two_texts_have_the_frame_names_and_numbers_decide(tmp_path: 
 def test_a_text_without_its_words_is_no_template(tmp_path: Path) -> None:
     side = keep([("0", "a b c d")], Shingles(), Job(tmp_path))
     assert same_templates([("t", "x")], ({}, {}), [side], Shingles()) == [False]
+
+
+def test_words_exchanged_one_for_one_at_several_places_fill_in_a_form(tmp_path: Path) -> None:
+    frame = (
+        "Statement one: every {} {} reflects. Statement two: the {} of {} is shut. Say whether both of these are true, "
+        "both are false, or only one of them is, and give reasons for what you say about each in your own words"
+    )
+    text = frame.format("magnetic", "xylophone", "napkin", "Yamamoto")
+    assert same(tmp_path / "form", text, frame.format("coastal", "bobbin", "flute", "Moreau"))
+    assert not same(tmp_path / "reworded", text, frame.format("attracting", "instrument", "serviette", "Yamamoto"))

@@ -12,6 +12,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -44,6 +45,13 @@ _WITHIN: Final = 2
 #: Where no further text has the frame: the share of content words that are exchanged, and how many numbers.
 _CONTENT: Final = 0.6
 _NUMBERS: Final = 2
+#: Places at which content words are exchanged for others that do not look like them, with which a text is filled in
+#: anew; the share of the content words that goes there; how alike damage leaves what stands at a place; and words of
+#: each text that are read for it.
+_PLACES: Final = 3
+_FILLED: Final = 0.08
+_ALIKE: Final = 0.5
+_READ: Final = 2_000
 #: Letters of a part of a word that was broken or joined.
 _BROKEN: Final = 3
 _UNSPACED: Final = re.compile(UNSPACED_SIGN)
@@ -192,8 +200,8 @@ def _differ(left: _Text, right: _Text, held: _Held) -> bool:
             return True
         apart = (_covered(left, shared & ~frame) > 0) & (_covered(left, frame) < _WITHIN)
         own = left.words_at(apart) | only.damaged
-        return fewest > 0 and len(own) < _KEPT * (len(own) + fewest)
-    return fewest > 0 and _exchanged(left, right, only, shared, fewest)
+        return fewest > 0 and (len(own) < _KEPT * (len(own) + fewest) or _filled(left, right, only))
+    return fewest > 0 and (_exchanged(left, right, only, shared, fewest) or _filled(left, right, only))
 
 
 def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:
@@ -225,6 +233,29 @@ def _exchanged(left: _Text, right: _Text, only: _Differing, shared: Flags, fewes
     if several >= _NUMBERS and (_covered(left, shared)[places[0] : places[-1]] > 0).any():
         return len(kept & set(left.words[places[0] : places[-1]])) < several
     return fewest >= _CONTENT * (fewest + len(same) + len(only.damaged))
+
+
+def _filled(left: _Text, right: _Text, only: _Differing) -> bool:
+    """Whether words are exchanged one for one at several places, names or numbers among them, as in a form.
+
+    Whoever edits a copy changes few places, and whoever says it in other words leaves the names.
+    """
+    words = min(len(only.one), len(only.other))
+    if words < _PLACES or words < _FILLED * min(len(left.content), len(right.content)):
+        return False
+    one, other = left.words[:_READ], right.words[:_READ]
+    places = specific = 0
+    for what, start, end, begins, ends in SequenceMatcher(None, one, other, autojunk=False).get_opcodes():
+        here, there = only.one.intersection(one[start:end]), only.other.intersection(other[begins:ends])
+        if what == "replace" and here and there and not _looks_alike(one[start:end], other[begins:ends]):
+            places += 1
+            specific += bool(left.specific(here) and right.specific(there))
+    kept = (left.names & right.content) | (right.names & left.content)
+    return places >= _PLACES and places > len(only.damaged) and specific > len(kept)
+
+
+def _looks_alike(one: Sequence[str], other: Sequence[str]) -> bool:
+    return SequenceMatcher(None, " ".join(one), " ".join(other), autojunk=False).ratio() >= _ALIKE
 
 
 def _covered(text: _Text, shingles: Flags) -> Numbers:
