@@ -1,10 +1,10 @@
 """Which texts an encoder can read, so that a cosine of them says something.
 
 A text is doubtful where the tokenizer has no piece for a part of it, or cuts its words into many pieces. Whether the
-encoder reads a doubtful text is then measured with that very text: its words are written backwards. That leaves
-nothing of what it says, so an encoder that reads the text gives another vector; one that sees unknown pieces, letters
-and endings gives nearly the same. So each text is decided by itself, whatever else a log holds, and no list of
-languages or scripts has a say.
+encoder reads a doubtful text is then measured with that very text: its words are written backwards, and its letters
+are exchanged for each other. That leaves nothing of what it says, so an encoder that reads the text gives other
+vectors; one that sees unknown pieces, letters and endings gives nearly the same. So each text is decided by itself,
+whatever else a log holds, and no list of languages or scripts has a say.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from truerank.vectors.encoders.base import Encoder, Vectors
 
 #: Pieces for each word up to which a text is not doubtful. English questions have 1.1 to 1.3.
 _FEW_PIECES: Final = 1.5
-#: How far towards itself, from what unrelated texts have, a text's cosine with its words backwards may lie: the first
-#: number, and the second for each word, because chance has more to say of few words.
-_MOST_ALIKE: Final = (0.2, 0.3)
+#: How far towards itself, from what unrelated texts have, a text's cosine with its words backwards and with its letters
+#: exchanged, may lie: the first number, and the second for each word, because chance has more to say of few words.
+_MOST_ALIKE: Final = ((0.2, 0.3), (0.3, 0.6))
 #: Texts on nothing in common: their cosines are where an encoder's scale begins.
 _UNRELATED: Final = (
     "how to repair a bicycle chain", "symptoms of low blood sugar", "history of the roman senate", "chess openings",
@@ -69,7 +69,7 @@ class ReadTexts:
     def fingerprint(self) -> str:
         """That of the encoder inside; another where it is not asked about every text."""
         own = self._encoder.fingerprint
-        return own if self._pieces is None else f"{own}-read-1"
+        return own if self._pieces is None else f"{own}-read-2"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, and zeros for texts that the encoder cannot read, shape (len(texts), dimension), float32."""
@@ -92,14 +92,23 @@ class ReadTexts:
         places = self._doubtful(texts)
         if not len(places):
             return read
-        doubtful = [texts[place] for place in places.tolist()]
-        own = self._judge.encode(doubtful) if vectors is None else vectors[places]
-        backwards = self._judge.encode([_backwards(text) for text in doubtful])
-        start = self._unrelated
-        alike = (np.einsum("ij,ij->i", own, backwards) - start) / max(1e-6, 1 - start)
-        base, of_one = _MOST_ALIKE
-        read[places] = alike <= base + of_one / np.array([max(1, len(text.split())) for text in doubtful])
+        own = self._judge.encode([texts[place] for place in places.tolist()]) if vectors is None else vectors[places]
+        for senseless, most in zip((_backwards, _exchanged), _MOST_ALIKE, strict=True):
+            blind = self._alike(own, [texts[place] for place in places.tolist()], senseless, most)
+            read[places[blind]] = False
+            places, own = places[~blind], own[~blind]
         return read
+
+    def _alike(
+        self, own: Vectors, texts: Sequence[str], senseless: Callable[[str], str], most: tuple[float, float]
+    ) -> NDArray[np.bool_]:
+        """Whether texts have nearly the same vectors when nothing is left of what they say."""
+        if not texts:
+            return np.zeros(0, np.bool_)
+        start = self._unrelated
+        others = self._judge.encode([senseless(text) for text in texts])
+        alike = (np.einsum("ij,ij->i", own, others) - start) / max(1e-6, 1 - start)
+        return alike > most[0] + most[1] / np.array([max(1, len(text.split())) for text in texts])  # type: ignore[no-any-return]
 
     @property
     def _pieces(self) -> Callable[[Sequence[str]], Sequence[tuple[int, int]]] | None:
@@ -131,3 +140,10 @@ class ReadTexts:
 def _backwards(text: str) -> str:
     """A text whose words are written backwards; signs that stand alone are left out, since they have no direction."""
     return " ".join(word[::-1] for word in text.split() if any(map(str.isalnum, word)))
+
+
+def _exchanged(text: str) -> str:
+    """A text in which each letter is another one of its letters, the same one everywhere."""
+    letters = sorted({letter for letter in text if letter.isalpha()})
+    half = len(letters) // 2
+    return text.translate(str.maketrans("".join(letters), "".join(letters[half:] + letters[:half])))

@@ -10,6 +10,7 @@ import atexit
 import hashlib
 import json
 import math
+import os
 import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -37,7 +38,6 @@ NOUNS: Final[Mapping[str, Noun]] = {
     **dict.fromkeys(("qrels", "train_qrels", "also_qrels", "sparse_qrels", "expert_qrels", "official"), "qrels"),
     **dict.fromkeys(("run", "first_stage", "test_run"), "run"),
 }
-_LONGEST_PATH: Final = 4096
 #: The folder of this process, once it is needed.
 _folders: list[Path] = []
 #: Keys of a topic or document that is a mapping itself.
@@ -119,7 +119,7 @@ def _is_source(value: str | Path) -> bool:
     if isinstance(value, Path) or text.partition(":")[0] in get_args(Scheme):
         return True
     bare = text.partition("?")[0].partition("#")[0]
-    return PurePath(bare).suffix.lower() in ENDINGS or (len(text) < _LONGEST_PATH and Path(text).exists())
+    return PurePath(bare).suffix.lower() in ENDINGS or os.path.exists(text)  # noqa: PTH110 - false for texts that no path can be
 
 
 def _is_list_of_values(value: Any) -> bool:

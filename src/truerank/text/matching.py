@@ -165,18 +165,24 @@ def core(text: str) -> Core:
 _WEB: Final = re.compile(r"%[0-9a-fA-F]{2}|<[^<>]*>|&#?\w{2,8};|#\w|[^\W\d_][@$!*€£^~|=][^\W\d_]")
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _HASHTAG: Final = re.compile(r"#(\w+)")
+#: Labels that embedding models put before a text, alone or behind an instruction.
+LABELS: Final = r"(?i:(?:instruct(?:ion)?:.{1,400}?\s)?(?:search_query|search_document|query|question|passage|q):|instruct(?:ion)?:)"
+_LABEL: Final = re.compile(rf"\A\s*{LABELS}\s*(?=\S)", re.DOTALL)
 _CAPITAL: Final = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 _SIGN: Final = re.compile(r"(?<![^\s])([^\W\d_]+)[@$!*€£^~|=]([^\W\d_]+)(?![^\s])")
 
 
 def tokens(text: str) -> list[str]:
-    """What stands between blanks: without codes and tags of the web, hashtags cut at their capital letters.
+    """What stands between blanks: without codes and tags of the web and labels before the text, hashtags cut at their
+    capital letters.
 
     A sign between letters stands for a letter, and becomes a digit: so the word is known to be damaged.
 
     Args:
         text: any text.
     """
+    if ":" in text:
+        text = _LABEL.sub("", text)
     if not _WEB.search(text):
         return text.split()
     plain = html.unescape(_TAG.sub(" ", unquote(text)))

@@ -85,7 +85,8 @@ class Proposed:
     """What was found in all sources.
 
     Attributes:
-        pairs: columns as in `NEIGHBOUR_SCHEMA` and `probed`, ordered by topic text, source and rank.
+        pairs: columns as in `NEIGHBOUR_SCHEMA`, `probed`, and `unread` (the same text, which the encoder cannot read),
+            ordered by topic text, source and rank.
         counts: what was read, by source.
         found: the raw results by source.
         common: keys of words that at least 1% of the sources' first texts hold.
@@ -140,6 +141,11 @@ def _common(sources: Sequence[QuerySource]) -> frozenset[str]:
     return frozenset(name for name, count in holders.items() if count >= max(_FEWEST_HOLDERS, _COMMON * read))
 
 
+def _signs(column: str) -> pl.Expr:
+    """A text without case, and with its marks and blanks as one blank between words."""
+    return pl.col(column).str.to_lowercase().str.replace_all(r"[\s\p{P}--#%&*@]+", " ").str.strip_chars()
+
+
 def _counted(queries: DistinctQueries) -> SourceCount:
     if queries.count is None:
         for _ in queries():
@@ -166,10 +172,13 @@ def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, N
         found[name].pairs.with_columns(source=pl.lit(name), source_no=pl.lit(place, pl.Int32))
         for place, name in enumerate(order)
     ]
+    joined = pl.concat(parts).join(topics, on="topic_no", how="left")
+    # Where the encoder reads nothing, there is no cosine; a text that is the topic text has 1 all the same.
+    same = (pl.col("similarity") == 0) & (_signs("text") == _signs("topic_text"))
     return (
-        pl.concat(parts)
-        .join(topics, on="topic_no", how="left")
-        .sort("topic_no", "source_no", "rank")
+        joined.with_columns(similarity=pl.when(same).then(1.0).otherwise("similarity").cast(pl.Float32), unread=same)
+        .sort("topic_no", "source_no", -pl.col("similarity"), "rank")
+        .with_columns(rank=pl.col("rank").sort().over("topic_no", "source_no", mapping_strategy="group_to_rows"))
         .rename({"text": "query_text"})
-        .select(*NEIGHBOUR_SCHEMA, "probed")
+        .select(*NEIGHBOUR_SCHEMA, "probed", "unread")
     )

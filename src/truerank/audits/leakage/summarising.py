@@ -118,12 +118,14 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
 def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
     """Pairs with the column `evidence` in the place of `probed`."""
     proposed = (
-        pl.col("similarity") > pl.lit(threshold, pl.Float32),
+        (pl.col("similarity") > pl.lit(threshold, pl.Float32)) & ~pl.col("unread"),
         pl.col("probed") == WORDS,
         pl.col("probed") == LETTERS,
     )
     names = [pl.when(by).then(pl.lit(name)) for name, by in zip(EVIDENCE, proposed, strict=True)]
-    return pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence")).drop("probed")
+    return pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence")).drop(
+        "probed", "unread"
+    )
 
 
 def _confirmed(judged: pl.DataFrame, threshold: float) -> tuple[set[str], set[str]]:

@@ -29,6 +29,7 @@ from truerank.sources import (
 from truerank.sources.distinct import DistinctTexts, text_hashes
 from truerank.sources.id_examples import ExampleTexts
 from truerank.sources.roles import Roles
+from truerank.text.matching import LABELS
 from truerank.text.normalising import normalise
 
 PromptPattern = re.Pattern[str]
@@ -37,8 +38,6 @@ _ONE_IN: Final = 100
 _FEWEST: Final = 20
 _LONGEST_PROMPT: Final = 400
 _COLONS: Final = 3
-#: Labels that embedding models put before a text, however few texts of a source have them.
-_LABELS: Final = r"(?i:search_query|search_document|query|question|passage|q):"
 
 
 @dataclass(frozen=True)
@@ -200,7 +199,7 @@ def prompts(texts: Sequence[str]) -> PromptPattern:
     )
     least = max(_FEWEST, len(texts) // _ONE_IN)
     usual = sorted((prompt for prompt, count in counts.items() if count >= least), key=len, reverse=True)
-    return re.compile("|".join(rf"\A{prompt}\s*(?=\S)" for prompt in (*map(re.escape, usual), _LABELS)))
+    return re.compile("|".join(rf"\A{prompt}\s*(?=\S)" for prompt in (*map(re.escape, usual), LABELS)))
 
 
 def hashed(number: int) -> str:
