@@ -1,11 +1,14 @@
 """Up to which severity leaks of the kinds are found that CLEAN may name; on plants of two hands.
 
-    python benchmarks/severity.py [--topics 300] [--missed 3] SET …
+    python benchmarks/severity.py queries [--topics 300] [--missed 3] [SET …]
+    python benchmarks/severity.py documents [--missed 3]
 
 SET: `msmarco`, `nq`, `trivia`, `million` (queries of logs), `core17`, `core18` (titles of tracks); by default all. For
 each kind and severity one plant of each topic stands among the training queries of one audit. A plant is found where it
 is listed with its topic: a set with this leak alone would not be CLEAN. `claimed` says whether the audit's own check
 lets CLEAN name the kind in this set.
+
+Documents: abstracts of Vaswani and CACM, one copy each among the positives of training examples, by severity.
 
 - *rules*: those of the check itself (`truerank.text.rewordings`), once to four times.
 - *second hand*: `second_hand_plants.py`, written before the rules were read; both halves, one severity each.
@@ -15,14 +18,19 @@ from __future__ import annotations
 
 import argparse
 import random
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 
 import second_hand_plants as hand
+from hand_collection import read_texts
+from hand_texts import write_lines
 from leakage_sensitivity import damaged
 from shared_data import SHARED, log_path, require_shared, table
 from truerank import leakage
 from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.measures.intervals import exact_interval
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
@@ -33,6 +41,7 @@ LOGS = {"msmarco": "msmarco-dev-test", "nq": "nq-dev", "trivia": "trivia-dev", "
 TRACKS = {"core17": "core17.trec.txt", "core18": "core18.trec.txt"}
 #: Words that every text of a log may hold without a leak.
 BACKGROUND = 3000
+ROUNDS = 4
 SECOND: Mapping[Kind, tuple[hand.Change, ...]] = {
     "order": (hand.shuffled,), "inflection": (hand.inflected,), "stop words removed": (hand.keywords,),
     "question form": (hand.question,), "typing error": (hand.typed,),
@@ -76,11 +85,15 @@ def topics_of(name: str, most: int) -> tuple[dict[str, str], list[str]]:
 def main() -> None:
     """The command line."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    options.add_argument("what", choices=("queries", "documents"))
     options.add_argument("sets", nargs="*")
     options.add_argument("--topics", type=int, default=300)
     options.add_argument("--missed", type=int, default=0, help="print so many of each kind that are not found")
     given = options.parse_args()
     require_shared()
+    if given.what == "documents":
+        documents(given.missed)
+        return
     total = defaultdict[tuple[str, str, str], list[int]](lambda: [0, 0])
     for name in given.sets or [*LOGS, *TRACKS]:
         topics, background = topics_of(name, given.topics)
@@ -112,6 +125,111 @@ def main() -> None:
             print("\n".join(f"  {key}: {one}" for one in some[: given.missed]))
     print("\nAll sets in which the check lets CLEAN name the kind:\n")
     print(table(HEADER, [_row(key, count, True) for key, count in sorted(total.items())]))
+
+
+def sentences_changed(count: int) -> hand.Change:
+    """So many sentences exchanged, of texts with at least twice as many."""
+
+    def change(text: str, draw: random.Random, side: int) -> str | None:
+        if len(hand.sentences(text) or ()) < 2 * count:
+            return None
+        made: str | None = text
+        for _ in range(count):
+            made = None if made is None else hand.one_sentence("changed")(made, draw, side)
+        return made
+
+    return change
+
+
+def part(share: float) -> hand.Change:
+    """A run of a share of the words, of at least 16."""
+
+    def change(text: str, draw: random.Random, side: int) -> str | None:
+        every = text.split()
+        size = round(share * len(every))
+        start = draw.randrange(len(every) - size + 1)
+        return " ".join(every[start : start + size]) if size >= 16 else None
+
+    return change
+
+
+def padded(times: int) -> hand.Change:
+    """Boilerplate around the text, so many times."""
+
+    def change(text: str, draw: random.Random, side: int) -> str | None:
+        notes = [draw.choice(hand.BOILERPLATE[side]) for _ in range(2 * times)]
+        return "\n".join((*notes[:times], text, *notes[times:]))
+
+    return change
+
+
+def mistyped(every: int) -> hand.Change:
+    """A wrong letter in so many."""
+
+    def change(text: str, draw: random.Random, side: int) -> str | None:
+        return "".join(draw.choice("etaoin") if sign.isalpha() and draw.random() < 1 / every else sign for sign in text)
+
+    return change
+
+
+#: By kind: severity and change. What CLEAN may name is told by the check of each audit.
+DOCUMENTS: Mapping[str, Mapping[str, hand.Change]] = {
+    "excerpt": {f"{share:.0%}": part(share) for share in (0.5, 0.25, 0.125, 0.0625)},
+    "sentence changed": {str(count): sentences_changed(count) for count in (1, 2, 3, 4)},
+    "boilerplate added": {str(2 * times): padded(times) for times in (1, 2, 4, 8)},
+    "OCR damage": {f"{rate:.0%}": hand.ocr(rate) for rate in (0.01, 0.02, 0.04, 0.08)},
+    "typing errors": {f"1 in {every}": mistyped(every) for every in (45, 20, 10, 5)},
+}
+
+
+def documents(missed: int) -> None:
+    """The curves of documents; in one audit a document has one copy, and in the next one of the next severity."""
+    header, rows = ("collection", "kind", "severity", "copies", "claimed", "not found", "95%"), []
+    cells = [(kind, severity, change) for kind, some in DOCUMENTS.items() for severity, change in some.items()]
+    for name in ("vaswani", "cacm"):
+        texts = [text for text in read_texts(name)[1].values() if 40 <= len(text.split()) <= 300]
+        drawn = random.Random(name).sample(texts, min(len(texts), 1500))
+        tests, others = {f"d{at}": " ".join(text.split()) for at, text in enumerate(drawn[:900])}, drawn[900:]
+        counts = {cell[:2]: [0, 0, 0] for cell in cells}
+        for turn in range(ROUNDS):
+            made: dict[str, str] = {}
+            of: dict[str, tuple[str, str]] = {}
+            for at, (doc, text) in enumerate(tests.items()):
+                kind, severity, change = cells[(at + turn) % len(cells)]
+                if copy := change(text, random.Random(f"{kind} {severity} {at}"), at % 2):
+                    made[doc], of[doc] = copy, (kind, severity)
+            pairs, claimed = examined(tests, [*others, *made.values()])
+            for doc, copy in made.items():
+                lost = (doc, normalise(copy)) not in pairs
+                count = counts[of[doc]]
+                for place, more in enumerate((1, lost, of[doc][0] in claimed)):
+                    count[place] += more
+                if lost and missed and count[1] <= missed:
+                    print(f"--- {of[doc]}\n{tests[doc]}\n{copy}")
+        for (kind, severity), (copies, lost_copies, said) in counts.items():
+            if copies:
+                low, high = exact_interval(lost_copies, copies)
+                row = name, kind, severity, copies, f"{said / copies:.2f}", f"{lost_copies / copies:.3f}"
+                rows.append((*row, f"{low:.3f} to {high:.3f}"))
+    print(table(header, rows))
+
+
+def examined(tests: Mapping[str, str], train: list[str]) -> tuple[set[tuple[str, str]], set[str]]:
+    """Pairs of a document and a training text that are named, and the changes that CLEAN may name."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "topics.tsv").write_text("".join(f"q{at}\tzz{at} yy{at}\n" for at in range(len(tests))))
+        (folder / "test.qrels").write_text("".join(f"q{at} 0 {doc} 1\n" for at, doc in enumerate(tests)))
+        docs = write_lines(folder / "docs.jsonl", ({"_id": key, "text": text} for key, text in tests.items()))
+        examples = write_lines(
+            folder / "train.jsonl", ({"query": f"xx{at} ww{at}", "positive": text} for at, text in enumerate(train))
+        )
+        options = ExampleOptions(qrels=str(folder / "test.qrels"), docs=docs, sample=100)
+        result = leakage.examples(examples, str(folder / "topics.tsv"), options=options, encoding=Encoding("packaged"))
+    rows = result.leaks.iter_rows(named=True)
+    pairs = {(row["doc_id"], normalise(row["training_text"])) for row in rows if row["kind"] == "document-corpus"}
+    (kind,) = (one for one in result.kinds if one.kind == "document-corpus")
+    return pairs, {one["kind"] for one in kind.sensitivity if one["planted"] and (one["share"] or 0) >= 0.95}
 
 
 HEADER = ("kind", "hand", "severity", "plants", "claimed", "not found", "95%")

@@ -34,6 +34,8 @@ USUAL: Final = 64
 #: one of them has is a copy of it, which says nothing of frames.
 _FAMILY: Final = 1 / 3
 _COPY: Final = 0.4
+#: From so many such shingles on, the share counts beside that of what the two texts share: copies are damaged, too.
+_TELLING: Final = 8
 #: A text with fewer shingles of its own is a part of the two.
 _OWN: Final = 2
 #: With so many shingles beside the frame in both texts, and next to none of them in common, they say other things even
@@ -173,10 +175,10 @@ class _Held:
         inside = np.arange(len(place)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return self.texts[self.starts[at][place] + inside], place
 
-    def of_most(self, shingles: Hashes, share: float) -> Numbers:
-        """The texts that hold a share of some shingles; usual ones do not count."""
+    def shares(self, shingles: Hashes) -> tuple[Numbers, NDArray[np.float64]]:
+        """The texts that hold some of these shingles, ascending, and how large a share; usual ones do not count."""
         names, counts = np.unique(self.of_each(shingles)[0], return_counts=True)
-        return names[counts >= share * (len(shingles) - self.usual_among(shingles))]
+        return names, counts / max(1, len(shingles) - self.usual_among(shingles))
 
     def parts(self, shingles: Hashes) -> Numbers:
         """The texts with little beside some shingles."""
@@ -207,9 +209,16 @@ def _differ(left: _Text, right: _Text, held: _Held) -> bool:
 def _framed(left: _Text, right: _Text, shared: Flags, held: _Held) -> Flags:
     """Which shingles of the left text are those of a frame: further texts hold them that are copies of neither text."""
     theirs = right.shingles[~among(right.shingles, np.sort(left.shingles))]
-    copies = np.union1d(held.of_most(left.shingles[~shared], _COPY), held.of_most(theirs, _COPY))
-    copies = np.union1d(copies, held.parts(np.unique(np.concatenate((left.shingles, theirs)))))
-    family = np.setdiff1d(held.of_most(left.shingles[shared], _FAMILY), copies)
+    members, common = held.shares(left.shingles[shared])
+    copies = held.parts(np.unique(np.concatenate((left.shingles, theirs))))
+    for own in (left.shingles[~shared], theirs):
+        names, shares = held.shares(own)
+        # A damaged copy of a text holds less of it, and as much of what only that text has as of the rest.
+        of_common = np.zeros(len(names))
+        there = np.isin(names, members)
+        of_common[there] = common[np.searchsorted(members, names[there])]
+        copies = np.union1d(copies, names[shares >= _COPY * (of_common if len(own) >= _TELLING else 1)])
+    family = np.setdiff1d(members[common >= _FAMILY], copies)
     names, place = held.of_each(left.shingles)
     found = held.usual[np.searchsorted(held.shingles, left.shingles)]
     found[place[np.isin(names, family)]] = True
