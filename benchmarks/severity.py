@@ -1,4 +1,4 @@
-"""Up to which severity leaks of the kinds are found that CLEAN may name; on plants of two hands.
+"""Up to which severity leaks of the kinds are found that CLEAN may name; on plants of three hands.
 
     python benchmarks/severity.py queries [--topics 300] [--missed 3] [SET …]
     python benchmarks/severity.py documents [--missed 3]
@@ -11,6 +11,7 @@ lets CLEAN name the kind in this set.
 Documents: abstracts of Vaswani and CACM, one copy each among the positives of training examples, by severity.
 
 - *rules*: those of the check itself (`truerank.text.rewordings`), once to four times.
+- *third hand*: `hand_severity.py`, written without sight of the rules, four severities each.
 - *second hand*: `second_hand_plants.py`, written before the rules were read; both halves, one severity each.
 """
 
@@ -23,6 +24,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+import hand_severity
 import second_hand_plants as hand
 from hand_collection import read_texts
 from hand_texts import write_lines
@@ -65,6 +67,8 @@ def plants(kind: Kind, text: str, at: int) -> Iterator[tuple[str, str, str | Non
         (1, 2, 3, 4) if kind in ("inflection", "stop words added", "stop words removed", "typing error") else (1,)
     ):
         yield "rules", str(times), repeated(kind, text, times, f"{kind} {at}")
+    for place, change in enumerate(hand_severity.KINDS[kind], start=1):
+        yield "third hand", str(place), change(text, random.Random(f"{kind} {at} {place}"))
     for change in SECOND.get(kind, ()):
         for side in (0, 1):
             draw = random.Random(f"{kind} {at} {side}")

@@ -92,14 +92,15 @@ _DEFINING: Final = frozenset(
 #: "need help with rabies" asks for rabies, but "job search" does not ask for jobs.
 FRAME_WORDS: Final = _DEFINING | frozenset(
     """
-    able anybody anyone anything ask asking came come curious d deal describe described describes description detail
-    details discuss else everything exactly exist existed exists find finding found get give google happen happened
-    happening happens happy hear heard help i id idea im important interested introduction know knowing known knows
-    learn learning let like ll located look looking m matter mean means mention need needed needs occur occurred occurs
-    okay people possible provide question questions re read real refer referred refers regarding reliable s say
-    search searching see seek seeking show somebody someone something stand stands stuff sure talk talking teach tell
-    thank thanks thing things think true understand understanding understood use used useful ve want wanted wants
-    wanna whatever wish wonder wondering work working works would
+    able anybody anyone anything anyways ask asking came come curious d deal describe described describes
+    description detail details discuss dunno else everything exactly exist existed exists find finding found get
+    gimme give gonna google got gotta happen happened happening happens happy hear heard heck help hey i id idea idk
+    im important interested introduction know knowing known knows learn learning lemme let like ll located lol look
+    looking m matter mean means mention nah need needed needs occur occurred occurs okay people pls plz possible
+    provide question questions re read real refer referred refers regarding reliable s say search searching see seek
+    seeking show somebody someone something stand stands stuff sure talk talking teach tell thank thanks thing
+    things think tho true understand understanding understood use used useful ve wanna want wanted wants whatever
+    wish wonder wondered wondering work working works would yeah
     """.split()
 )
 
@@ -166,7 +167,10 @@ _WEB: Final = re.compile(r"%[0-9a-fA-F]{2}|<[^<>]*>|&#?\w{2,8};|#\w|[^\W\d_][@$!
 _TAG: Final = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _HASHTAG: Final = re.compile(r"#(\w+)")
 #: Labels that embedding models put before a text, alone or behind an instruction.
-LABELS: Final = r"(?i:(?:instruct(?:ion)?:.{1,400}?\s)?(?:search_query|search_document|query|question|passage|q):|instruct(?:ion)?:)"
+LABELS: Final = (
+    r"(?i:(?:instruct(?:ion)?:.{1,400}?\s)?(?:search_query|search_document|query|question|passage|q):"
+    r"|instruct(?:ion)?:)"
+)
 _LABEL: Final = re.compile(rf"\A\s*{LABELS}\s*(?=\S)", re.DOTALL)
 _CAPITAL: Final = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 _SIGN: Final = re.compile(r"(?<![^\s])([^\W\d_]+)[@$!*€£^~|=]([^\W\d_]+)(?![^\s])")

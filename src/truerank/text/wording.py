@@ -30,6 +30,9 @@ LETTERS: Final = 2
 EVIDENCE: Final = ("encoder", "words", "letters")
 
 _REMEMBERED: Final = 1 << 18
+#: Texts that hold a word, from which on it is one; damage that is seen again and again is rarer than the word itself.
+_KNOWN: Final = 3
+_RARER: Final = 10
 _LONGEST_ABBREVIATION: Final = 5
 #: By number of core words of the topic text: the fewest letters of a core word in which one may differ, and of a word
 #: that is not of the core. Longer texts are as those of four.
@@ -56,9 +59,11 @@ class WordingProbe:
 
     Args:
         texts: the topic texts; a place in this list is a topic text's number.
+        held: how many texts of the log hold a word. Where a core is one word, a word of the log is no damage of it.
     """
 
-    def __init__(self, texts: Sequence[str]) -> None:
+    def __init__(self, texts: Sequence[str], held: Mapping[str, int] | None = None) -> None:
+        self._held = {word: count for word, count in (held or {}).items() if count >= _KNOWN}
         cores = [core(text) for text in texts]
         self._topics = [_topic(found) for found in cores]
         bags: defaultdict[frozenset[str], list[int]] = defaultdict(list)
@@ -197,6 +202,8 @@ class WordingProbe:
         if not near and not joined:
             return
         rest = _without(query, (place,))
+        if not rest:
+            near = tuple(other for other in near if not self._is_another(word, other))
         for other in near:
             for number in self._bags.get(rest, ()):
                 topic = self._topics[number]
@@ -208,6 +215,10 @@ class WordingProbe:
                     yield number
         for names in joined:
             yield from self._bags.get(rest | names, ())
+
+    def _is_another(self, word: str, other: str) -> bool:
+        """Whether the log knows a word, so that it stands for no other one."""
+        return _RARER * self._held.get(word, 0) > self._held.get(other, 0)
 
     def _two_words(self, query: Core, rest: frozenset[str], unknown: frozenset[str]) -> Iterator[int]:
         """Two core words stand for others, each with one other letter."""

@@ -13,7 +13,7 @@ from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
-from truerank.audits.leakage.proposing import DistinctQueries, Proposed, propose, topic_texts
+from truerank.audits.leakage.proposing import DistinctQueries, Proposed, held_words, propose, topic_texts
 from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, redact
 from truerank.audits.leakage.results import AuditResult, Sensitivity, load_audit
 from truerank.audits.leakage.sensitivity import check
@@ -232,7 +232,8 @@ class Audit:
         """
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        plan = self.models.plan(self.texts, options, len(self.sources), folder, told)
+        held = held_words([source for _, source in self.sources])
+        plan = self.models.plan(self.texts, options, len(self.sources), folder, told, held=held)
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")

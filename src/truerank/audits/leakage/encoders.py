@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from functools import lru_cache, partial
@@ -64,6 +64,8 @@ class Models:
         sources: int = 1,
         folder: Path | None = None,
         told: Callable[[ChosenWay], None] = lambda choice: None,
+        *,
+        held: Mapping[str, int] | None = None,
     ) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read.
 
@@ -73,9 +75,10 @@ class Models:
             sources: how many training sources there are.
             folder: keeps how the first pass runs, for an audit that is killed; None does not keep it.
             told: is told what was chosen.
+            held: how many training texts hold a word, by which words are told from damaged ones.
         """
         normalised = tuple(normalise(text.text) for text in texts)
-        prefilter, probe = None, WordingProbe(normalised)
+        prefilter, probe = None, WordingProbe(normalised, held)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.prefilter_cut}
             prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe, sources=sources)

@@ -129,16 +129,30 @@ def propose(
     return Proposed(pairs, counts, found, _common([source for _, source in sources]) if len(weak) else frozenset())
 
 
+def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
+    """How many of the first texts of all sources hold a word."""
+    counts: Counter[str] = Counter()
+    for every in _first_texts(sources):
+        counts.update(set(every))
+    return dict(counts)
+
+
 def _common(sources: Sequence[QuerySource]) -> frozenset[str]:
     """The keys of words that many texts hold."""
     holders: Counter[str] = Counter()
     read = 0
+    for every in _first_texts(sources):
+        holders.update({key(word) for word in every})
+        read += 1
+    return frozenset(name for name, count in holders.items() if count >= max(_FEWEST_HOLDERS, _COMMON * read))
+
+
+def _first_texts(sources: Sequence[QuerySource]) -> Iterator[list[str]]:
+    """The words of the first texts of each source."""
     for source in sources:
         _, texts = next(iter(source.batches(_COUNTED)), ((), ()))
         for text in texts:
-            holders.update({key(word) for token in tokens(text) for word in folded(token)})
-        read += len(texts)
-    return frozenset(name for name, count in holders.items() if count >= max(_FEWEST_HOLDERS, _COMMON * read))
+            yield [word for token in tokens(text) for word in folded(token)]
 
 
 def _signs(column: str) -> pl.Expr:
