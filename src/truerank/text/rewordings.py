@@ -32,7 +32,7 @@ Kind = Literal[
 
 KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
 #: What a plant of each kind is, as narrowly as it is made: a verdict claims no more.
-CLAIMS: Final[Mapping[Kind, str]] = {
+CLAIMS: Final[dict[str, str]] = {
     "order": "the same words in another order",
     "inflection": "singular or plural, or an irregular form, of up to three words",
     "stop words added": "up to three stop words more",

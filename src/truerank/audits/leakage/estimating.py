@@ -225,7 +225,7 @@ class _Reasons:
         seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
         yield (
             f"Of planted rewordings of these topics, the audit found at least {_ENOUGH:.0%} of these kinds: "
-            f"{claimed(seen)}. Nothing was planted of {UNPLANTED}, and nothing is claimed of them."
+            f"{claimed(seen)}. {NOTHING_CLAIMED}"
         )
         if few:
             yield f"Too few of these kinds could be planted to say more than what was found: {_shares(few)}."
@@ -294,9 +294,13 @@ def _of_common_words(below: BelowCount) -> str:
     return f" ({common:,d} of them share only words that at least 1% of the training texts hold)" if common else ""
 
 
-def claimed(kinds: Sequence[str]) -> str:
+#: What stands beside the kinds that were planted.
+NOTHING_CLAIMED: Final = f"Nothing was planted of {UNPLANTED}, and nothing is claimed of them."
+
+
+def claimed(kinds: Sequence[str], claims: Mapping[str, str] = CLAIMS) -> str:
     """Kinds that the audit sees, each with what was planted: more than that is not claimed."""
-    return "; ".join(f"{kind} ({claim})" for kind, claim in CLAIMS.items() if kind in kinds) or "none"
+    return "; ".join(f"{kind} ({claim})" for kind, claim in claims.items() if kind in kinds) or "none"
 
 
 def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:

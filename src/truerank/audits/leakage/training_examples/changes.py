@@ -19,8 +19,21 @@ TextChange = Literal[
     "markup",
     "sentence changed",
     "OCR damage",
-    "paraphrase",
+    "phrases exchanged",
 ]
+
+#: What a plant of each kind is, as narrowly as it is made: a verdict claims no more.
+CLAIMS: Final[dict[str, str]] = {
+    "as it stands": "the text inside another",
+    "excerpt": "30 to 70% of the words, at least 16",
+    "truncated": "the first 40 to 80% of the words",
+    "re-wrapped": "other ends of lines",
+    "boilerplate added": "a line before or behind",
+    "markup": "tags added or taken off",
+    "sentence changed": "one sentence by another",
+    "OCR damage": "a misread sign in one of 12 words",
+    "phrases exchanged": "phrases and synonyms of a list, sentences in another order",
+}
 
 #: Words that are a sentence where a text has no signs.
 _SENTENCE: Final = 14
@@ -152,7 +165,7 @@ def _ocr(text: str, other: str, rng: Random) -> str | None:
     return " ".join(every)
 
 
-def _paraphrase(text: str, other: str, rng: Random) -> str | None:
+def _phrases(text: str, other: str, rng: Random) -> str | None:
     """Phrases and words by others, sentences in another order, the first and last words of a sentence swapped."""
     made = f" {' '.join(text.split())} "
     for left, right in rng.sample(_PHRASES, len(_PHRASES)):
@@ -182,6 +195,6 @@ _CHANGES: Final[Mapping[TextChange, Callable[[str, str, Random], str | None]]] =
     "markup": _markup,
     "sentence changed": _sentence,
     "OCR damage": _ocr,
-    "paraphrase": _paraphrase,
+    "phrases exchanged": _phrases,
 }
 CHANGES: Final[tuple[TextChange, ...]] = tuple(_CHANGES)

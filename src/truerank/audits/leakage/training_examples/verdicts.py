@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.estimating import kinds_seen, not_asked
+from truerank.audits.leakage.estimating import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import KindFound
+from truerank.audits.leakage.training_examples.changes import CLAIMS as DOCUMENT_CLAIMS
 from truerank.audits.leakage.training_examples.kinds import KINDS, LeakKind
 from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.audits.leakage.training_examples.reading import TestTexts
@@ -18,6 +19,7 @@ from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, Exam
 from truerank.measures.intervals import proportion
 from truerank.near_duplicates.shingling import shingled
 from truerank.overlaps import OverlapRules
+from truerank.text.rewordings import CLAIMS
 
 #: The share of the plants of a change that must be found before the change counts as seen.
 _ENOUGH: Final = 0.95
@@ -247,7 +249,8 @@ def _seen(sensitivity: tuple[KindFound, ...]) -> Iterator[str]:
     if not sensitivity:
         return
     seen, blind, few = kinds_seen(sensitivity)
-    yield f"Of planted changes, at least {_ENOUGH:.0%} were found of: {', '.join(seen) or 'none'}."
+    found = claimed(seen, CLAIMS | DOCUMENT_CLAIMS)
+    yield f"Of planted changes, at least {_ENOUGH:.0%} were found of: {found}. {NOTHING_CLAIMED}"
     for rows, said in ((blind, "It is partly or wholly blind to these"), (few, "Too few could be planted to say more")):
         if rows:
             shares = (f"{name} ({row['found']} of {row['planted']})" for name, found in rows.items() for row in found)
