@@ -47,8 +47,11 @@ COMMANDS: Final = (
     "evaluate",
     "search",
     "transfer match",
+    "redacted audit",
 )
 _SLOW: Final = 120
+#: So many kept files are damaged, each in a copy of its own, for one killed command.
+_OF_ONE_KILL: Final = 3
 #: Written anew, whole, whenever a cell of an experiment or an audit of a check is done.
 _GROWING: Final = ("record.parquet", "leaked.parquet", "audits.json", "audits.json.sum")
 
@@ -172,11 +175,13 @@ def disk(attack: _Attack, times: int) -> str:
     """Runs commands on disks of a random size, at most what they need; then there is room, and they finish."""
     if not _can_mount(attack.folder):
         return "SKIPPED: no disk can be mounted here (root is needed)"
-    full = 0
+    full, of_each = 0, -(-times // len(attack.names))
     for number in range(times):
         name = attack.names[number % len(attack.names)]
         need = _peak(attack, name)
-        with _disk(attack.folder / "disk", attack.draw.randint(8, max(16, int(need * 0.95)))) as place:
+        # The sizes are spread evenly from nothing to what the command needs, so that every write meets a full disk.
+        share = (number // len(attack.names) + attack.draw.random()) / of_each
+        with _disk(attack.folder / "disk", 8 + int(share * max(8, need * 0.95 - 8))) as place:
             out = place / "out"
             done = run(attack.commands[name], out, TMPDIR=str(attack.folder))
             if done.code != 0:
@@ -287,31 +292,32 @@ def repeat(attack: _Attack, times: int) -> str:
 
 
 def kept(attack: _Attack, times: int) -> str:
-    """Kills commands, damages one of the files that they keep, and runs them to their end."""
-    damaged, turn = 0, 0
+    """Kills commands, damages some of the files that they keep, each in a copy, and runs the copies to their end."""
+    damaged, turn, out, half = 0, 0, attack.folder / "kept", attack.folder / "half"
     while damaged < times and turn < 20 * times:
         name = attack.names[turn % len(attack.names)]
         turn += 1
-        out = attack.folder / "kept"
         shutil.rmtree(out, ignore_errors=True)
         moment = attack.moment(name)
         running = start(attack.commands[name], out)
         _sleep(running, moment)
         running.kill()
         files = [file for file in sorted(out.rglob("*")) if file.is_file() and _is_kept(file.relative_to(out))]
-        if not files:
-            continue
-        file, way = attack.draw.choice(files), attack.draw.choice(sorted(_WAYS))
-        content = file.read_bytes()
-        changed = _WAYS[way](content)
-        if changed == content:
-            continue
-        file.write_bytes(changed)
-        damaged += 1
-        what = f"{way} {file.relative_to(out)}"
-        done = run(attack.commands[name], out)
-        attack.check(what, name, out, done.said, done.code or 0)
-        print(f"  {damaged} damaged: {what} of {name}", flush=True)
+        shutil.rmtree(half, ignore_errors=True)
+        out.rename(half)
+        for file in attack.draw.sample(files, min(_OF_ONE_KILL, len(files), times - damaged)):
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.copytree(half, out, symlinks=True)
+            content, way = file.read_bytes(), attack.draw.choice(sorted(_WAYS))
+            changed = _WAYS[way](content)
+            if changed == content:
+                continue
+            file.write_bytes(changed)
+            damaged += 1
+            what = f"{way} {file.relative_to(out)}"
+            done = run(attack.commands[name], out)
+            attack.check(what, name, out, done.said, done.code or 0)
+            print(f"  {damaged} damaged: {what} of {name}", flush=True)
     return f"{damaged} damaged kept files of {len(attack.names)} commands"
 
 
