@@ -182,7 +182,8 @@ def disk(attack: _Attack, times: int) -> str:
         # The sizes are spread evenly from nothing to what the command needs, so that every write meets a full disk.
         share = (number // len(attack.names) + attack.draw.random()) / of_each
         with _disk(attack.folder / "disk", 8 + int(share * max(8, need * 0.95 - 8))) as place:
-            out = place / "out"
+            # As deep as an undisturbed run: results hold paths that are seen from them.
+            out = place
             done = run(attack.commands[name], out, TMPDIR=str(attack.folder))
             if done.code != 0:
                 full += 1
@@ -202,12 +203,12 @@ def _peak(attack: _Attack, name: str) -> int:
     """How many kilobytes a command has on its disk at most."""
     if name not in _peaks:
         with _disk(attack.folder / "disk", 1 << 19) as place:
-            running, most = start(attack.commands[name], place / "out"), 0
+            running, most = start(attack.commands[name], place), 0
             while running.poll() is None:
                 used = shutil.disk_usage(place)
                 most = max(most, used.used >> 10)
                 time.sleep(0.005)
-            attack.check("large disk", name, place / "out", running.said, running.code or 0)
+            attack.check("large disk", name, place, running.said, running.code or 0)
         _peaks[name] = most
     return _peaks[name]
 
@@ -221,7 +222,7 @@ def readonly(attack: _Attack, times: int) -> str:
         name = attack.names[number % len(attack.names)]
         moment = attack.moment(name)
         with _disk(attack.folder / "disk", 1 << 19) as place:
-            out = place / "out"
+            out = place
             running = start(attack.commands[name], out)
             _sleep(running, moment)
             # Refused while a file is open for writing: the next moment will do.
