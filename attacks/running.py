@@ -6,6 +6,7 @@
     python attacks/running.py two                    two processes that write to one folder
     python attacks/running.py repeat                 each command twice into one folder, then beside files of others
     python attacks/running.py kept --times 60        kept files of killed commands damaged, then run to their end
+    python attacks/running.py workers                --workers 1, 2 and 7: the same bytes
     python attacks/running.py redaction --times 10   no planted text in any file of finished and killed audits
 
 Disks are small tmpfs mounts, for which the process must be root; without it these parts say that they were skipped.
@@ -17,12 +18,14 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -48,6 +51,8 @@ COMMANDS: Final = (
     "search",
     "transfer match",
     "redacted audit",
+    "leakage matrix",
+    "instances build",
 )
 _SLOW: Final = 120
 #: So many kept files are damaged, each in a copy of its own, for one killed command.
@@ -322,12 +327,41 @@ def kept(attack: _Attack, times: int) -> str:
     return f"{damaged} damaged kept files of {len(attack.names)} commands"
 
 
+def workers(attack: _Attack, times: int) -> str:
+    """Runs each command that has the option with 1, 2 and 7 workers: only what says so may differ."""
+    tried = 0
+    for name in attack.names:
+        command = attack.commands[name]
+        if "--workers 1" not in command.line:
+            continue
+        found = {}
+        for number in (1, 2, 7):
+            shutil.rmtree(out := attack.folder / "workers", ignore_errors=True)
+            line = command.line.replace("--workers 1", f"--workers {number}")
+            done = run(replace(command, line=line), out)
+            if done.code != 0:
+                attack.fault(f"workers: {name} with {number} ended with {done.code}: {done.said[-300:]}")
+            found[number] = {
+                file: _NUMBER.sub("N", (out / file).read_text()) if file.endswith(_SAYS_HOW) else digest
+                for file, digest in outputs(out).items()
+            }
+            tried += 1
+            differing = [file for file in found[1] | found[number] if found[1].get(file) != found[number].get(file)]
+            if differing:
+                attack.fault(f"workers: {name} gave other bytes with {number} in {', '.join(sorted(differing))[:300]}")
+        print(f"  1, 2 and 7 workers: {name}, {len(found[1])} files", flush=True)
+    return f"{tried} runs with 1, 2 and 7 workers"
+
+
 def _is_kept(file: Path) -> bool:
     """Unfinished work, without the lock, the names of what is written, and half-written files."""
     hidden = [part for part in file.parts if part.startswith(".")]
     return any(part.endswith(".work") for part in hidden) and file.name not in ("lock", "written") and len(hidden) == 1
 
 
+#: The manifest says how many processes worked, and hashes the summaries that do.
+_SAYS_HOW: Final = ("manifest.json", "summary.json")
+_NUMBER: Final = re.compile(r'(?<="workers": )\d+|(?<="summary.json": ")\w+')
 _WAYS: Final[dict[str, Callable[[bytes], bytes]]] = {
     "emptied": lambda content: b"",
     "cut": lambda content: content[: len(content) // 2],
@@ -382,7 +416,7 @@ def _all_text(file: Path) -> str:
 def main() -> int:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["kills", "disk", "readonly", "two", "repeat", "kept", "redaction"])
+    parser.add_argument("part", choices=["kills", "disk", "readonly", "two", "repeat", "kept", "workers", "redaction"])
     parser.add_argument("--times", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commands", nargs="*", default=list(COMMANDS))
@@ -394,6 +428,7 @@ def main() -> int:
         "two": two,
         "repeat": repeat,
         "kept": kept,
+        "workers": workers,
         "redaction": redaction,
     }
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:

@@ -36,7 +36,7 @@ _FORMS: Final = (
 _ENVIRONMENTS: Final = (
     {}, {"COLUMNS": "1"}, {"COLUMNS": "nonsense"}, {"TZ": "Pacific/Kiritimati"}, {"TZ": "nonsense"},
     {"LC_ALL": "tr_TR"}, {"NO_COLOR": "1", "FORCE_COLOR": "1"}, {"TERM": "nonsense"},
-    {"HOME": "/nothing"}, {"TMPDIR": "/nothing"},
+    {"HOME": "/proc/nothing"}, {"TMPDIR": "/proc/nothing"},
 )  # fmt: skip
 #: What only a new interpreter meets, and with what it ends.
 _INTERPRETERS: Final = (
