@@ -10,14 +10,17 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
 
 __all__ = ["campaign", "peak_megabytes"]
 
-_MOST_MEGABYTES: Final = 500
 
-
-def campaign(description: str | None, tried: Callable[[int, int, list[str]], str], *, most_seconds: float) -> int:
+def campaign(
+    description: str | None,
+    tried: Callable[[int, int, list[str]], str],
+    *,
+    most_seconds: float,
+    most_megabytes: int = 500,
+) -> int:
     """Runs cases until the time is over, and prints what became of them.
 
     Args:
@@ -25,6 +28,7 @@ def campaign(description: str | None, tried: Callable[[int, int, list[str]], str
         tried: runs one case of a seed, notes what the server did in the list, and returns what became of it; raises
             what should not be raised.
         most_seconds: that one case may take.
+        most_megabytes: that the process may hold.
 
     Returns:
         The exit status: 1 after the first case that broke something.
@@ -42,7 +46,7 @@ def campaign(description: str | None, tried: Callable[[int, int, list[str]], str
         try:
             counts[tried(options.seed, case, told)] += 1
             seconds, memory = time.monotonic() - begun, peak_megabytes()
-            if seconds > options.most_seconds or memory > _MOST_MEGABYTES:
+            if seconds > options.most_seconds or memory > most_megabytes:
                 raise ValueError(f"{seconds:.1f} s, {memory} MB")
         except Exception as error:
             what = f"{' '.join(told)}): {type(error).__name__}: {str(error)[:2000]}"

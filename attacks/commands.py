@@ -36,7 +36,7 @@ _LINES: Final = {
         " --official-rule budget:20 --unlike none --out OUT/out"
     ),
     "experiment run": "experiment run IN/design.yaml --workers 1 --out OUT/out",
-    "index": "index IN/docs.jsonl --out OUT/out",
+    "index": "index IN/docs.jsonl --workers 1 --out OUT/out",
     "rerank": (
         "rerank --run IN/first.run --topics IN/topics.tsv --docs IN/docs.jsonl --model bm25:IN/index --depth 40"
         " --cache OUT/cache.sqlite --out OUT/out/x.run"
@@ -54,9 +54,13 @@ _LINES: Final = {
         " --run IN/c1.run --baseline a1 --trials 20 --out OUT/out"
     ),
     "evaluate": "evaluate --qrels IN/qrels --run IN/first.run --run IN/a1.run --out OUT/out",
-    "search": "search --index IN/index --topics IN/topics.tsv -k 20 --out OUT/out/x.run.gz",
+    "search": "search --index IN/index --topics IN/topics.tsv -k 20 --workers 1 --out OUT/out/x.run.gz",
     "transfer match": (
         "transfer match --version old=IN/old.jsonl --version new=IN/new.jsonl --qrels IN/old.qrels --out OUT/out"
+    ),
+    "leakage matrix": "leakage matrix IN/suite.yaml --encoder letters --workers 1 --out OUT/out",
+    "instances build": (
+        "instances build --kind none --size 40 --queries-from-documents IN/untitled.jsonl --workers 1 --out OUT/out"
     ),
     "clean": "leakage clean --audit IN/audit --train IN/train.tsv --threshold 0.95 --out OUT/out/clean.tsv",
 }

@@ -3,7 +3,9 @@
     python attacks/options.py --runs 2000      so many command lines, drawn with a seed
     python attacks/options.py --runs 200 index "leakage audit"
 
-A command line may end with 0, 1 or 2; anything else, a traceback or more than 60 seconds are faults.
+A command line may end with 0, 1 or 2; anything else, a traceback or more than 60 seconds are faults. So are a whole
+number that is not written in decimal digits and was taken, an error that begins with no place, and one about the value
+of an option that was not given.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import faulthandler
 import io
 import os
 import random
+import re
 import sys
 import tempfile
 import time
@@ -49,10 +52,16 @@ _NUMBERS: Final = (
     "0x10",
     "1_000",
     "\u0663",
+    "\u0967",
     "1.5",
+    "1e0",
+    "2.0",
     "a",
     "\x1b[2J",
 )
+#: What a whole number looks like, and how an error begins that is about the value of an option.
+_WHOLE: Final = re.compile(r"[+-]?[0-9]+", re.ASCII)
+_VALUE: Final = re.compile(r"(--?[\w-]+): must be at ")
 _TEXTS: Final = (
     "",
     " ",
@@ -99,11 +108,11 @@ _TEXTS: Final = (
 )
 
 
-def lines(runs: int, seed: int, names: list[str]) -> Iterator[tuple[str, list[str]]]:
+def lines(runs: int, seed: int, names: list[str]) -> Iterator[tuple[list[str], bool]]:
     """Command lines, each with one or two hostile options.
 
     Yields:
-        The command and its words.
+        The words, and whether one of them stands for a whole number and is none.
     """
     from truerank.cli.commands import COMMANDS
     from truerank.cli.declarations import command_at
@@ -114,16 +123,18 @@ def lines(runs: int, seed: int, names: list[str]) -> Iterator[tuple[str, list[st
         name = chosen[number % len(chosen)]
         command = command_at(name, COMMANDS[name])
         hostile = set(draw.sample(range(len(command.options)), min(len(command.options), draw.choice((1, 1, 2)))))
-        words = name.split()
+        words, impossible = name.split(), False
         for place, option in enumerate(command.options):
             if place in hostile:
-                words += _given(option, _hostile(option, draw), draw)
+                text = _hostile(option, draw)
+                impossible |= option.reads is int and not _WHOLE.fullmatch(text)
+                words += _given(option, text, draw)
             elif option.required or option.name == "out":
                 honest = (
                     "out" if option.name == "out" else draw.choice(("small.tsv", "small.jsonl", "small.run", "folder"))
                 )
                 words += _given(option, _named(option, honest), draw)
-        yield name, words
+        yield words, impossible
 
 
 def _named(option: Any, text: str) -> str:
@@ -151,6 +162,22 @@ def _hostile(option: Any, draw: random.Random) -> str:
         return draw.choice((*map(str, typing.get_args(reads)), "nothing", ""))
     text = draw.choice((*_TEXTS, *_NUMBERS[:10]))
     return draw.choice((text, _named(option, text)))
+
+
+def fault(words: list[str], impossible: bool, code: int, said: str) -> str:
+    """What is wrong with how a command line ended; empty where nothing is."""
+    last = said.strip().splitlines()[-1] if said.strip() else ""
+    if code not in (0, 1, 2) or "Traceback" in said or "\x1b" in said:
+        return f"{code} {last}"
+    if impossible and code != 2:
+        return f"{code}, with a whole number that is none"
+    if code != 2:
+        return ""
+    if not re.match(r"\S.*?: \S", last) or "Errno" in last or last.startswith("a file:"):
+        return f"no place: {last}"
+    named = _VALUE.match(last)
+    given = named is None or any(word.partition("=")[0] == named[1] for word in words)
+    return "" if given else f"an option that was not given: {last}"
 
 
 def call(words: list[str]) -> tuple[int, str]:
@@ -192,18 +219,16 @@ def main() -> int:
         deep.mkdir(parents=True)
         os.chdir(deep)
         prepare(deep)
-        for number, (_, words) in enumerate(lines(given.runs, given.seed, given.commands)):
+        for number, (words, impossible) in enumerate(lines(given.runs, given.seed, given.commands)):
             faulthandler.dump_traceback_later(_SECONDS + 30, exit=True)
             begun = time.monotonic()
             code, said = call(words)
             codes[code] = codes.get(code, 0) + 1
             taken = time.monotonic() - begun
-            if code not in (0, 1, 2) or "Traceback" in said or "\x1b" in said or taken > _SECONDS:
-                last = said.strip().splitlines()[-1][:200] if said.strip() else ""
-                if last not in faults:
-                    shown = " ".join(repr(word[:60]) for word in words)
-                    print(f"    FAULT {code} {taken:.0f} s: {shown}\n        {last!r}", flush=True)
-                faults.setdefault(last, words)
+            wrong = f"{taken:.0f} s" if taken > _SECONDS else fault(words, impossible, code, said)[:200]
+            if wrong and wrong not in faults:
+                faults[wrong] = words
+                print(f"    FAULT {' '.join(repr(word[:60]) for word in words)}\n        {wrong!r}", flush=True)
             if number % 500 == 499:
                 print(f"  {number + 1} command lines", flush=True)
         faulthandler.cancel_dump_traceback_later()

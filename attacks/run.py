@@ -27,10 +27,14 @@ PARTS: Final[dict[str, tuple[str, int]]] = {
     "two": ("running.py two --times {N}", 1),
     "repeat": ("running.py repeat", 0),
     "kept": ("running.py kept --times {N}", 40),
+    "workers": ("running.py workers", 0),
     "redaction": ("running.py redaction --times {N}", 4),
     "server": ("server.py", 0),
     "archive": ("archive.py", 0),
     "endpoint": ("endpoint.py", 0),
+    "surroundings": ("surroundings.py --seconds {N}", 60),
+    "plugins": ("plugins.py --seconds {N}", 60),
+    "tars": ("tars.py --seconds {N}", 30),
 }
 
 

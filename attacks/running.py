@@ -6,6 +6,7 @@
     python attacks/running.py two                    two processes that write to one folder
     python attacks/running.py repeat                 each command twice into one folder, then beside files of others
     python attacks/running.py kept --times 60        kept files of killed commands damaged, then run to their end
+    python attacks/running.py workers                --workers 1, 2 and 7: the same bytes
     python attacks/running.py redaction --times 10   no planted text in any file of finished and killed audits
 
 Disks are small tmpfs mounts, for which the process must be root; without it these parts say that they were skipped.
@@ -17,12 +18,14 @@ import argparse
 import contextlib
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -47,8 +50,13 @@ COMMANDS: Final = (
     "evaluate",
     "search",
     "transfer match",
+    "redacted audit",
+    "leakage matrix",
+    "instances build",
 )
 _SLOW: Final = 120
+#: So many kept files are damaged, each in a copy of its own, for one killed command.
+_OF_ONE_KILL: Final = 3
 #: Written anew, whole, whenever a cell of an experiment or an audit of a check is done.
 _GROWING: Final = ("record.parquet", "leaked.parquet", "audits.json", "audits.json.sum")
 
@@ -172,12 +180,15 @@ def disk(attack: _Attack, times: int) -> str:
     """Runs commands on disks of a random size, at most what they need; then there is room, and they finish."""
     if not _can_mount(attack.folder):
         return "SKIPPED: no disk can be mounted here (root is needed)"
-    full = 0
+    full, of_each = 0, -(-times // len(attack.names))
     for number in range(times):
         name = attack.names[number % len(attack.names)]
         need = _peak(attack, name)
-        with _disk(attack.folder / "disk", attack.draw.randint(8, max(16, int(need * 0.95)))) as place:
-            out = place / "out"
+        # The sizes are spread evenly from nothing to what the command needs, so that every write meets a full disk.
+        share = (number // len(attack.names) + attack.draw.random()) / of_each
+        with _disk(attack.folder / "disk", 8 + int(share * max(8, need * 0.95 - 8))) as place:
+            # As deep as an undisturbed run: results hold paths that are seen from them.
+            out = place
             done = run(attack.commands[name], out, TMPDIR=str(attack.folder))
             if done.code != 0:
                 full += 1
@@ -197,12 +208,12 @@ def _peak(attack: _Attack, name: str) -> int:
     """How many kilobytes a command has on its disk at most."""
     if name not in _peaks:
         with _disk(attack.folder / "disk", 1 << 19) as place:
-            running, most = start(attack.commands[name], place / "out"), 0
+            running, most = start(attack.commands[name], place), 0
             while running.poll() is None:
                 used = shutil.disk_usage(place)
                 most = max(most, used.used >> 10)
                 time.sleep(0.005)
-            attack.check("large disk", name, place / "out", running.said, running.code or 0)
+            attack.check("large disk", name, place, running.said, running.code or 0)
         _peaks[name] = most
     return _peaks[name]
 
@@ -216,7 +227,7 @@ def readonly(attack: _Attack, times: int) -> str:
         name = attack.names[number % len(attack.names)]
         moment = attack.moment(name)
         with _disk(attack.folder / "disk", 1 << 19) as place:
-            out = place / "out"
+            out = place
             running = start(attack.commands[name], out)
             _sleep(running, moment)
             # Refused while a file is open for writing: the next moment will do.
@@ -287,32 +298,59 @@ def repeat(attack: _Attack, times: int) -> str:
 
 
 def kept(attack: _Attack, times: int) -> str:
-    """Kills commands, damages one of the files that they keep, and runs them to their end."""
-    damaged, turn = 0, 0
+    """Kills commands, damages some of the files that they keep, each in a copy, and runs the copies to their end."""
+    damaged, turn, out, half = 0, 0, attack.folder / "kept", attack.folder / "half"
     while damaged < times and turn < 20 * times:
         name = attack.names[turn % len(attack.names)]
         turn += 1
-        out = attack.folder / "kept"
         shutil.rmtree(out, ignore_errors=True)
         moment = attack.moment(name)
         running = start(attack.commands[name], out)
         _sleep(running, moment)
         running.kill()
         files = [file for file in sorted(out.rglob("*")) if file.is_file() and _is_kept(file.relative_to(out))]
-        if not files:
-            continue
-        file, way = attack.draw.choice(files), attack.draw.choice(sorted(_WAYS))
-        content = file.read_bytes()
-        changed = _WAYS[way](content)
-        if changed == content:
-            continue
-        file.write_bytes(changed)
-        damaged += 1
-        what = f"{way} {file.relative_to(out)}"
-        done = run(attack.commands[name], out)
-        attack.check(what, name, out, done.said, done.code or 0)
-        print(f"  {damaged} damaged: {what} of {name}", flush=True)
+        shutil.rmtree(half, ignore_errors=True)
+        out.rename(half)
+        for file in attack.draw.sample(files, min(_OF_ONE_KILL, len(files), times - damaged)):
+            shutil.rmtree(out, ignore_errors=True)
+            shutil.copytree(half, out, symlinks=True)
+            content, way = file.read_bytes(), attack.draw.choice(sorted(_WAYS))
+            changed = _WAYS[way](content)
+            if changed == content:
+                continue
+            file.write_bytes(changed)
+            damaged += 1
+            what = f"{way} {file.relative_to(out)}"
+            done = run(attack.commands[name], out)
+            attack.check(what, name, out, done.said, done.code or 0)
+            print(f"  {damaged} damaged: {what} of {name}", flush=True)
     return f"{damaged} damaged kept files of {len(attack.names)} commands"
+
+
+def workers(attack: _Attack, times: int) -> str:
+    """Runs each command that has the option with 1, 2 and 7 workers: only what says so may differ."""
+    tried = 0
+    for name in attack.names:
+        command = attack.commands[name]
+        if "--workers 1" not in command.line:
+            continue
+        found = {}
+        for number in (1, 2, 7):
+            shutil.rmtree(out := attack.folder / "workers", ignore_errors=True)
+            line = command.line.replace("--workers 1", f"--workers {number}")
+            done = run(replace(command, line=line), out)
+            if done.code != 0:
+                attack.fault(f"workers: {name} with {number} ended with {done.code}: {done.said[-300:]}")
+            found[number] = {
+                file: _NUMBER.sub("N", (out / file).read_text()) if file.endswith(_SAYS_HOW) else digest
+                for file, digest in outputs(out).items()
+            }
+            tried += 1
+            differing = [file for file in found[1] | found[number] if found[1].get(file) != found[number].get(file)]
+            if differing:
+                attack.fault(f"workers: {name} gave other bytes with {number} in {', '.join(sorted(differing))[:300]}")
+        print(f"  1, 2 and 7 workers: {name}, {len(found[1])} files", flush=True)
+    return f"{tried} runs with 1, 2 and 7 workers"
 
 
 def _is_kept(file: Path) -> bool:
@@ -321,6 +359,9 @@ def _is_kept(file: Path) -> bool:
     return any(part.endswith(".work") for part in hidden) and file.name not in ("lock", "written") and len(hidden) == 1
 
 
+#: The manifest says how many processes worked, and hashes the summaries that do.
+_SAYS_HOW: Final = ("manifest.json", "summary.json")
+_NUMBER: Final = re.compile(r'(?<="workers": )\d+|(?<="summary.json": ")\w+')
 _WAYS: Final[dict[str, Callable[[bytes], bytes]]] = {
     "emptied": lambda content: b"",
     "cut": lambda content: content[: len(content) // 2],
@@ -375,7 +416,7 @@ def _all_text(file: Path) -> str:
 def main() -> int:
     """Reads the command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("part", choices=["kills", "disk", "readonly", "two", "repeat", "kept", "redaction"])
+    parser.add_argument("part", choices=["kills", "disk", "readonly", "two", "repeat", "kept", "workers", "redaction"])
     parser.add_argument("--times", type=int, default=8)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--commands", nargs="*", default=list(COMMANDS))
@@ -387,6 +428,7 @@ def main() -> int:
         "two": two,
         "repeat": repeat,
         "kept": kept,
+        "workers": workers,
         "redaction": redaction,
     }
     with tempfile.TemporaryDirectory(prefix="attack-") as folder:

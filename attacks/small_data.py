@@ -43,6 +43,7 @@ def _texts(folder: Path, draw: random.Random) -> None:
     ids = [f"d{number:04d}" for number in range(600)]
     texts = {doc_id: _words(draw, 40) for doc_id in ids}
     _jsonl(folder / "docs.jsonl", [{"_id": key, "title": "t", "text": text} for key, text in texts.items()])
+    _jsonl(folder / "untitled.jsonl", [{"_id": key, "text": text} for key, text in texts.items()])
     doubled = {f"{key}x": text for key, text in texts.items() if int(key[1:]) % 3 == 0}
     again = {
         f"{key}y": f"{text} {_words(random.Random(key), 3)}" for key, text in texts.items() if int(key[1:]) % 4 == 0
@@ -60,6 +61,10 @@ def _texts(folder: Path, draw: random.Random) -> None:
     pairs = [(text, texts[judged[key][number]]) for key, text in wanted.items() for number in range(3)]
     pairs += [(_words(random.Random(number), 5), _words(random.Random(-number), 40)) for number in range(60)]
     _jsonl(folder / "examples.jsonl", [{"query": query, "positive": text} for query, text in pairs])
+    (folder / "suite.yaml").write_text(
+        "training:\n  log: {queries: train.tsv}\n  pairs: {examples: examples.jsonl}\n"
+        "test:\n  planted: {topics: topics.trec}\n  judged: {topics: topics.tsv, documents: docs.jsonl, qrels: qrels}\n"
+    )
     for name in ("first", "a1", "b1", "c1"):
         rows = []
         for key, some in judged.items():

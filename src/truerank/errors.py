@@ -27,7 +27,9 @@ class TruerankError(Exception):
         super().__init__(fault, remedy)
 
     def __str__(self) -> str:
-        place = "" if self.where is None else f"{self.where}: " if self.line is None else f"{self.where}:{self.line}: "
+        # A name of blanks would not be seen.
+        where = self.where if self.where is None or self.where.strip() else f"'{self.where}'"
+        place = "" if where is None else f"{where}: " if self.line is None else f"{where}:{self.line}: "
         sentences = [part.rstrip(".") for part in (self.fault, self.remedy) if part]
         said = " ".join(part if part.endswith("?") else f"{part}." for part in sentences)
         return " ".join(f"{place}{said}".split())

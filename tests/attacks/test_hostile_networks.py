@@ -1,4 +1,4 @@
-"""A few seconds of the attacks on the judging server and by a hostile archive and a hostile endpoint."""
+"""A few seconds of the attacks on the judging server, and by hostile servers, archives, packages and surroundings."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ def test_a_hostile_server_gets_one_line_out_of_us(name: str) -> None:
         pytest.importorskip("wayback", reason="the extra [pages] is not installed: archives are not asked")
     # A busy machine may be slow; `make attack` holds the bounds of time.
     assert int(str(found(name, "--seconds", "4", "--most-seconds", "60")["cases"])) > 0
+
+
+@pytest.mark.parametrize("name", ["plugins", "tars", pytest.param("surroundings", marks=pytest.mark.slow)])
+def test_what_is_not_ours_gets_one_line_out_of_us(name: str) -> None:
+    assert int(str(found(name, "--seconds", "4", "--most-seconds", "120")["cases"])) > 0
 
 
 def test_annotators_work_beside_hostile_clients() -> None:

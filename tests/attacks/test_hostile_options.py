@@ -10,9 +10,10 @@ import pytest
 
 from truerank import evaluate
 from truerank.cli.app import main
-from truerank.errors import OptionError
+from truerank.errors import InputError, OptionError
 from truerank.measures import scoring
 from truerank.options import Resampling, Scoring, Workers, value_of
+from truerank.sources import open_documents
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -82,3 +83,10 @@ def test_an_empty_path_is_refused(tmp_path: Path) -> None:
         evaluate(str(tmp_path), str(tmp_path), out="")
     assert Workers(workers=1024).workers == 1024
     assert Resampling(resamples=2**31 - 1).resamples == 2**31 - 1
+
+
+def test_a_place_that_cannot_be_seen_is_quoted() -> None:
+    assert str(InputError("wrong", where=" ")) == "' ': wrong."
+    with pytest.raises(InputError) as refused:
+        list(open_documents("9" * 5000))
+    assert "Errno" not in str(refused.value)

@@ -25,6 +25,7 @@ from truerank.experiments.grid import (
     read_design,
 )
 from truerank.experiments.grid.planning import make_plan
+from truerank.experiments.grid.results import cell_folder, is_done
 from truerank.experiments.grid.running import run as run_grid
 from truerank.experiments.grid.running import status as status_of
 from truerank.work.engines import LocalEngine
@@ -108,6 +109,24 @@ def test_killed_interrupted_and_resumed_it_equals_the_uninterrupted_one(whole: G
         # Nothing was begun again after it was finished.
         assert events[-1] == "done"
     _same_results(out, whole.folder)
+
+
+@pytest.mark.parametrize("name", ["scores.parquet", "cell.json"])
+def test_a_damaged_cell_is_refused_and_made_again(whole: GridRun, name: str, tmp_path: Path) -> None:
+    shutil.copytree(whole.folder, out := tmp_path / "out")
+    cell = whole.record["cell"][3]
+    damaged = cell_folder(out, cell) / name
+    content = damaged.read_bytes()
+    damaged.write_bytes(content.replace(b"0", b"1", 1) if name == "cell.json" else content[: len(content) // 2])
+    results = open_results(out)
+    if name == "scores.parquet":
+        with pytest.raises(InputError, match="is not what was written here"):
+            results.scores(cell)
+    assert not is_done(out, cell)
+    assert sum(is_done(out, each) for each in whole.record["cell"]) == len(whole.record) - 1
+    # Cells of earlier versions have no records.
+    damaged.with_name(f"{name}.sum").unlink()
+    assert is_done(out, cell)
 
 
 @pytest.mark.slow

@@ -124,6 +124,10 @@ def test_workers_and_an_index_made_here_give_the_same_rows(world, tmp_path):
     plain = build_set("none", [200], tmp_path / "a", world.options())
     several = build_set("none", [200], tmp_path / "b", world.options(workers=2, index=None))
     assert rows(plain).equals(rows(several))
+    alone = build_set("none", [200], tmp_path / "c", world.options(index=None))
+    for name in ("instances.parquet", "summary.json"):
+        assert (tmp_path / "c" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
+    assert rows(alone).equals(rows(plain))
 
 
 def test_negatives_from_judgments(world, tmp_path):

@@ -77,6 +77,15 @@ def test_labels_skips_and_undo(tmp_path: Path) -> None:
         assert list(store.events("i0", "bob")) == []
 
 
+def test_a_clock_that_goes_back_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    hours = iter(range(23, 0, -1))
+    monkeypatch.setattr("truerank.judging.store_rows._now", lambda: f"2026-01-01T{next(hours):02d}:00:00.000Z")
+    test_labels_skips_and_undo(tmp_path)
+    with Store.open(next(tmp_path.iterdir())) as store:
+        times = [event.at for event in store.events()]
+        assert times == sorted(times, reverse=True) and len(set(times)) == 6
+
+
 def test_an_adjudication_stands_beside_the_label_of_the_same_person(tmp_path: Path) -> None:
     with made(tmp_path) as store:
         store.record("i0", "ann", "label", [SAME])

@@ -61,7 +61,8 @@ def checked_file(path: Path) -> Path:
     except PermissionError as error:
         raise InputError("no permission to read it", "change the permissions, or copy it", where=path) from error
     except (OSError, ValueError) as error:
-        raise InputError(f"cannot be opened ({error})", "check the path", where=path) from error
+        fault = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise InputError(f"cannot be opened ({fault})", "check the path", where=path) from error
     raise InputError("no such file", _nearest(path), where=path)
 
 

@@ -139,14 +139,14 @@ def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
     """The members of a tar archive in its order; one that has to be opened as a file is copied out for that long."""
     stream = cast(io.RawIOBase, io.BufferedReader(_Chunks(compressed.chunks(path))))
     try:
-        with tarfile.open(fileobj=stream, mode="r|") as archive:
+        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="replace") as archive:
             for member in archive:
                 name = PurePosixPath(member.name)
                 if not member.isfile() or any(part.startswith(".") and part != "." for part in name.parts):
                     continue
                 content = cast(io.BufferedReader, archive.extractfile(member))
                 yield from _member(path / name, content, member.size, column, strict)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:  # broken heads, deep nests
         raise InputError(f"a broken tar archive ({error})", "download or copy it again", where=path) from error
 
 
@@ -155,9 +155,15 @@ def _member(path: Path, content: io.BufferedReader, size: int, column: str | Non
     if endings & (_TABLE_ENDINGS | _COMPRESSED) or size > _LARGEST:
         with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
             copy = Path(folder) / path.name
-            with copy.open("wb") as target:
-                while piece := content.read(1 << 20):
-                    target.write(piece)
+            try:
+                with copy.open("wb") as target:
+                    while piece := content.read(1 << 20):
+                        target.write(piece)
+            except OSError as error:
+                fault = f"cannot be copied out of its archive ({error.strerror or error})"
+                raise InputError(
+                    fault, "set TMPDIR to a folder with room, or unpack the archive", where=path
+                ) from error
             for found in _in_folder(copy, column, strict):
                 yield found if isinstance(found, int) else found._replace(where=path)
         return

@@ -208,6 +208,25 @@ def test_what_failed_is_asked_for_again_and_nothing_else(archive: WebArchive, tm
     assert len(archive.at) == asked
 
 
+@pytest.mark.parametrize("name", ["snapshots-0.warc.gz", "fetched.parquet", "fetched.json"])
+def test_what_was_fetched_and_damaged_is_fetched_again(archive: WebArchive, name: str, tmp_path: Path) -> None:
+    urls = [f"http://a.org/{number}" for number in range(3)]
+    for number, url in enumerate(urls):
+        archive.add(url, Snapshot("20150702000000", body(f"page {number}")))
+    docs = collection(tmp_path / "docs.jsonl", urls)
+    transfer.snapshots(tmp_path / "out", docs=docs, **quick(archive))
+    file = tmp_path / "out" / name
+    content = file.read_bytes()
+    middle = len(content) // 2
+    file.write_bytes(content[:middle] + bytes([content[middle] ^ 1]) + content[middle + 1 :])
+    again = transfer.snapshots(tmp_path / "out", docs=docs, **quick(archive))
+    assert again.counts()["years"]["2015"] == {"found": 3, "missed": 0, "failed": 0}
+    assert file.read_bytes() == content
+    asked = len(archive.at)
+    transfer.snapshots(tmp_path / "out", docs=docs, **quick(archive))
+    assert len(archive.at) == asked
+
+
 def test_killed_and_continued_gives_the_same_bytes(archive: WebArchive, tmp_path: Path) -> None:
     urls = [f"http://a.org/{number}" for number in range(48)]
     for number, url in enumerate(urls):

@@ -24,6 +24,7 @@ from truerank.text.main_content import ContentOptions, page_text
 from truerank.text.urls import normalise_url
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
+from truerank.work.kept import RECORD
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -312,7 +313,9 @@ def _write_documents(
             for line in _documents(pages, fetched, store, year):
                 stream.write(line)
     for name in ("fetched.parquet", "fetched.json", *sorted(set(fetched["warc"]) - {""})):
-        job.note(name)
+        for file in (name, f"{name}{RECORD}"):
+            if (job.folder / file).is_file():
+                job.note(file)
 
 
 def _warnings(frame: pl.DataFrame) -> Iterator[str]:

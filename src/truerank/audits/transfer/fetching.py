@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections import Counter
 from collections.abc import Sequence
@@ -26,9 +25,9 @@ from truerank.sources.archive import (
     open_archive,
     warc_record,
 )
-from truerank.work.artifacts import atomic_path, digest, write_text
+from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
-from truerank.work.kept import is_whole, kept_path
+from truerank.work.kept import is_unharmed, is_whole, keep_json, kept_path
 from truerank.work.progress import Progress
 
 #: One row per URL and year; `warc` is the file, `offset` the record's place in it.
@@ -80,8 +79,9 @@ def fetch_pages(
 ) -> pl.DataFrame:
     """Fetches the wanted snapshots of pages into a folder.
 
-    The folder gets `fetched.parquet` and `snapshots-N.warc.gz`. What is there is not fetched again; URLs that could
-    not be asked for are, in another WARC file. A run that was killed goes on.
+    The folder gets `fetched.parquet` and `snapshots-N.warc.gz`, each with a record of its length and checksum. What is
+    there and whole is not fetched again; URLs that could not be asked for are, in another WARC file. A run that was
+    killed goes on.
 
     Args:
         urls: distinct URLs.
@@ -115,11 +115,9 @@ def fetch_pages(
         fresh = pl.concat([done.filter(pl.col("status") != "failed"), fresh])
     order = pl.DataFrame({"url": urls}, schema={"url": pl.String}).with_row_index("at")
     fresh = fresh.join(order, on="url", how="left").sort("at", "year").select(list(FETCHED_SCHEMA))
-    with atomic_path(folder / "fetched.parquet") as temporary:
+    with kept_path(folder / "fetched.parquet") as temporary:
         fresh.write_parquet(temporary, compression="zstd")
-    write_text(
-        folder / "fetched.json", json.dumps({"identity": identity, "rounds": rounds + (folder / name).exists()}) + "\n"
-    )
+    keep_json(folder / "fetched.json", {"identity": identity, "rounds": rounds + (folder / name).exists()})
     shutil.rmtree(work, ignore_errors=True)
     return fresh
 
@@ -135,7 +133,7 @@ def _finished(folder: Path, identity: str) -> tuple[pl.DataFrame | None, int]:
         rounds = int(found["rounds"])
     except (InputError, OSError, ValueError, KeyError, TypeError, pl.exceptions.PolarsError):
         return None, 0
-    if any(name and not (folder / name).is_file() for name in frame["warc"].unique()):
+    if not all(map(is_unharmed, (state, table, *(folder / name for name in frame["warc"].unique() if name)))):
         return None, 0
     return frame, rounds
 
@@ -248,7 +246,7 @@ def _joined(blocks: int, work: Path, out: Path, name: str) -> pl.DataFrame:
     frames = [pl.DataFrame(schema=FETCHED_SCHEMA)]
     if not any(len(store.load(number).filter(pl.col("warc") != "")) for number in range(blocks)):
         return pl.concat([*frames, *(store.load(number) for number in range(blocks))])
-    with atomic_path(out) as temporary, temporary.open("wb") as target:
+    with kept_path(out) as temporary, temporary.open("wb") as target:
         for number in range(blocks):
             start = target.tell()
             with (work / f"{number:08d}.warc.gz").open("rb") as part:

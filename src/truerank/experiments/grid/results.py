@@ -20,6 +20,7 @@ from truerank.sources import read_run_frame
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.artifacts import atomic_path, write_text
+from truerank.work.kept import is_unharmed, keep_text, kept_path
 
 if TYPE_CHECKING:
     from truerank.measures.folds import Folds
@@ -116,6 +117,9 @@ class GridResults:
         path = cell_folder(self.folder, cell) / _SCORES_FILE
         if not path.is_file():
             raise InputError("the cell is not finished", "run 'truerank experiment run' again", where=path.parent)
+        if not is_unharmed(path):
+            fault = "is not what was written here"
+            raise InputError(fault, "'truerank experiment run' makes it again", where=path)
         with path.open("rb") as stream:
             return pl.read_parquet(stream)
 
@@ -195,8 +199,8 @@ def cell_folder(out: Path, address: str) -> Path:
 
 
 def is_done(out: Path, address: str) -> bool:
-    """Whether a cell is finished."""
-    return (cell_folder(out, address) / _CELL_FILE).is_file()
+    """Whether a cell is finished, and is what was written."""
+    return all(is_unharmed(cell_folder(out, address) / name) for name in (_CELL_FILE, _SCORES_FILE))
 
 
 def has_failed(out: Path, address: str) -> bool:
@@ -225,10 +229,11 @@ def write_cell(
     """
     folder = cell_folder(out, cell.address)
     ordered = scores.select(*SCORE_SCHEMA).cast(pl.Schema(SCORE_SCHEMA))
-    _parquet(folder / _SCORES_FILE, ordered)
+    with kept_path(folder / _SCORES_FILE) as temporary:
+        _write(temporary, ordered)
     content = {**cell.json(), "status": "done", "steps": steps, "loss": loss, **(about or {})}
     (folder / _FAILED_FILE).unlink(missing_ok=True)
-    write_text(folder / _CELL_FILE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
+    keep_text(folder / _CELL_FILE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 
 
 def write_failed(out: Path, cell: Cell, reason: str) -> None:
@@ -281,7 +286,7 @@ def record_frame(out: Path, cells: Iterable[Cell]) -> pl.DataFrame:
 
 
 def _became(folder: Path) -> dict[str, Any]:
-    if (folder / _CELL_FILE).is_file():
+    if is_unharmed(folder / _CELL_FILE):
         content = json_file(folder / _CELL_FILE)
         return {name: content[name] for name in ("status", "steps", "loss")}
     status = "failed" if (folder / _FAILED_FILE).is_file() else "missing"
@@ -290,4 +295,8 @@ def _became(folder: Path) -> dict[str, Any]:
 
 def _parquet(path: Path, frame: pl.DataFrame) -> None:
     with atomic_path(path) as temporary:
-        frame.write_parquet(temporary, compression="zstd", statistics=True)
+        _write(temporary, frame)
+
+
+def _write(path: Path, frame: pl.DataFrame) -> None:
+    frame.write_parquet(path, compression="zstd", statistics=True)

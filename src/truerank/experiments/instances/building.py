@@ -215,7 +215,8 @@ def _finish(asked: Built, job: Run, options: BuildOptions, written: _Rows) -> No
             "seed": built.seed,
             "sizes": list(built.sizes),
             "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
-            "options": options.changed(),
+            # How many processes searched changes nothing in the set.
+            "options": {name: value for name, value in options.changed().items() if name != "workers"},
             **vars(written),
             "counts": {"by_size": by_size},
             "exports": exports,

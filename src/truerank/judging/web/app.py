@@ -162,31 +162,28 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        refusal = self._refusal(Headers(scope=scope), scope["method"])
+        refusal = self._refusal(Headers(scope=scope), scope)
         sealed = _sealed(send)
         if refusal is None:
             await self._app(scope, receive, sealed)
         else:
             await _answer(sealed, *refusal)
 
-    def _refusal(self, headers: Headers, method: str) -> tuple[int, str] | None:
+    def _refusal(self, headers: Headers, scope: Scope) -> tuple[int, str] | None:
         hosts = headers.getlist("host")
         if len(hosts) != 1 or not self._access.answers_for(hosts[0]):
             return 421, "This server does not answer under that name. Use the address that it printed."
         length = headers.get("content-length", "0")
         if not re.fullmatch("[0-9]{1,12}", length) or int(length) > LARGEST_BODY:
             return 413, f"The request is larger than {LARGEST_BODY // 1024} KiB."
-        if method in ("GET", "HEAD"):
+        if scope["method"] in ("GET", "HEAD"):
             return None
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "same-origin")
-        if site not in ("same-origin", "none") or (origin is not None and _place(origin) != hosts[0].lower()):
+        # A page that came in the clear may be anybody's; a proxy may speak TLS and not say so.
+        own = {f"{scheme}://{hosts[0].lower()}" for scheme in (scope["scheme"], "https")}
+        if site not in ("same-origin", "none") or (origin is not None and origin.lower() not in own):
             return 403, "The form comes from another site."
         return None
-
-
-def _place(origin: str) -> str:
-    """Host and port of an Origin, as a Host header writes them."""
-    return origin.lower().partition("://")[2]
 
 
 def _sealed(send: Send) -> Send:
