@@ -8,6 +8,8 @@
   the candidates of its topic.
 - *documents*: 31 short documents and another author's version of each (`hand_texts_documents.py`). The versions are
   positives of training examples, among 300 abstracts; `leakage.examples` compares. Seen: a document and its version.
+  With `--semantic all` also: cosines of the encoder between a document and its version, and between each of the 600
+  abstracts, which are all different, and the one nearest to it: which threshold could tell the one from the other.
 - *templates*: twelve families, 26 frames, of 2, 4, 8 and 16 members each (`hand_texts_templates.py`). Half of the
   members are test documents and the others stand in the training data; nothing is a copy of anything. Counted: pairs
   of one frame that are called copies, and the frames with such a pair.
@@ -27,12 +29,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from hand_collection import read_texts
 from hand_texts_documents import DOCUMENTS
 from hand_texts_queries import PARAPHRASES, SPELLINGS, TRANSLATIONS
 from hand_texts_templates import FAMILIES, members
 from shared_data import log_path, require_shared, table
 from truerank import leakage
+from truerank.audits.leakage.training_examples.audit import Models
 from truerank.audits.leakage.training_examples.options import ExampleOptions
 from truerank.options import Encoding
 
@@ -121,6 +126,16 @@ def templates(size: int, abstracts: Sequence[str], semantic: Any) -> tuple[list[
     return [size, pairs, len(copies), f"{len(frames)}/{frames_in_all}", len(called) - len(copies), words], frames
 
 
+def cosines(abstracts: Sequence[str]) -> Iterable[list[object]]:
+    """Rows on what an encoder says of versions and of different texts."""
+    encoder = Models.of(ENCODING).encoder
+    ours, theirs, others = (np.asarray(encoder.encode(texts)) for texts in (*zip(*DOCUMENTS, strict=True), abstracts))
+    alike = others @ others.T
+    np.fill_diagonal(alike, -1)
+    for name, found in (("versions", (ours * theirs).sum(axis=1)), ("nearest different text", alike.max(axis=1))):
+        yield [name, *(f"{value:.3f}" for value in np.quantile(found, [0, 0.5, 1]))]
+
+
 def main() -> None:
     """Audits and prints."""
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -148,6 +163,9 @@ def main() -> None:
     kept["documents"] = {"missed": sorted(set(tests) - seen_docs), "verdict": words}
     row = [len(tests), len(seen_docs), words, len(called) - len(seen_docs), without]
     print(table(("documents", "seen", "verdicts", "others called", "verdicts without leaks"), [row]) + "\n")
+
+    if given.semantic == "all":
+        print(table(("cosine", "lowest", "median", "highest"), list(cosines(abstracts))) + "\n")
 
     rows = []
     for size in SIZES:

@@ -58,6 +58,15 @@ def test_a_broken_head_is_a_broken_archive(key: str, value: str, tmp_path: Path)
         assert str(refused).startswith(str(file))
 
 
+@pytest.mark.parametrize("name", ["a.jsonl", ".hidden", "a.parquet"])
+def test_a_member_that_claims_to_be_huge_is_refused_at_once(name: str, tmp_path: Path) -> None:
+    head = tarfile.TarInfo(name)
+    head.size = 1 << 60
+    (file := tmp_path / "x.tar").write_bytes(head.tobuf(tarfile.GNU_FORMAT) + _ROWS.ljust(512))
+    with pytest.raises(InputError, match=r"x\.tar.*end of data"):
+        _ids(file)
+
+
 def test_archives_in_archives_without_an_end_are_refused(tmp_path: Path) -> None:
     content, name = _ROWS, "a.jsonl"
     for _ in range(3):

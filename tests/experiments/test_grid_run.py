@@ -129,6 +129,15 @@ def test_a_damaged_cell_is_refused_and_made_again(whole: GridRun, name: str, tmp
     assert is_done(out, cell)
 
 
+def test_a_folder_of_others_among_the_inputs_stays(tmp_path: Path) -> None:
+    file = tmp_path / "out" / "inputs" / "collections" / "notes" / "thesis.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("mine")
+    with pytest.raises(InputError, match="choose another place"):
+        run_grid(read_design(write_example(tmp_path, DESIGN)), out=tmp_path / "out", options=_ONE)
+    assert file.read_text() == "mine"
+
+
 @pytest.mark.slow
 def test_ray_gives_the_same_numbers(whole: GridRun, tmp_path: Path) -> None:
     ray = pytest.importorskip("ray")

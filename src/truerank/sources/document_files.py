@@ -210,12 +210,16 @@ def _stem(name: str) -> str:
     return path.stem or name
 
 
+_READS_AT_END: Final = 64
+
+
 class _Chunks(io.RawIOBase):
     """Pieces of bytes as a stream that can only be read forward."""
 
     def __init__(self, pieces: Iterator[bytes]) -> None:
         self._pieces = pieces
         self._held = b""
+        self._ended = 0
 
     def readable(self) -> bool:
         """Always."""
@@ -226,6 +230,10 @@ class _Chunks(io.RawIOBase):
         while not self._held:
             piece = next(self._pieces, None)
             if piece is None:
+                # tarfile passes over a member block by block, past the end too, and a head may claim 2^60 bytes.
+                self._ended += 1
+                if self._ended > _READS_AT_END:
+                    raise tarfile.ReadError("unexpected end of data")
                 return 0
             self._held = piece
         size = min(len(buffer), len(self._held))

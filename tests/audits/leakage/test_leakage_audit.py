@@ -23,6 +23,7 @@ from truerank.audits.leakage.estimating import TestEvidence, summarise_test
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
 from truerank.audits.leakage.tables import neighbours_table
 from truerank.errors import InputError, ShardFinishedError
+from truerank.options import Encoding
 from truerank.records import Topic
 from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
 from truerank.sources.sample import SAMPLE
@@ -245,7 +246,8 @@ def test_cache_serves_what_was_encoded_before(titles: leakage.AuditResult, tmp_p
     files = {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
     both = leakage.audit(TRAIN[1:], TESTS, **options)
     alone = titles.candidates.filter(source="sample-questions")
-    assert alone.height and both.candidates.drop("rank").equals(alone.drop("rank"))
+    # How common a word is depends on all sources.
+    assert alone.height and both.candidates.drop("rank", "shared").equals(alone.drop("rank", "shared"))
     assert files < {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
 
 
@@ -294,6 +296,21 @@ def test_labels_decide_the_verdict(titles: leakage.AuditResult, cached: dict[str
         "not_leaks": titles.above().filter(test="sample-news").height,
         "unjudged": 0,
     }
+
+
+def test_pairs_of_common_words_are_weak_and_labels_say_how_many_are_wrong(tmp_path: Path) -> None:
+    train = {f"q{number}": f"price of item {number}" for number in range(200)}
+    train |= {"a": "price of the price", "b": "jousting rules of england"}
+    test = {"1": "of price", "2": "england jousting rule"}
+    options, encoding = leakage.AuditOptions(threshold=0.99), Encoding("packaged", "onnx")
+    found = leakage.audit(train, test, options=options, encoding=encoding)
+    shared = dict(found.candidates.select("query_id", "shared").iter_rows())
+    assert shared["a"] > 0.9 and shared["b"] < 0.01
+    assert found.summary["tests"]["test"]["below"]["common"] == 1
+    (labels := tmp_path / "labels.csv").write_text("topic_id,query_id,label\n1,a,no leak\n", encoding="utf-8")
+    judged = leakage.audit(train, test, options=options, encoding=encoding, labels=(str(labels),)).summary["tests"]
+    assert judged["test"]["below"]["judged"] == [0, 1]
+    assert "1 is no leak" in judged["test"]["why"]
 
 
 def test_floor_adds_pairs_below_the_threshold(titles: leakage.AuditResult, cached: dict[str, Any]) -> None:

@@ -19,8 +19,8 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
+from truerank.measures.intervals import proportion
 from truerank.sources import TopicSet
-from truerank.text.matching import core, key
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
 
@@ -79,7 +79,9 @@ class TestEvidence:
         silent: topics without any text to compare.
         calibrated: whether the threshold was calibrated for this encoder.
         unread: topics with a text that the encoder cannot read.
-        common: keys of words that many training texts hold.
+        common: the share of training texts from which on a word is a common one.
+        judged: of the pairs at or below the threshold that words or letters propose and somebody judged: how many are
+            leaks, and how many are not.
     """
 
     __test__ = False
@@ -91,7 +93,8 @@ class TestEvidence:
     silent: int = 0
     calibrated: bool = True
     unread: int = 0
-    common: frozenset[str] = frozenset()
+    common: float = 1.0
+    judged: tuple[int, int] = (0, 0)
 
 
 def summarise_test(
@@ -118,9 +121,11 @@ def summarise_test(
     by_field = {
         field: list(by_source.values())[-1] for field, by_source in count_fields(known.below, sources, fields).items()
     }
-    shared = (_shared(*pair) for pair in known.below.select("topic_text", "query_text").iter_rows())
-    weak = sum(bool(names) and names <= known.common for names in shared)
-    below = BelowCount(**by_field["union"], pairs=known.below.height, common=weak, fields=by_field)
+    weak = int((known.below["shared"] >= known.common).sum())
+    topics, queries = by_field["union"]["topics"], by_field["union"]["queries"]
+    below = BelowCount(topics=topics, queries=queries, pairs=known.below.height, common=weak, fields=by_field)
+    if any(known.judged):
+        below["judged"] = list(known.judged)
     reasons = _Reasons(test, known, below, counts)
     if leaked:
         verdict, why, settle = reasons.contaminated(leaked)
@@ -130,7 +135,7 @@ def summarise_test(
         topics=len(test.topics),
         noun=test.noun,
         verdict=verdict,
-        why=" ".join([why, *reasons.silence()]),
+        why=" ".join([why, *_wrong(below), *reasons.silence()]),
         evidence=list(_evidence(below, known.sensitivity["kinds"])),
         settle=settle,
         unread=known.unread,
@@ -278,20 +283,31 @@ def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", 
         training: how many of the training side.
         nouns: what they are.
     """
-    counted = " and ".join(f"{count:,d} {noun}" for count, noun in zip((test, training), nouns, strict=True) if count)
+    sides = ((count, noun) for count, noun in zip((test, training), nouns, strict=True) if count)
+    counted = " and ".join(f"{count:,d} {noun if count > 1 else _one(noun)}" for count, noun in sides)
     return f"The encoder cannot read {counted}: these were compared by their words and letters only."
 
 
-def _shared(topic: str, query: str) -> frozenset[str]:
-    """The keys of the words that two texts share."""
-    one, other = ({key(word) for word in core(text).words} for text in (topic, query))
-    return frozenset(one & other)
+def _one(noun: str) -> str:
+    return f"{noun[:-3]}y" if noun.endswith("ies") else noun.removesuffix("s")
 
 
 def _of_common_words(below: BelowCount) -> str:
     """How many of the pairs are weak evidence."""
     common = below.get("common", 0)
-    return f" ({common:,d} of them share only words that at least 1% of the training texts hold)" if common else ""
+    share = "shares" if common == 1 else "share"
+    return f" ({common:,d} of them {share} only words that at least 1% of the training texts hold)" if common else ""
+
+
+def _wrong(below: BelowCount) -> Iterator[str]:
+    """How many of such pairs are no leaks, by those that people judged."""
+    leaks, others = below.get("judged", [0, 0])
+    if below["pairs"] and leaks + others:
+        wrong, verb = proportion(others, leaks + others), "is" if others == 1 else "are"
+        yield (
+            f"Of the {leaks + others:,d} such pairs that were judged, {others:,d} {verb} no leak: expect a share of "
+            f"{wrong.low:.0%} to {wrong.high:.0%} among the rest if they were drawn at random."
+        )
 
 
 #: What stands beside the kinds that were planted.
@@ -326,6 +342,7 @@ def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
             f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}"
             f"{_of_common_words(below)}."
         )
+        yield from _wrong(below)
     seen, blind, few = kinds_seen(kinds)
     planted = sum(found["planted"] for found in kinds)
     if planted:

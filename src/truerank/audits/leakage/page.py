@@ -219,7 +219,7 @@ def _pairs(result: AuditResult) -> Iterator[Part]:
     outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
     lower, pairs = pairs.filter(outside), pairs.filter(~outside)
     if not lower.is_empty():
-        yield _words_listing(lower, threshold)
+        yield _words_listing(lower.sort("shared", nulls_last=True, maintain_order=True), threshold)
     if pairs.is_empty():
         yield Prose((f"No training query has a similarity above {min(threshold, floor):g} to a text of a topic.",))
         return
@@ -255,15 +255,17 @@ def _words_listing(lower: pl.DataFrame, threshold: float) -> Listing:
     return Listing(
         name="words",
         title=f"Pairs at or below {threshold:g} with the same content words or nearly the same letters.",
-        columns=tuple(_columns(lower, start=None, redacted=redacted)),
+        columns=tuple(_columns(lower, start=None, redacted=redacted, weak=True)),
         nouns=("pair", "pairs"),
-        sort="-similarity",
+        sort="shared",
         compared=None if redacted else ("topic_text", "query_text"),
         whole="candidates.parquet",
     )
 
 
-def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool) -> Iterator[ListingColumn]:
+def _columns(
+    pairs: pl.DataFrame, *, start: float | None, redacted: bool, weak: bool = False
+) -> Iterator[ListingColumn]:
     def texts(name: str) -> list[str]:
         return pairs[name].fill_null("").to_list()
 
@@ -284,6 +286,9 @@ def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool) -> Ite
     yield ListingColumn("rank", "Rank", pairs["rank"].to_list(), kind="number", digits=0, shown=False)
     yield ListingColumn("type", "Type", texts("type"), kind="label", filter="choose")
     yield ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose")
+    # Pairs without a shared word are the weakest.
+    shared = pairs["shared"].fill_null(1.0).round(6).to_list()
+    yield ListingColumn("shared", "Texts with the rarest shared word", shared, kind="number", shown=weak)
     yield ListingColumn("title_type", "Type against the title", texts("title_type"), kind="label", shown=False)
 
 

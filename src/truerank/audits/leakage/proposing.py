@@ -13,7 +13,7 @@ from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
-from truerank.text.matching import folded, key, tokens
+from truerank.text.matching import core, folded, key, tokens
 from truerank.text.normalising import normalise
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
 from truerank.work.jobs import Job
@@ -89,13 +89,13 @@ class Proposed:
             ordered by topic text, source and rank.
         counts: what was read, by source.
         found: the raw results by source.
-        common: keys of words that at least 1% of the sources' first texts hold.
+        common: the share of the sources' first texts from which on a word that they hold is a common one.
     """
 
     pairs: pl.DataFrame
     counts: dict[str, SourceCount]
     found: dict[str, NeighbourPairs]
-    common: frozenset[str] = frozenset()
+    common: float = _COMMON
 
 
 def propose(
@@ -125,8 +125,8 @@ def propose(
             plan = replace(plan, error=check.allowed)
         counts[name] = {**_counted(queries), "unread": found[name].unread}
     pairs = _joined(texts, [name for name, _ in sources], found)
-    weak = pairs.filter(pl.col("probed") > 0)
-    return Proposed(pairs, counts, found, _common([source for _, source in sources]) if len(weak) else frozenset())
+    pairs, common = _with_shared(pairs, [source for _, source in sources])
+    return Proposed(pairs, counts, found, common)
 
 
 def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
@@ -137,14 +137,26 @@ def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
     return dict(counts)
 
 
-def _common(sources: Sequence[QuerySource]) -> frozenset[str]:
-    """The keys of words that many texts hold."""
+def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[pl.DataFrame, float]:
+    """Pairs with the column `shared`, and the share from which on a word is a common one."""
+    weak = pl.col("probed") > 0
+    texts = pairs.filter(weak).select("topic_text", "query_text").unique(maintain_order=True)
+    if texts.is_empty():
+        return pairs.with_columns(shared=pl.lit(None, pl.Float32)), _COMMON
     holders: Counter[str] = Counter()
     read = 0
     for every in _first_texts(sources):
         holders.update({key(word) for word in every})
         read += 1
-    return frozenset(name for name, count in holders.items() if count >= max(_FEWEST_HOLDERS, _COMMON * read))
+    rarest = [min((holders[name] for name in _both(*pair)), default=None) for pair in texts.iter_rows()]
+    shared = (pl.Series(rarest, dtype=pl.Int64) / max(read, 1)).cast(pl.Float32)
+    found = pairs.join(texts.with_columns(shared=shared), on=texts.columns, how="left", maintain_order="left")
+    return found.with_columns(pl.when(weak).then("shared")), max(_FEWEST_HOLDERS / max(read, 1), _COMMON)
+
+
+def _both(topic: str, query: str) -> set[str]:
+    """The keys of the words that two texts share."""
+    return {key(word) for word in core(topic).words} & {key(word) for word in core(query).words}
 
 
 def _first_texts(sources: Sequence[QuerySource]) -> Iterator[list[str]]:

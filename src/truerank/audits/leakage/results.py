@@ -35,12 +35,15 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
 
 #: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters,
 #: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters"
-#: with "+"; it is empty for pairs between floor and threshold that are kept for calibration only.
+#: with "+"; it is empty for pairs between floor and threshold that are kept for calibration only. `shared` is the share
+#: of training texts with the rarest word that both texts have, for pairs by words or letters: where it is high, the
+#: pair is weak evidence.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
     "type": pl.String,
     "title_type": pl.String,
     "evidence": pl.String,
+    "shared": pl.Float32,
 }
 
 
@@ -73,13 +76,15 @@ class FieldCount(TypedDict):
 class BelowCount(TypedDict):
     """Pairs at or below the threshold with the same words or nearly the same letters that nobody judged away.
 
-    `common` counts those that share only words that at least 1% of the training texts hold: weak evidence.
+    `common` counts those that share only words that at least 1% of the training texts hold: weak evidence. `judged` are
+    the leaks and the others among such pairs that were judged.
     """
 
     topics: int
     queries: int
     pairs: int
     common: NotRequired[int]
+    judged: NotRequired[list[int]]
     fields: dict[str, FieldCount]
 
 
@@ -231,7 +236,10 @@ def load_audit(folder: str | Path) -> AuditResult:
         summary: AuditSummary = json_file(folder / "summary.json")
         if not isinstance(summary, dict) or not summary.keys() >= {"threshold", "encoder", "sources", "tests"}:
             raise ValueError("summary.json is of something else")
-        candidates = read_table(folder / "candidates.parquet", CANDIDATE_SCHEMA, others=True)
+        older = {name: kind for name, kind in CANDIDATE_SCHEMA.items() if name != "shared"}
+        candidates = read_table(folder / "candidates.parquet", older, others=True)
+        if "shared" not in candidates.columns:
+            candidates = candidates.with_columns(shared=pl.lit(None, pl.Float32))
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     return AuditResult(summary, candidates, neighbours, folder)
 

@@ -68,7 +68,7 @@ def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.Dat
     topics = pl.DataFrame(leaked, schema=_TOPIC, orient="row")
     certain = above.join(topics, on=list(_TOPIC), how="semi", maintain_order="left")
     below = result.candidates.join(result.above(), on=_KEY, how="anti", maintain_order="left")
-    possible = below.filter(pl.col("evidence") != "")
+    possible = below.filter(pl.col("evidence") != "").sort("shared", nulls_last=True, maintain_order=True)
     if result.judged is not None:
         leaks, others = (result.judged.filter(judged=answer) for answer in (True, False))
         confirmed = below.join(leaks, on=_KEY, how="semi", maintain_order="left")

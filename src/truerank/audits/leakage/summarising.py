@@ -92,6 +92,7 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
                     known.encoder.name == options.calibrated_for,
                     _unread(test, options, known.encoder),
                     proposed.common,
+                    _judged_below(judged, test.name, options.threshold),
                 ),
                 proposed.counts,
                 prefilter=prefilter,
@@ -144,6 +145,16 @@ def _judged_counts(judged: pl.DataFrame, threshold: float) -> dict[str, Any]:
         "precision_above": round(leaks / (leaks + others), 6) if leaks + others else None,
         "leaks_at_or_below": int((judged["judged"] == True).sum()) - leaks,  # noqa: E712
     }
+
+
+def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> tuple[int, int]:
+    """Of the pairs at or below the threshold that words or letters propose: the leaks, and those judged to be none."""
+    if judged is None:
+        return 0, 0
+    listed = pl.col("evidence").is_in(["words", "letters", "words+letters"])
+    below = pl.col("similarity") <= pl.lit(threshold, pl.Float32)
+    answers = judged.filter(below & listed, test=test)["judged"].drop_nulls()
+    return int(answers.sum()), int((~answers).sum())
 
 
 def _silent(test: TopicSet, options: AuditOptions) -> int:

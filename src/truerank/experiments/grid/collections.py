@@ -27,6 +27,7 @@ from truerank.text.normalising import normalise
 from truerank.text.passages import joined
 from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.progress import Progress
+from truerank.work.runs import overwrites
 
 _ABOUT: Final = "about.json"
 _TEXTS: Final = "documents.sqlite"
@@ -123,7 +124,7 @@ def open_collection(
         The collection, and what leaked, columns as in `LEAKED_SCHEMA`.
 
     Raises:
-        InputError: a fault in its sources; no judged topic has a text and candidates.
+        InputError: a fault in its sources; no judged topic has a text and candidates; a folder of others in its place.
     """
     inputs = _read(design, sets, depths)
     key = digest(
@@ -140,6 +141,11 @@ def open_collection(
     about = out / "collections" / design.name / _ABOUT
     kept = json_file(about) if about.is_file() else {}
     if kept.get("key") != key or not (folder / _PAIRS).is_file():
+        if folder.is_dir() and not about.is_file() and not overwrites.get():
+            fault = f"a folder stands there that {about} does not name"
+            raise InputError(fault, "choose another place with `out`, or replace it with --overwrite", where=folder)
+        # After a kill this file says whose the folder is.
+        write_text(about, json.dumps({"key": None}) + "\n")
         shutil.rmtree(folder, ignore_errors=True)
         kept = {"key": key, **_make(design, inputs, out, folder, told)}
         write_text(about, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")

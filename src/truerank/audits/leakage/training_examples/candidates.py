@@ -93,6 +93,7 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
         "rank": pl.lit(1),
         "type": pl.lit(""),
         "title_type": pl.lit(""),
+        "shared": pl.lit(None),
     }
     frame = leaks.with_columns(**given)
     frame = frame.select(pl.col(name).cast(kind) for name, kind in CANDIDATE_SCHEMA.items())
