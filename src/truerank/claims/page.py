@@ -85,10 +85,9 @@ def _interval(result: Check) -> str:
     base, claim = result.headline, result.claim
     if base is None or claim is None or base.low is None or base.high is None:
         return ""
-    sign = -1 if (base.value or 0.0) < 0 else 1
-    low, high = sorted((sign * base.low, sign * base.high))
+    low, high = base.low, base.high
     corrected = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
-    return f", {100 * claim.confidence:.6g}% interval {low:.3f} to {high:.3f}{corrected}, on {base.topics} topics"
+    return f", {100 * claim.confidence:.6g}% interval {low:+.3f} to {high:+.3f}{corrected}, on {base.topics} topics"
 
 
 def _answer_table(result: Check) -> Table:

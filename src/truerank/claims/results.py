@@ -150,6 +150,8 @@ class Check(Result, shown_in="truerank.claims.page"):
             return f"The comparison{names} on {self.test}"
         if claim is None or headline is None or headline.value is None:
             return f"The data of {self.test}"
+        if self.conclusion.word == "CANNOT TELL":
+            return f"{claim.system} against {claim.baseline}: {headline.value:+.3f} {claim.measure}, not shown"
         better = "better" if headline.value >= 0 else "worse"
         return f"{claim.system} is {better} than {claim.baseline} by {abs(headline.value):.3f} {claim.measure}"
 
