@@ -29,6 +29,7 @@ lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
+	$(BIN)/python scripts/code_census.py --budget budget.toml
 
 types: $(VENV)/.test
 	$(BIN)/mypy --num-workers 2

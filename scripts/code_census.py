@@ -1,8 +1,10 @@
 """Counts the code of truerank by syntax tree, to compare two states of it.
 
     python scripts/code_census.py [FOLDER ...]
+    python scripts/code_census.py --budget budget.toml [--lower]
 
-Without folders all of `src/truerank` is counted; with several, each of them and all together.
+Without folders all of `src/truerank` is counted; with several, each of them and all together. A budget holds the
+largest number of modules, lines and lines of code of each package.
 """
 
 from __future__ import annotations
@@ -10,11 +12,16 @@ from __future__ import annotations
 import argparse
 import ast
 import sys
+import tomllib
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent / "src"
+HEAD = """\
+# The most modules, lines and lines of code of each package. A change may raise a number only in the commit of a
+# feature, and says what for. `python scripts/code_census.py --budget budget.toml --lower` takes what was saved.
+"""
 KINDS = ("code", "docstrings", "signatures", "imports", "comments", "blank")
 
 
@@ -99,12 +106,6 @@ def circles(imports: Mapping[str, set[str]]) -> list[list[str]]:
     return found
 
 
-def options_of(path: Path) -> int:
-    """Options that are declared by hand: `typer.Option` and `typer.Argument`."""
-    calls = (node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call))
-    return sum(ast.unparse(call.func) in ("typer.Option", "typer.Argument") for call in calls)
-
-
 def classes_of(path: Path) -> Iterator[str]:
     """Names of the public classes of a module."""
     for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -112,11 +113,60 @@ def classes_of(path: Path) -> Iterator[str]:
             yield node.name
 
 
+def packages() -> dict[str, list[Path]]:
+    """The modules of each package, those of audits apart; by name."""
+    found: dict[str, list[Path]] = {}
+    for path in sorted((ROOT / "truerank").rglob("*.py")):
+        folders = path.relative_to(ROOT / "truerank").parts[:-1]
+        found.setdefault(".".join(folders[: 2 if folders[:1] == ("audits",) else 1]) or ".", []).append(path)
+    return found
+
+
+def sizes(paths: list[Path]) -> dict[str, int]:
+    """What a budget holds."""
+    counts = sum(map(kinds_of, paths), Counter[str]())
+    return {"modules": len(paths), "lines": sum(counts[kind] for kind in KINDS), "code": counts["code"]}
+
+
+def spend(budget: Path, *, lower: bool) -> int:
+    """Compares the code with a budget; the exit code is 1 where a package is larger than its budget.
+
+    Args:
+        budget: a table of each package, and one of all.
+        lower: write what is there where it is less, and packages that have no budget yet.
+    """
+    allowed = tomllib.loads(budget.read_text(encoding="utf-8")) if budget.is_file() else {}
+    found = {name: sizes(paths) for name, paths in packages().items()}
+    found = {"all": {key: sum(size[key] for size in found.values()) for key in ("modules", "lines", "code")}, **found}
+    above = [
+        f"{name}: {size[key]:,} {key}, and {budget.name} allows {allowed.get(name, {}).get(key, 0):,}"
+        for name, size in found.items()
+        for key in size
+        if size[key] > allowed.get(name, {}).get(key, 0) and not (lower and name not in allowed)
+    ]
+    print("\n".join(above) or f"within {budget.name}: " + ", ".join(f"{n:,} {key}" for key, n in found["all"].items()))
+    if lower:
+        kept = {
+            name: {key: min(n, allowed.get(name, {}).get(key, n)) for key, n in size.items()}
+            for name, size in found.items()
+        }
+        rows = (
+            f'"{name}" = {{ {", ".join(f"{key} = {n}" for key, n in size.items())} }}' for name, size in kept.items()
+        )
+        budget.write_text(HEAD + "\n".join(rows) + "\n", encoding="utf-8")
+    return int(bool(above))
+
+
 def main() -> None:
     """Prints the counts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folders", nargs="*", type=Path, default=[ROOT / "truerank"])
-    folders = [folder.resolve() for folder in parser.parse_args().folders]
+    parser.add_argument("--budget", type=Path, help="the largest numbers of each package; 1 where one is above")
+    parser.add_argument("--lower", action="store_true", help="write the present numbers where they are lower")
+    given = parser.parse_args()
+    if given.budget is not None:
+        sys.exit(spend(given.budget, lower=given.lower))
+    folders = [folder.resolve() for folder in given.folders]
     total: Counter[str] = Counter()
     print(f"{'':48}{'modules':>8}{'lines':>8}" + "".join(f"{kind:>12}" for kind in KINDS))
     for folder in folders:
@@ -133,7 +183,6 @@ def main() -> None:
     print(f"import circles: {len(found)}")
     for group in found:
         print("  " + " <-> ".join(name.removeprefix("truerank.") for name in group))
-    print(f"options declared by hand: {sum(map(options_of, everything))}")
     names = Counter(name for path in everything for name in classes_of(path))
     shared = {name: count for name, count in sorted(names.items()) if count > 1}
     print(f"names of public classes that several modules use: {len(shared)}: {', '.join(shared)}")

@@ -14,10 +14,6 @@ def lazily(package: str, file: str) -> tuple[Callable[[str], Any], Callable[[], 
 
     What `__dir__` returns can be its `__all__`. No public name may be that of a module of the package, unless the
     module is meant: once imported, the module would hide it.
-
-    Args:
-        package: `__name__`.
-        file: `__file__`; the imports stand in it below `if TYPE_CHECKING:`.
     """
     homes: dict[str, tuple[str, str]] = {}
     for node in ast.parse(Path(file).read_text(encoding="utf-8")).body:

@@ -42,24 +42,14 @@ T = TypeVar("T")
 
 
 def check_regular(path: Path) -> None:
-    """Refuses what stands at a path and is neither a regular file nor a folder: opening a named pipe waits for ever.
-
-    Raises:
-        InputError: a named pipe, a socket or a device.
-        OSError: nothing is there, or it cannot be asked for.
-    """
+    """Refuses what stands at a path and is neither a regular file nor a folder: opening a named pipe waits for ever."""
     mode = path.stat().st_mode
     if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
         raise InputError("not a regular file", "write it to a file first: it is read more than once", where=path)
 
 
 def opened(path: Path) -> IO[bytes]:
-    """A regular file for reading bytes.
-
-    Raises:
-        InputError: a named pipe, a socket or a device.
-        OSError: it cannot be opened.
-    """
+    """A regular file for reading bytes."""
     check_regular(path)
     return path.open("rb")
 
@@ -68,12 +58,7 @@ def text_file(path: str | Path, remedy: str = "give a text file", most: int = LA
     """The text of a small UTF-8 file, without a byte order mark, its lines ended by line feeds.
 
     Args:
-        path: the file.
-        remedy: what to do where it cannot be read.
         most: its largest size in bytes.
-
-    Raises:
-        InputError: not there, not readable, not a regular file, too large, or not UTF-8.
     """
     place = Path(path)
     try:
@@ -87,22 +72,14 @@ def text_file(path: str | Path, remedy: str = "give a text file", most: int = LA
 
 
 def json_file(path: str | Path, remedy: str = _REMEDY) -> Any:
-    """The value of a small JSON file; halves of surrogate pairs are replaced.
-
-    Raises:
-        InputError: as for `text_file` and `load_json`.
-    """
+    """The value of a small JSON file; halves of surrogate pairs are replaced."""
     text = text_file(path, remedy)
     value = load_json(text, path, remedy=remedy)
     return _without_halves(value) if "\\u" in text else value
 
 
 def toml_file(path: str | Path, remedy: str = _REMEDY) -> dict[str, Any]:
-    """The table of a small TOML file.
-
-    Raises:
-        InputError: as for `text_file` and `load_toml`.
-    """
+    """The table of a small TOML file."""
     return load_toml(text_file(path, remedy, _LARGEST_SETTINGS), path, remedy=remedy)
 
 
@@ -113,13 +90,6 @@ def load_json(
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
-        place: where it stands, for messages.
-        line: its line there; by default the fault's line in the text is named.
-        remedy: what to do about a fault.
-        strict: refuse also a key that stands twice in an object, and NaN and Infinity.
-
-    Raises:
-        InputError: no JSON, lists or objects more than 100 deep, a number of more than 39 digits, or more than 256 MiB.
     """
     text = _decoded(data, place, LARGEST, line) if isinstance(data, bytes) else data
     try:
@@ -142,15 +112,6 @@ def load_yaml(
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
-        place: where it stands, for messages.
-        read: takes the loader and the root node, whose nodes know their lines.
-        remedy: what to do about a fault.
-
-    Returns:
-        What `read` returns; None for a text without a document.
-
-    Raises:
-        InputError: no YAML, several documents, too deep, a number that is too long, or more than 512 KiB.
     """
     import yaml
 
@@ -184,11 +145,6 @@ def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) ->
 
     Args:
         data: the text; bytes are UTF-8, perhaps with a byte order mark.
-        place: where it stands, for messages.
-        remedy: what to do about a fault.
-
-    Raises:
-        InputError: no TOML, tables or lists more than 100 deep, a number of more than 64 bits, or more than 512 KiB.
     """
     text = _small(data, place)
     if chain := _CHAIN.search(text):

@@ -85,9 +85,6 @@ class HttpClient:
         headers: sent with every request.
         silence: seconds without a further byte after which an attempt ends.
         proxies: the proxies of the environment (`HTTPS_PROXY`) are used.
-
-    Raises:
-        InputError: the environment names a proxy or certificates that cannot be used.
     """
 
     def __init__(
@@ -120,12 +117,8 @@ class HttpClient:
         """One attempt.
 
         Args:
-            method, url, headers, body: of the request.
             seconds: that the attempt may take, from the resolution of the name to the end of the body.
             largest: bytes of the body, compressed or not.
-
-        Raises:
-            NetworkError: no answer; the classes above say of what kind the fault is.
         """
         asked = _Asked(method, url, {**self._headers, **(headers or {})}, body)
         # Begun under the lock, so that `stop` sees every attempt that a server can know of.
@@ -178,11 +171,7 @@ class HttpClient:
 
 
 def origin(url: str) -> tuple[str, str, int]:
-    """Scheme, host and port of an address; addresses with the same origin are served by the same server.
-
-    Raises:
-        AddressError: no address of http or https.
-    """
+    """Scheme, host and port of an address; addresses with the same origin are served by the same server."""
     try:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port

@@ -44,13 +44,7 @@ class Plugins:
         yield from (name for name in sorted(_registered(self._group, tuple(sys.path))) if name not in own)
 
     def load(self, name: str) -> Any:
-        """What the name stands for.
-
-        Raises:
-            InputError: there is no such name, two packages have it, or what a package registers cannot be used; the
-                message names the package.
-            MissingExtraError: what it needs is not installed.
-        """
+        """What the name stands for."""
         if place := self._own().get(name):
             module, _, attribute = place.partition(":")
             return getattr(importlib.import_module(module), attribute)
@@ -64,15 +58,7 @@ class Plugins:
 
     @contextlib.contextmanager
     def calling(self, name: str, fails: str = "fails") -> Iterator[None]:
-        """Whatever the code of another package raises within is a fault of that package, also `sys.exit`.
-
-        Args:
-            name: of the entry point.
-            fails: what the package does then, for the message.
-
-        Raises:
-            InputError: the entry point, its package and the error.
-        """
+        """Whatever the code of another package raises within is a fault of that package, also `sys.exit`."""
         try:
             yield
         except (TruerankError, MemoryError):
@@ -81,12 +67,7 @@ class Plugins:
             raise self.fault(name, f"{fails} ({type(error).__name__}: {error})") from error
 
     def fault(self, name: str, fault: str) -> InputError:
-        """An error that names the package of an entry point.
-
-        Args:
-            name: of the entry point.
-            fault: what the package does wrong, beginning with a verb.
-        """
+        """An error that names the package of an entry point."""
         entry = _registered(self._group, tuple(sys.path))[name][0]
         return self._fault(f"the {self._noun} '{name}' of the package {_package(entry)} {fault}")
 

@@ -49,6 +49,14 @@ def _public(module: str) -> list[object]:
     return [value for value in values if inspect.isfunction(value) or inspect.isclass(value)]
 
 
+def test_all_that_is_public_is_documented() -> None:
+    missing = [value for module in _modules() for value in _public(module) if not inspect.getdoc(value)]
+    for value in (value for module in _modules() for value in _public(module) if inspect.isclass(value)):
+        methods = ((name, getattr(value, name)) for name in vars(value) if not name.startswith("_"))
+        missing += [value for _, method in methods if inspect.isfunction(method) and not inspect.getdoc(method)]
+    assert not missing
+
+
 def test_reference_has_the_front_door_and_its_options() -> None:
     page = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     modules = _modules()

@@ -28,11 +28,7 @@ class Target(NamedTuple):
 
 @contextmanager
 def written(out: Path) -> Iterator[Target]:
-    """A target that becomes `out` when the block ends without an error; otherwise nothing is left.
-
-    Raises:
-        InputError: it cannot be written.
-    """
+    """A target that becomes `out` when the block ends without an error; otherwise nothing is left."""
     try:
         with atomic_path(out) as temporary:
             yield Target(temporary, out.name)

@@ -217,20 +217,7 @@ def chosen_claim(
     comparisons: int | None,
     confidence: float,
 ) -> Claim:
-    """The claim: of the named runs, or of the best ones.
-
-    Args:
-        runs: by name.
-        qrels: the judgments.
-        measure: the measure of the claim.
-        scoring: how runs are scored.
-        names: the system and the baseline; None for the best of the others.
-        comparisons: how many comparisons it was chosen from; None for what the runs allow.
-        confidence: of all intervals together.
-
-    Raises:
-        InputError: fewer than two runs, a run that is not there, or a measure that is no mean over topics.
-    """
+    """The claim: of the named runs, or of the best ones."""
     if len(runs) < 2:
         raise OptionError("run", "a claim needs two runs", "give more with `run`, or none to check the data alone")
     if len(parse_measures(measure)) != 1:

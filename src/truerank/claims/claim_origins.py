@@ -26,11 +26,7 @@ _VARIANTS, _SHARED = 8, 0.5
 
 
 def claim_origins(claim: Claim) -> Iterable[RunFault]:
-    """What the scores show.
-
-    Args:
-        claim: the claim.
-    """
+    """What the scores show."""
     if claim.base.effect == "stands":
         lists = {name: _first_documents(claim, run) for name, run in claim.runs.items()}
         yield from _never_worse(claim, lists[claim.system], lists[claim.baseline])

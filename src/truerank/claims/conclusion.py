@@ -26,11 +26,6 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0.
     HOLDS EXCEPT: it is above 0, but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN
     CLAIMED: it is above 0, and the repair made it smaller by more than chance. HOLDS: none of these.
-
-    Args:
-        claim: the claim as the data are.
-        change: what all certain repairs together do; None where nothing was repaired.
-        answers: to all questions.
     """
     unknown = tuple(answer.question for answer in answers if answer.effect == "unknown" and not answer.possible)
     repairs = tuple(answer.repair.what for answer in answers if answer.repair is not None)

@@ -89,15 +89,7 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
 def without_leaked(
     claim: Claim, answer: ClaimAnswer, topics: frozenset[str], documents: frozenset[str], resampling: Resampling
 ) -> ClaimAnswer:
-    """The answer on leakage with what the removal of leaked topics and documents does to the claim.
-
-    Args:
-        claim: the claim.
-        answer: what the audit says.
-        topics: ids of leaked topics.
-        documents: ids of relevant documents that stand in the training data; of topics that stay they are left out.
-        resampling: random removals, confidence and seed.
-    """
+    """The answer on leakage with what the removal of leaked topics and documents does to the claim."""
     judged = frozenset(claim.evaluation.topics)
     relevant = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)
     relevant = relevant.filter(~pl.col("topic_id").is_in(list(topics)))
@@ -116,15 +108,7 @@ def without_leaked(
 def repaired_answer(
     claim: Claim, answer: ClaimAnswer, repair: Repair, resampling: Resampling, nothing: str
 ) -> ClaimAnswer:
-    """An answer with what its repair does to the claim.
-
-    Args:
-        claim: the claim.
-        answer: what the audit says.
-        repair: what is repaired.
-        resampling: random removals, confidence and seed.
-        nothing: what is said where the repair leaves no topic.
-    """
+    """An answer with what its repair does to the claim."""
     change = change_by(claim, (repair,), repair.what, resampling)
     if change is None:
         return replace(answer, effect="not shown", consequence=f"{nothing.capitalize()}.", repair=repair)
@@ -203,14 +187,7 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
 
 
 def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:
-    """The answer with the faults that nothing repairs, where the claim is another one without what they touch.
-
-    Args:
-        claim: the claim.
-        answer: the answer with what is repaired.
-        audit: the audit, whose findings are read by kind.
-        resampling: random removals, confidence and seed.
-    """
+    """The answer with the faults that nothing repairs, where the claim is another one without what they touch."""
     claim = replace(claim, runs=claim.pair)
     judged = frozenset(claim.evaluation.topics)
     rows, exceptions, named = list(answer.estimates), [], []

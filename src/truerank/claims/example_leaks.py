@@ -28,12 +28,7 @@ class ExampleLeaks(NamedTuple):
 
 
 def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
-    """Audits whole examples; None where the training data are queries only, or the test set has no documents.
-
-    Args:
-        given: what was asked.
-        steps: where the audits lie.
-    """
+    """Audits whole examples; None where the training data are queries only, or the test set has no documents."""
     sources = given.sources
     whole = with_documents(sources.train)
     if not whole or not sources.has("docs") or not sources.has("qrels"):

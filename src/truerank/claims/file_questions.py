@@ -48,14 +48,7 @@ _DEPTH: Final = 10
 
 
 def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> ClaimAnswer:
-    """What is wrong with the files, what can be allowed for, and the scores of both runs.
-
-    Args:
-        given: what was asked.
-        material: what was read.
-        qrels: the judgments.
-        claim: the claim; None where the files do not allow one.
-    """
+    """What is wrong with the files, what can be allowed for, and the scores of both runs."""
     files = _files(given, material, qrels, claim)
     pair = files.pair
     faults = run_faults(files)

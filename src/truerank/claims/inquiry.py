@@ -73,12 +73,7 @@ def _split(text: str) -> tuple[str, str]:
 
 
 def written_settings(given: Inquiry, folder: Path) -> dict[str, Any]:
-    """What differs from the defaults, by option, with paths as seen from a folder; values of a program are left out.
-
-    Args:
-        given: what was asked.
-        folder: where `check.yaml` will be.
-    """
+    """What differs from the defaults, by option, with paths as seen from a folder; values of a program are left out."""
     found: dict[str, Any] = {}
     for group in _GROUPS:
         plain, own = getattr(Inquiry(), group), getattr(given, group)
@@ -123,15 +118,7 @@ def _relative(text: str, folder: Path) -> str | None:
 
 
 def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
-    """What a file of settings says, with what was given beside it in its place.
-
-    Args:
-        settings: the file, or "sample" for the embedded one.
-        given: options that were given; those with their default values come from the file.
-
-    Raises:
-        InputError: the file cannot be read, or names an option that there is not.
-    """
+    """What a file of settings says, with what was given beside it in its place."""
     path = Path(settings)
     if str(settings) == SAMPLE_NAME and not path.exists():
         path = sample_folder() / "collection" / "check.yaml"

@@ -147,9 +147,6 @@ class JudgedResults:
         and the best of theirs. A document that only one run has far up is thereby taken to be relevant as often as
         judged ones of such ranks are. Where some run is judged without gaps down to a rank, the curve rests on these
         results alone: of others those were judged that another run has far up, too.
-
-        Args:
-            drawn: how often each topic counts; None for once.
         """
         features = self._features
         whole = np.zeros(len(self.rows), np.bool_)

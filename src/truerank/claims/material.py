@@ -40,11 +40,7 @@ class ClaimMaterial:
 
 
 def completed(sources: ClaimSources) -> ClaimSources:
-    """The sources with the judgments and documents that the test set brings.
-
-    Raises:
-        InputError: the test set cannot be looked into.
-    """
+    """The sources with the judgments and documents that the test set brings."""
     if sources.test is None:
         return sources
     spec = grammar.parse(sources.test)
@@ -70,14 +66,7 @@ def _has_qrels(dataset: str) -> bool:
 
 
 def read_material(sources: ClaimSources) -> ClaimMaterial:
-    """Reads judgments, runs and teams.
-
-    Args:
-        sources: what was given, completed.
-
-    Raises:
-        InputError: nothing to check, runs without judgments, or a fault in a source.
-    """
+    """Reads judgments, runs and teams."""
     # Imported here, as in `check`.
     from truerank.audits.collection.judgments import read_judgments, usable
     from truerank.audits.track.inputs import RowFilter, read_metadata

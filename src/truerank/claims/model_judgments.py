@@ -71,10 +71,6 @@ def favour(claim: Claim, judgments: pl.DataFrame) -> ClaimEstimate:
 
     The difference of differences by topic: the system's score by the model less that by people, less the mean of the
     same over all other runs. A model that is too kind to every run favours none.
-
-    Args:
-        claim: the claim, by people's judgments.
-        judgments: the model's.
     """
     scored = evaluate(judgments, dict(claim.runs), claim.measure, claim.scoring)
     place = {topic: at for at, topic in enumerate(scored.topics)}

@@ -205,10 +205,6 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     the topic allow (P, R, nDCG) that is the exact extreme up to 20 documents; otherwise it is one that can be reached.
 
     Source: Manski (1990), bounds without assumptions.
-
-    Args:
-        claim: the claim.
-        results: of both runs.
     """
     rows = results.rows.filter(pl.Series(results.open)).select(KEYS)
     gain = [

@@ -33,15 +33,7 @@ _CONTROL: Final = "all teams"
 def with_trials(
     given: Inquiry, claim: Claim, teams: Mapping[str, str], answer: ClaimAnswer, steps: AuditSteps
 ) -> ClaimAnswer:
-    """The answer on pools with the claim by judgments that were simulated without the team of either run.
-
-    Args:
-        given: what was asked.
-        claim: the claim.
-        teams: the team of each run; a run without one is a team of its own.
-        answer: what the shares of judged documents say.
-        steps: where the audits lie.
-    """
+    """The answer on pools with the claim by judgments that were simulated without the team of either run."""
     sources, scoring = given.sources, given.scoring
     pair = {name: teams.get(name) or name for name in (claim.system, claim.baseline)}
     depends = {

@@ -32,12 +32,7 @@ _MOST_CUT: Final = 0.5
 
 
 def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
-    """(e) Whether the judgments were pooled from one run and not from the other, and the claim corrected for that.
-
-    Args:
-        claim: the claim.
-        teams: the team of each run; a run without one is a team of its own.
-    """
+    """(e) Whether the judgments were pooled from one run and not from the other, and the claim corrected for that."""
     results = judged_results(claim)
     shares = dict(zip(results.pair, results.shares[:2], strict=True))
     facts: dict[str, Any] = {
@@ -207,11 +202,7 @@ def _corrected(
 
 
 def _loss_of_leaving_out(claim: Claim, results: JudgedResults, pooled: Mapping[str, list[str]]) -> tuple[Floats, float]:
-    """What a team's runs lose beside the others' where it had not been pooled, a mean over teams; by topic.
-
-    Returns:
-        The losses, and the mean share of a team's first results that are unjudged then.
-    """
+    """What a team's runs lose beside the others' where it had not been pooled, a mean over teams; by topic."""
     depth = min(results.whole_depths[run] for runs in pooled.values() for run in runs)
     runs = {run: claim.runs[run] for names in pooled.values() for run in names}
     pools = {team: depth_pool({run: claim.runs[run] for run in names}, depth) for team, names in pooled.items()}

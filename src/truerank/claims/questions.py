@@ -125,11 +125,7 @@ NAMES: Final = tuple(question.name for question in QUESTIONS)
 
 
 def question(name: str) -> Question:
-    """The question of a name.
-
-    Raises:
-        KeyError: there is none; the names are listed.
-    """
+    """The question of a name."""
     try:
         return QUESTIONS[NAMES.index(name)]
     except ValueError:
@@ -137,12 +133,7 @@ def question(name: str) -> Question:
 
 
 def planned(sources: ClaimSources, trials: int = 0) -> tuple[PlannedQuestion, ...]:
-    """The questions in their order, each with what is run or what would have to be given.
-
-    Args:
-        sources: what was given, with what the test set brings.
-        trials: simulated judgings, see `ClaimOptions`.
-    """
+    """The questions in their order, each with what is run or what would have to be given."""
     plan = []
     for each in QUESTIONS:
         lacking = each.lacking(sources)

@@ -39,12 +39,6 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
 
     Chance is the removal of as many random topics, of as many random documents that are alike, and where judgments
     change, the interval of the changes by topic.
-
-    Args:
-        claim: the claim.
-        repairs: what is repaired.
-        label: the condition.
-        resampling: random removals, confidence and seed.
     """
     repaired = claim.repaired(repairs)
     if repaired is None:
@@ -101,11 +95,6 @@ def repaired_effect(base: ClaimEstimate, after: ClaimEstimate, moved: bool) -> E
 
     It falls where the change is more than chance makes, and the difference turns its sign, or is no longer shown and
     the size that was claimed is excluded. It appears where the repaired data show what the data as they are do not.
-
-    Args:
-        base: the difference as the data are.
-        after: the difference of the repaired data.
-        moved: whether the change is more than chance makes.
     """
     if after.value is None or base.value is None:
         return "unknown"

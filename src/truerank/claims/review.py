@@ -17,12 +17,7 @@ _LEVELS: Final[Mapping[Effect, Level]] = {
 
 
 def review(result: Check, inputs: Sequence[Input]) -> str:
-    """The answers that do not leave the claim standing: what falls is an error, what is open a warning.
-
-    Args:
-        result: the check.
-        inputs: what it read, as in its manifest.
-    """
+    """The answers that do not leave the claim standing: what falls is an error, what is open a warning."""
     levels = {answer.question: _level(answer) for answer in result.answers}
     rules = [
         SarifRule(

@@ -46,13 +46,7 @@ class AuditSteps:
     def once(
         self, name: str, depends: Mapping[str, Any], run: Callable[[Path | None, Progress], dict[str, Any]]
     ) -> dict[str, Any]:
-        """What an audit found, as plain values; it is run unless it is there already.
-
-        Args:
-            name: of the audit and its folder.
-            depends: all that it depends on: inputs and options.
-            run: runs it, in a folder where it is kept.
-        """
+        """What an audit found, as plain values; it is run unless it is there already."""
         if self.folder is None:
             return run(None, self.told)
         inputs = [one for value in depends.values() if isinstance(value, list) for one in value]

@@ -23,12 +23,7 @@ _QUESTION: Final = "unjudged"
 
 
 def unjudged_answer(claim: Claim, teams: Mapping[str, str] | None = None) -> ClaimAnswer:
-    """(d) The claim with unjudged documents that are relevant at a plausible rate, and the rate that would turn it.
-
-    Args:
-        claim: the claim.
-        teams: the team of each run; a run without one is a team of its own.
-    """
+    """(d) The claim with unjudged documents that are relevant at a plausible rate, and the rate that would turn it."""
     results = judged_results(claim)
     evidence, facts = _evidence(results)
     base = claim.base

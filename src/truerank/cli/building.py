@@ -36,12 +36,7 @@ def carried(words: Sequence[str]) -> str | None:
 
 
 def app_for(words: Sequence[str], *, every: bool = False) -> App:
-    """The command line for these words: the named command is built, of the others only the first sentence is read.
-
-    Args:
-        words: as the user gave them.
-        every: all commands are built.
-    """
+    """The command line for these words: the named command is built, of the others only the first sentence is read."""
     wanted = carried(words)
     root = _app("truerank", first_sentence("truerank"))
     groups: dict[str, App] = {}
@@ -61,14 +56,7 @@ def app_for(words: Sequence[str], *, every: bool = False) -> App:
 
 
 def install_completion(words: Sequence[str]) -> None:
-    """Sets up completion for a shell, and says where.
-
-    Args:
-        words: the shell (bash, zsh, fish, powershell); none for the one that is running.
-
-    Raises:
-        InputError: another shell, or none is recognised.
-    """
+    """Sets up completion for a shell, and says where."""
     shells: Final = ("bash", "zsh", "fish", "powershell")
     shell: Any = words[0] if words else None
     remedy = f"write --install-completion and one of {', '.join(shells)}"

@@ -86,11 +86,7 @@ GROUPS: Final[Mapping[str, str]] = {
 
 
 def first_sentence(path: str) -> str:
-    """The first sentence of the docstring of a function or package, read from its file: nothing is imported.
-
-    Args:
-        path: `package.module:function`, or a package.
-    """
+    """The first sentence of the docstring of a function or package, read from its file: nothing is imported."""
     module, _, name = path.partition(":")
     place = Path(__file__).parent.parent.joinpath(*module.split(".")[1:])
     file = place.with_suffix(".py")

@@ -274,12 +274,7 @@ def _unwrapped(text: str) -> str:
 
 
 def in_flags(error: TruerankError, command: Command | None = None) -> TruerankError:
-    """The error with flags in place of the names of parameters.
-
-    Args:
-        error: names options as in Python: "block_size", and others in backquotes.
-        command: whose options these are; without it, each name becomes the flag that it would be.
-    """
+    """The error with flags in place of the names of parameters."""
     flags = {} if command is None else {option.name: option.flags[-1] for option in command.options}
 
     def shown(match: re.Match[str]) -> str:

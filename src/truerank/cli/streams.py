@@ -29,16 +29,7 @@ def prepare() -> None:
 
 
 def put(stream: TextIO, text: str, form: str = "text") -> None:
-    """Writes a text that may hold characters of the input.
-
-    Args:
-        stream: stdout or stderr. Where stderr takes nothing, nobody is told, and the exit code says all.
-        text: what is written; terminals, and forms for people, get printable characters only.
-        form: as `--format`; "csv" and "json" stay exact, the latter in any encoding.
-
-    Raises:
-        OSError: stdout takes nothing; the error names it.
-    """
+    """Writes a text that may hold characters of the input."""
     exact = form in ("csv", "json") and not stream.isatty()
     shown = text.encode("utf-8", "replace").decode() if exact else printable(text)
     if form == "json" and "utf" not in (stream.encoding or "utf").lower():

@@ -124,17 +124,6 @@ class Memorisation:
 def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> pl.DataFrame:
     """The rank of every document among the reranked ones, from 1; equal scores are in the order of the document ids.
 
-    Args:
-        scores: columns doc_id, score, candidate and those of `by`; a document stands once in a ranking. Documents with
-            `candidate` false are inserted, each by itself.
-        by: the columns that name a ranking.
-
-    Returns:
-        The same rows in the order of rankings and scores, with a column `rank`.
-
-    Raises:
-        InputError: a score is no finite number, or a document stands twice in a ranking.
-
     Source: leakage paper, section 4 (memorisation of leaked instances).
     """
     _check(scores, by)
@@ -148,19 +137,6 @@ def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> 
 
 def memorisation(with_leak: pl.DataFrame, without: pl.DataFrame, leaked: pl.DataFrame) -> Memorisation:
     """Compares the ranks and scores of leaked documents between models trained with and without them.
-
-    Args:
-        with_leak: what models trained with the leak said, the columns of `SCORE_SCHEMA`; one ranking per seed and
-            topic. The order of the rows does not matter.
-        without: the same of models trained without it, and the same documents.
-        leaked: which documents leaked, the columns of `LEAKED_SCHEMA`. Only their topics count.
-
-    Returns:
-        The values by topic, over the seeds that both have.
-
-    Raises:
-        InputError: a column is missing, a score is no finite number, a document stands twice, or the two have no seed
-            in common.
 
     Source: leakage paper, section 4, Tables 6 to 8.
     """
@@ -199,15 +175,6 @@ def difference_of_differences(
 
     Topics that both leaks have are drawn together, so that the interval knows how far they go along. A draw that
     happens to miss all topics of a leak is not counted.
-
-    Args:
-        first: of the one leak, such as the test data.
-        second: of the other.
-        name: "rank", "score" or "offset".
-        draws: how the interval is drawn.
-
-    Returns:
-        The difference of the two means; `n` counts the topics of either, there is no standard deviation.
 
     Source: leakage paper, section 4 (discussion of Table 7).
     """

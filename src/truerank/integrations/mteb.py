@@ -29,19 +29,6 @@ def clean_task(
 
     Corpus and judgments of the other queries stay. Its name is that of the task with "Clean" (or "Leaked") behind it,
     and `adapted_from` names the task, so that MTEB counts both as similar. The task that you give stays as it is.
-
-    Args:
-        task: a retrieval, reranking or instruction task of MTEB, loaded or not.
-        audit: the folder that `leakage audit` wrote, an audit, or the ids of the leaked queries.
-        test_set: the test set in the audit, where it has several.
-        part: the queries that stay: those that do not leak, or those that do.
-
-    Returns:
-        The task, for `mteb.evaluate`; its data are filtered when they are loaded.
-
-    Raises:
-        InputError: no retrieval task, or no audit there. When the data are loaded: none of the leaked queries is in
-            the task, or no query is left.
     """
     if not isinstance(task, AbsTaskRetrieval):
         raise InputError(f"a {type(task).__name__} is no retrieval task", "give one", where="clean_task")

@@ -31,11 +31,7 @@ class TruerankDatasets(pt.datasets.DatasetProvider):  # type: ignore[misc]
     """What `truerank.register` registered: `pt.get_dataset("truerank:NAME")`."""
 
     def get_dataset(self, name: str) -> Any:
-        """The data set; what another process registered with `keep` is found too.
-
-        Raises:
-            KeyError: nothing is registered under this name, as PyTerrier wants it.
-        """
+        """The data set; what another process registered with `keep` is found too."""
         full = f"truerank/{name}"
         if full not in ir_datasets.registry:
             restore()
@@ -56,9 +52,6 @@ class Search(pt.Transformer):  # type: ignore[misc]
         model: as in `truerank.search`; by default the preset's usual model.
         k: documents for each query at most.
         retrieval: preset, weights of fields and settings of the model, as in `truerank.search`.
-
-    Raises:
-        InputError: no index there, an unknown model, or an index that was made with another analyser than the preset's.
     """
 
     def __init__(
@@ -96,9 +89,6 @@ class Rerank(pt.Transformer):  # type: ignore[misc]
         model: a ranker, or its name as in `truerank.rerank`: KIND:PLACE, a folder, a checkpoint.
         settings: of the model's kind, and of what runs it.
         text: the column with the text of each document; `pt.text.get_text` adds it.
-
-    Raises:
-        InputError: the model cannot be found, or is of no known kind.
     """
 
     def __init__(self, model: Ranker | str, settings: Mapping[str, Any] = _NO_SETTINGS, *, text: str = "text") -> None:

@@ -9,29 +9,12 @@ from truerank.measures.scoring import OneRun, QrelSource, qrel_frame, run_frame
 
 
 def qrels(source: QrelSource) -> Any:
-    """Judgments as a `ranx.Qrels`.
-
-    Args:
-        source: a source (a path or `irds:ID`), or any value that `truerank.evaluate` takes for judgments.
-
-    Raises:
-        InputError: not readable, or a pair of topic and document that stands twice.
-        TruerankError: ranx is not installed.
-    """
+    """Judgments as a `ranx.Qrels`."""
     return _ranx().Qrels(_nested(qrel_frame(source).iter_rows()))
 
 
 def run(source: OneRun, name: str | None = None) -> Any:
-    """A run as a `ranx.Run`.
-
-    Args:
-        source: a file, or any value that `truerank.evaluate` takes for one run.
-        name: what ranx calls it.
-
-    Raises:
-        InputError: not readable, or a document that stands twice for a topic.
-        TruerankError: ranx is not installed.
-    """
+    """A run as a `ranx.Run`."""
     return _ranx().Run(_nested(run_frame(source).iter_rows()), name=name)
 
 

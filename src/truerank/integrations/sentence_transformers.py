@@ -27,9 +27,6 @@ class LeakageEvaluator(InformationRetrievalEvaluator):  # type: ignore[misc]
         audit: the folder that `leakage audit` wrote, an audit, or the ids of the leaked queries.
         test_set: the test set in the audit, where it has several.
         rest: as in `InformationRetrievalEvaluator`.
-
-    Raises:
-        InputError: no audit there, or none of its leaked queries is among the queries.
     """
 
     queries_ids: list[str]

@@ -26,12 +26,6 @@ def store_change(
     """A command that adds to a store. Its manifest is `STORE.COMMAND-HASH.manifest.json`.
 
     The hash is that of inputs and options: the same command again writes the same file, another one a file of its own.
-
-    Args:
-        command: as on the command line ("judge import").
-        store: the store, open or its path.
-        inputs: what is read besides the store.
-        options: by name.
     """
     own = store_input(store)
     known = digest({"inputs": [one._asdict() for one in inputs], "options": plain(options)})[:8]

@@ -89,11 +89,6 @@ class Coefficients:
         Not a number where both gave one and the same answer throughout, so that chance alone explains everything, and
         where there are not two annotators.
 
-        Args:
-            weights: as for `percentage`.
-            weighting: "plain", or how two answers that differ disagree in part: "linear" by their distance,
-                "quadratic" by its square.
-
         Source: Cohen, A coefficient of agreement for nominal scales, 1960; Weighted kappa, 1968.
         """
         if self.codes.shape[1] != 2:
@@ -154,12 +149,6 @@ class Coefficients:
 def drawn_weights(groups: NDArray[np.int64] | None, units: int, draws: int, seed: int) -> Iterator[Floats]:
     """Bootstrap resamples as weights.
 
-    Args:
-        groups: the group of each unit, numbered from 0, where whole groups are drawn, such as topics; None for units.
-        units: how many units.
-        draws: how many resamples.
-        seed: of the draws.
-
     Yields:
         Blocks of weights, shape (some of the draws, units).
     """
@@ -180,10 +169,7 @@ def interval(value: float, drawn: Floats, confidence: float, reason: str) -> Sco
     """A value with its percentile interval; resamples in which it is not defined are left out.
 
     Args:
-        value: from the data as they are; not a number where it is not defined.
         drawn: from the resamples, shape (resamples,); empty without a bootstrap.
-        confidence: of the interval.
-        reason: why the value is not defined, where it is not.
     """
     if np.isnan(value):
         return Score(None, reason=reason)

@@ -125,15 +125,7 @@ def leak_answer(labels: tuple[str, ...]) -> str | None:
 
 
 def title_type(labels: tuple[str, ...], *, rule: bool) -> str | None:
-    """The type of a query against the topic's title; the first one in Table 2's order where there are several.
-
-    Args:
-        labels: the labels of one annotator.
-        rule: "Different Topic" counts before any type; otherwise it counts only where no type of the title is given.
-
-    Returns:
-        One of `TITLE_TYPES`, "Different Topic", or None.
-    """
+    """The type of a query against the topic's title; the first one in Table 2's order where there are several."""
     return _typed(labels, TITLE_TYPES, rule)
 
 
@@ -245,11 +237,7 @@ def _ordered(labels: Iterable[str], order: tuple[str, ...]) -> list[str]:
 
 
 def named(name: str, scheme: Scheme | None) -> Definition:
-    """A definition by its name.
-
-    Raises:
-        InputError: the scheme has none of that name.
-    """
+    """A definition by its name."""
     known = {definition.name: definition for definition in definitions(scheme)}
     if name not in known:
         of = "labels of no known scheme" if scheme is None else f"the scheme '{scheme.name}'"
@@ -266,11 +254,7 @@ def _meaning(word: str) -> bool | None:
 
 
 def check_leak_labels(labels: Iterable[str]) -> None:
-    """Checks that each label says something about a leak.
-
-    Raises:
-        InputError: some do not; they are named.
-    """
+    """Checks that each label says something about a leak."""
     unknown = sorted({label.strip() for label in labels if label.strip() and _meaning(_word(label)) is None})
     if unknown:
         shown = ", ".join(f"'{label}'" for label in unknown[:5]) + (f" and {len(unknown) - 5} more" * bool(unknown[5:]))

@@ -78,10 +78,6 @@ class Client:
 
     Attributes:
         requests, retries: how many were sent, and how many of them were repetitions.
-
-    Raises:
-        InputError: no model, no http or https address, an address that holds a password, a
-            key that is not there, or a key for an address that is neither https nor on this machine.
     """
 
     def __init__(
@@ -113,13 +109,7 @@ class Client:
         )
 
     def complete(self, messages: list[dict[str, str]]) -> Completion:
-        """Asks the model.
-
-        Raises:
-            InputError: the endpoint is not there, knows neither model nor key, or sends us elsewhere.
-            RefusedError: it will not answer this request.
-            UnavailableError: it did not answer after all attempts, or asked for a longer wait than ours.
-        """
+        """Asks the model."""
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         if self.temperature >= 0:
             body["temperature"] = self.temperature

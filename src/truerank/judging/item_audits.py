@@ -34,15 +34,6 @@ def audit_items(path: Path) -> Iterator[Item]:
     A topic's texts come from the test set that the manifest names, if it still is where it was, otherwise from the
     audit's own files, which lack the fields that were not compared. The score is the highest similarity of the
     topic's texts; the variant is the most similar one.
-
-    Args:
-        path: the folder, or `candidates.parquet` in it.
-
-    Yields:
-        Items by test, topic, similarity (highest first) and text.
-
-    Raises:
-        InputError: not readable, no candidates, or an audit whose texts were redacted.
     """
     folder = path if path.is_dir() else path.parent
     file = folder / "candidates.parquet"

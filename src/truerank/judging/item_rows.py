@@ -46,12 +46,7 @@ def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iter
     """The items of a table with the line of each.
 
     Args:
-        spec: a JSONL, JSON, CSV, TSV or Parquet file.
-        scheme: its view says which texts an item has.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: not readable, no table, a row without the columns that the view needs, a number out of range.
     """
     path = compressed.checked_file(spec.path)
     form = formats.detect(path, spec.format)
@@ -63,16 +58,7 @@ def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iter
 
 
 def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
-    """The item of one row; its id is empty where the row gives none.
-
-    Args:
-        row: values by column or key.
-        scheme: its view says which texts an item has.
-        where: the file, for messages.
-
-    Raises:
-        InputError: a column or text that the view needs is missing, a number out of range.
-    """
+    """The item of one row; its id is empty where the row gives none."""
     values = row.values
     used: set[str] = set()
     topic_id = text_of(
@@ -116,11 +102,7 @@ def text_of(values: Mapping[str, Any], names: tuple[str, ...], used: set[str] | 
 
 
 def number_of(row: Row, names: tuple[str, ...], where: str, used: set[str] | None = None) -> float | None:
-    """The number in the first of the columns that is there.
-
-    Raises:
-        InputError: it is not finite, or no number.
-    """
+    """The number in the first of the columns that is there."""
     return number_in(text_of(row.values, names, used), names[0], where, row.line)
 
 

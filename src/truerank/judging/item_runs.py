@@ -43,17 +43,7 @@ class _Found(NamedTuple):
 def run_items(
     spec: SourceSpec, scheme: Scheme, topics: Mapping[str, Topic], docs: Sequence[str | SourceSpec]
 ) -> Iterator[Item]:
-    """The documents of a run, or of judgments, with the topics' and documents' texts.
-
-    Args:
-        spec: a run or qrels file.
-        scheme: shows one document, or, with the view "passages", all documents of a topic as one item.
-        topics: by topic id.
-        docs: tables of documents.
-
-    Raises:
-        InputError: not readable; no documents given; a topic or document that is not there.
-    """
+    """The documents of a run, or of judgments, with the topics' and documents' texts."""
     if scheme.view not in ("document", "passages"):
         remedy = "take a relevance scheme, survivorship or answerability"
         raise InputError(f"the scheme {scheme.name} does not judge a run's documents", remedy, where=spec.location)
@@ -73,9 +63,6 @@ def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[
 
     JSONL, JSON, CSV, TSV or Parquet with a column `doc_id` (or docno, _id, id, pid) and `text` (or contents, body),
     and where there are `title` and `url`; TSV without a header as `id TAB text` or `id TAB url TAB title TAB text`.
-
-    Raises:
-        InputError: not readable, or no such columns.
     """
     found: dict[str, ShownDocument] = {}
     for given in specs:

@@ -92,15 +92,6 @@ class Item:
 
 
 def content_id(topic_id: str, title: str, texts: tuple[Text, ...]) -> str:
-    """An id made of the content: the same topic and texts have the same id in every file and on every machine.
-
-    Args:
-        topic_id: the topic.
-        title: its title, since test sets share topic numbers.
-        texts: the texts; blanks and invisible characters do not count, nor do urls.
-
-    Returns:
-        16 hexadecimal digits of a SHA-256.
-    """
+    """An id made of the content: the same topic and texts have the same id in every file and on every machine."""
     parts = [topic_id, normalise(title), *([text.name, text.id, normalise(text.text)] for text in texts)]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]

@@ -342,17 +342,7 @@ def _pair(key: tuple[str, str, str], said: Sequence[_Voice], votes: Votes) -> Ju
 
 
 def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
-    """Adds what people said to the candidates.
-
-    Args:
-        candidates: pairs with the columns topic_id, query_text and query_id, and test, where there are test sets.
-        judgments: what was judged. Labels that name a test set count for that one; others for every one that has a
-            topic of that id, see `scope_notes`.
-
-    Returns:
-        The candidates with a column `judged`: True for a leak, False for none, null where nobody judged the pair or
-        its voices give no answer.
-    """
+    """Adds what people said to the candidates."""
     columns = ["topic_id", "query_text", "query_id", *(["test"] if "test" in candidates.columns else [])]
     found = (judgments.find(*row) for row in candidates.select(columns).iter_rows())
     judged = [None if pair is None else pair.leak for pair in found]
@@ -360,16 +350,7 @@ def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
 
 
 def scope_notes(topics: Mapping[str, Collection[str]], judgments: Judgments) -> tuple[str, ...]:
-    """What a reader must know of the test sets for which labels count.
-
-    Args:
-        topics: the topic ids of each test set by its name.
-        judgments: what was judged.
-
-    Returns:
-        A sentence on labels that name no set while their topic id stands in several, and one on labels of sets that
-        are not there; none where neither is so.
-    """
+    """What a reader must know of the test sets for which labels count."""
     notes = []
     in_sets = Counter(topic for ids in topics.values() for topic in set(ids))
     open_pairs = (pair for pair in (*judgments.pairs, *judgments.unnamed) if not pair.datasets)

@@ -208,17 +208,6 @@ def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:
 
     It holds each chosen document as it is, once more as it is, and changed by each probe. Its items do not say which is
     which, so that people can grade them too; its plan does. People's grades in the first store say what is relevant.
-
-    Args:
-        store: documents that people graded.
-        place: where the changed texts go.
-        probing: which probes, and how many documents.
-
-    Returns:
-        The open store; `plan["texts"]` holds for each item the probe, the id of the document and its side.
-
-    Raises:
-        InputError: the scheme has no grades for a single document; people graded nothing; another store is there.
     """
     plan: dict[str, Any] = {
         "probes": list(probing.names),
@@ -253,20 +242,7 @@ def probe_judge(
     again: bool = False,
     progress: Progress | None = None,
 ) -> ProbeRun:
-    """Probes a judge: makes the changed texts, asks about them, and compares the grades.
-
-    Args:
-        store: documents that people graded.
-        probing: which probes, where they go, and how many documents.
-        judge: the model; None where the texts are graded elsewhere and read back with `judge import`.
-        name: of the annotator: the model's, or whose labels are read.
-        max_items: at most so many questions now.
-        again: texts that the model skipped are asked about again.
-        progress: is told how far it is.
-
-    Raises:
-        InputError: as for `make_probes` and `judging.judge_with_model`.
-    """
+    """Probes a judge: makes the changed texts, asks about them, and compares the grades."""
     with Store.of(store) as opened:
         place = probing.probe_store or opened.path.with_name(f"{opened.path.name}.probes")
         with closing(make_probes(opened, place, probing)) as probes:
@@ -278,15 +254,7 @@ def probe_judge(
 
 
 def probe_effects(probes: Store, annotator: str = "") -> ProbeRun:
-    """What the probes did to the grades of an annotator.
-
-    Args:
-        probes: a store that `make_probes` made.
-        annotator: whose grades; by default the only one who has graded something.
-
-    Raises:
-        InputError: not such a store; several annotators have graded, and none is named.
-    """
+    """What the probes did to the grades of an annotator."""
     if "probes" not in probes.plan:
         raise InputError("not a store of probes", "make one with `probe`", where=probes.path)
     rel = int(probes.plan["rel"])

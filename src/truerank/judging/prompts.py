@@ -65,9 +65,6 @@ class Prompt:
 
     Attributes:
         mark: hash of the template, the scheme and the layout of items: equal marks, equal questions.
-
-    Raises:
-        InputError: a place that is not known, or a dollar sign that stands for nothing.
     """
 
     def __init__(self, scheme: Scheme, template: str = "", where: str | Path | None = None) -> None:
@@ -78,11 +75,7 @@ class Prompt:
 
     @classmethod
     def read(cls, scheme: Scheme, path: str | Path) -> Prompt:
-        """The prompt of a template file.
-
-        Raises:
-            InputError: not readable, empty, or as for the class.
-        """
+        """The prompt of a template file."""
         text = text_file(path)
         if not text.strip():
             raise InputError("an empty prompt", "write the instructions, or leave `prompt` out", where=path)
@@ -121,14 +114,7 @@ class Prompt:
 
 
 def read_answer(text: Any, scheme: Scheme, item: Item) -> Answer:
-    """What a model's text says; whatever is not exactly an answer is a skip with the reason, never a guess.
-
-    Args:
-        text: the content of the model's message. It must be one JSON object, alone or in one Markdown fence, with
-            either `labels` (a list of names of the scheme) or `skip` (a reason), and perhaps `comment`.
-        scheme: says which labels there are and which go together.
-        item: the item, for labels that depend on it.
-    """
+    """What a model's text says; whatever is not exactly an answer is a skip with the reason, never a guess."""
     try:
         value = _object(text)
         comment = value.get("comment", "")

@@ -35,17 +35,7 @@ class Queue:
 
 
 def next_item(store: Store, annotator: str, proposer: Proposer | None = None, *, batch: int = 1) -> Item | None:
-    """The annotator's next item; asks the proposer where none is left.
-
-    Args:
-        store: the store.
-        annotator: who judges.
-        proposer: feeds the store; None for what is assigned already.
-        batch: how many items to ask it for at a time.
-
-    Returns:
-        The item, which is in the store and assigned, or None when all is judged.
-    """
+    """The annotator's next item; asks the proposer where none is left."""
     found = store.next_item(annotator)
     if found is not None or proposer is None:
         return found

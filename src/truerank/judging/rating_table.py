@@ -244,12 +244,7 @@ class Ratings:
 
 
 def contradiction_error(named: Sequence[str], place: tuple[str, int | None] = ("", None)) -> InputError:
-    """The error for annotators who contradict themselves.
-
-    Args:
-        named: who, on what, and what they said.
-        place: the file and line of one of them.
-    """
+    """The error for annotators who contradict themselves."""
     return InputError(
         f"annotators contradict themselves: {listed(named)}",
         "name the annotators in a column 'annotator', keep one of the rows, or say how to decide with `votes`",

@@ -111,12 +111,7 @@ def label_source(labels: Labels) -> Any:
 
 
 def label_inputs(labels: Labels, role: str = "labels") -> tuple[Input, ...]:
-    """The sources of labels as a manifest names them.
-
-    Args:
-        labels: the group of options.
-        role: the option that named them.
-    """
+    """The sources of labels as a manifest names them."""
     named = [named_source(str(one)) if isinstance(one, str | Path) else ("", one) for one in labels.labels]
     return tuple(input_of(role, source, name) for name, source in named)
 
@@ -127,11 +122,7 @@ def label_rules(labels: Labels) -> dict[str, Any]:
 
 
 def one_of(store: RatingSource | None, judgments: Labels) -> Labels:
-    """The store, or label files in its place, with the rule for votes.
-
-    Raises:
-        InputError: both, or neither.
-    """
+    """The store, or label files in its place, with the rule for votes."""
     if (store is None) == (not judgments):
         fault = "neither a store nor label files" if store is None else "a store and label files"
         raise InputError(fault, "give STORE, or `labels`")
@@ -161,11 +152,7 @@ def _spelt(ratings: Ratings, scheme: Scheme | None, names: Sequence[str], needed
 
 
 def _settled(ratings: Ratings, votes: Votes) -> Ratings:
-    """Each annotator with one rating of a unit, or, where they contradict themselves and the rule allows it, all.
-
-    Raises:
-        InputError: somebody contradicts himself, and the rule does not decide that.
-    """
+    """Each annotator with one rating of a unit, or, where they contradict themselves and the rule allows it, all."""
     groups: defaultdict[tuple[int, int, bool], list[Rating]] = defaultdict(list)
     for rating in ratings.ratings:
         groups[rating.unit, rating.annotator, rating.adjudicated].append(rating)
@@ -255,12 +242,7 @@ def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
 
 
 def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
-    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is.
-
-    Args:
-        text: FILE or NAME=FILE.
-        form: the format of the file; None for what it says itself.
-    """
+    """The annotator's name and the source of `NAME=FILE`; a file that exists as it is written is taken as it is."""
     name, equals, rest = text.partition("=")
     ending = f"?format={form}" if form else ""
     if equals and rest and name.strip() and not set(name) & set("/?#") and not Path(text).exists():

@@ -35,14 +35,7 @@ _MOST: Final = 1 << 20
 
 @contextlib.contextmanager
 def recovered(path: Path) -> Iterator[tuple[Store, int]]:
-    """A store of the rows that can be read, and how many cannot; an event without its item or annotator is lost too.
-
-    Args:
-        path: of the damaged store.
-
-    Raises:
-        InputError: nothing is there, or not even its scheme can be read.
-    """
+    """A store of the rows that can be read, and how many cannot; an event without its item or annotator is lost too."""
     if not path.is_file():
         raise InputError("no store there", "give the damaged store", where=path)
     with tempfile.TemporaryDirectory(prefix="truerank-") as temporary:

@@ -343,11 +343,7 @@ _BETTER_NOTE: Final = "2: relevant, and better than the other version."
 
 
 def label_tables(found: LabelCounts) -> dict[str, Table]:
-    """The tables by name, in order; the last one has the notes on what was left out.
-
-    Args:
-        found: what `judge table` counted.
-    """
+    """The tables by name, in order; the last one has the notes on what was left out."""
     last = list(found.parts)[-1]
     return {
         name: _label_counts(found, name, frame, found.notes if name == last else ())

@@ -61,10 +61,6 @@ def parse_plan(text: str) -> SamplePlan:
     the borders; `q5` makes five of one size), the same number from each as far as it has them; `top:5@0.91`, per topic
     the five with the highest score above 0.91; `per:dataset:50` (or `stratum`, `topic`), or with a number for each
     that is wanted, `per:dataset:robust04=50,core17=20`. Steps are joined by "then".
-
-    Raises:
-        InputError: not of this form; or a step that is no `random` after one that chance decides: the probability
-            of an item would then depend on what was drawn before, and could not be stated.
     """
     stages = tuple(_stage(part.strip(), text) for part in re.split(r"\s+then\s+", text.strip()))
     for before, after in itertools.pairwise(stages):

@@ -55,19 +55,7 @@ class _Place:
 
 
 def checked_values(value: Mapping[str, Any], where: str | Path, text: str) -> dict[str, Any]:
-    """The scheme's keys and values after their types were looked at.
-
-    Args:
-        value: what the file holds.
-        where: the file.
-        text: its text, from which lines are told; may be empty.
-
-    Returns:
-        The values: texts stripped at their ends, `choices` and `groups` as lists of objects.
-
-    Raises:
-        InputError: a key that is missing, unknown or of the wrong type; an unknown view.
-    """
+    """The scheme's keys and values after their types were looked at."""
     place = _Place(where, text)
     tables = ("choices", "groups", "per_text")
     read = _typed({key: part for key, part in value.items() if key not in tables}, _TOP, "", place)

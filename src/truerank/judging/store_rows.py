@@ -121,11 +121,7 @@ def broken(why: object, path: Path) -> InputError:
 
 
 def check_content(reader: Reader, path: Path) -> None:
-    """Reads a store as a whole: its pages and indexes, and whether its rows have the types that they should.
-
-    Raises:
-        InputError: it is damaged.
-    """
+    """Reads a store as a whole: its pages and indexes, and whether its rows have the types that they should."""
     answer = reader.row("PRAGMA integrity_check(1)")
     if answer != ("ok",):
         raise broken(answer and answer[0], path)
@@ -135,11 +131,7 @@ def check_content(reader: Reader, path: Path) -> None:
 
 
 def item_of(body: str, path: Path) -> Item:
-    """The item of a row.
-
-    Raises:
-        InputError: the row is damaged.
-    """
+    """The item of a row."""
     try:
         item = Item.from_json(load_json(body, path))
         texts = [getattr(item, name) for name in _ITEM_TEXTS]
@@ -267,12 +259,7 @@ def add_annotator(connection: sqlite3.Connection, annotator: Annotator, path: Pa
 
 
 def check_draft(draft: Draft, role: Role, path: Path) -> None:
-    """Whether an event by somebody of this role may be added; labels are not looked at, but for their absence.
-
-    Raises:
-        InputError: an unknown kind, no label, an adjudication by a model, a skip without a reason, or a text or
-            number out of range.
-    """
+    """Whether an event by somebody of this role may be added; labels are not looked at, but for their absence."""
     if draft.kind not in get_args(Kind):
         raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=path)
     if draft.kind in ("label", "adjudicate") and not draft.labels:
@@ -373,20 +360,12 @@ def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = N
 
 
 def event_of(row: tuple[Any, ...], path: Path) -> Event:
-    """The event of a row.
-
-    Raises:
-        InputError: the row is damaged.
-    """
+    """The event of a row."""
     return Event._make((*row[:5], labels_of(row[5], path), *row[6:]))
 
 
 def labels_of(text: str, path: Path) -> tuple[str, ...]:
-    """The labels of an event.
-
-    Raises:
-        InputError: the row is damaged.
-    """
+    """The labels of an event."""
     labels = load_json(text, path)
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise broken("labels of an event", path)

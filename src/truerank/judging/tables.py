@@ -162,11 +162,7 @@ class _Counting:
     def answers(
         self, answer: Callable[[tuple[str, ...]], str | None], what: str = "", order: Sequence[str] = ()
     ) -> list[tuple[Unit, str]]:
-        """Unit and answer, in the order of the units; `order` has the possible answers, where they have an order.
-
-        Raises:
-            InputError: nothing was labelled by those who count.
-        """
+        """Unit and answer, in the order of the units; `order` has the possible answers, where they have an order."""
         decided = self._ratings.decided(answer, include_models=self._include_models, order=order)
         if not decided:
             remedy = "let people judge" if self._include_models else "let people judge, or give `include_models`"

@@ -24,26 +24,13 @@ VOTES: Final[dict[str, str]] = {
 
 
 def checked_votes(votes: str) -> None:
-    """Checks the name of a rule.
-
-    Raises:
-        OptionError: there is no such rule.
-    """
+    """Checks the name of a rule."""
     if votes not in VOTES:
         raise OptionError("votes", f"'{votes}' is not one of the choices", f"choose one of {', '.join(VOTES)}")
 
 
 def decide(said: Sequence[tuple[Hashable, _Answer]], votes: Votes, order: Sequence[_Answer] = ()) -> _Answer | None:
-    """The answer that holds after all voices were heard.
-
-    Args:
-        said: who said what, in the order of the source; one annotator may be in it several times.
-        votes: the rule, see `VOTES`.
-        order: the possible answers, for "any".
-
-    Returns:
-        The answer; None where the rule gives none, or nobody said anything.
-    """
+    """The answer that holds after all voices were heard."""
     answers = [answer for _, answer in said]
     if len(set(answers)) < 2:
         return answers[0] if answers else None

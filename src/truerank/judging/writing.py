@@ -44,17 +44,7 @@ class Writer:
         self._disk = threading.Lock()
 
     def run(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Runs a transaction; what it wrote is on the disk when this returns.
-
-        Args:
-            work: is given the connection inside a transaction. If it raises, what it did is undone, and only that.
-
-        Returns:
-            What `work` returned.
-
-        Raises:
-            InputError: the file cannot be written, or what `work` raised.
-        """
+        """Runs a transaction; what it wrote is on the disk when this returns."""
         request = _Request(work)
         with self._queue:
             self._waiting.append(request)

@@ -312,10 +312,8 @@ def _mutual_information(first: int, second: Floats, both: Floats, size: int) -> 
     """Of two events over `size` documents, in nats: 0 where one of them always or never happens.
 
     Args:
-        first: in how many documents the first happens.
         second: in how many the second does, shape (terms,).
         both: in how many both do, shape (terms,).
-        size: number of documents.
     """
     cells = (
         (both, first, second),

@@ -146,14 +146,7 @@ class StoredRun:
 
 
 def store_run(run: SortedRun, folder: Path, first: int, documents: int) -> StoredRun:
-    """Writes a run.
-
-    Args:
-        run: its terms and postings.
-        folder: made for it.
-        first: the number of its first document.
-        documents: how many documents it covers.
-    """
+    """Writes a run."""
     folder.mkdir(parents=True)
     postings, vectors = run.postings, run.by_document()
     stored = StoredRun(folder, documents, len(run.terms), len(postings.terms), int(postings.counts.max(initial=0)))
@@ -178,11 +171,6 @@ def merge_runs(runs: Sequence[StoredRun], folder: Path, fields: int) -> None:
 
     Terms are merged piece by piece in their order, and with them their postings, so that every file is read and written
     in one direction. The runs' files are removed when they are not needed any more.
-
-    Args:
-        runs: in the order of their documents.
-        folder: gets `terms.*`, `postings.*` and `vectors.*`.
-        fields: number of fields.
     """
     kind = _smallest(max(run.largest for run in runs))
     with ExitStack() as opened:

@@ -22,11 +22,7 @@ _PARTS = ("url", "title", "body")
 
 @dataclass(frozen=True)
 class IndexField:
-    """A field of an index: its name, and the parts of a document that it joins.
-
-    Raises:
-        InputError: a part that documents do not have.
-    """
+    """A field of an index: its name, and the parts of a document that it joins."""
 
     name: str
     parts: tuple[str, ...]

@@ -51,14 +51,7 @@ LISTS: Final[dict[str, frozenset[str]]] = {
 
 
 def read_stopwords(path: str | Path) -> frozenset[str]:
-    """Reads a list of stopwords: one a line, lower-cased; what follows `#` or `|` is a comment.
-
-    Args:
-        path: the file.
-
-    Raises:
-        InputError: not readable, several words in a line, or no word at all.
-    """
+    """Reads a list of stopwords: one a line, lower-cased; what follows `#` or `|` is a comment."""
     words: set[str] = set()
     for line in numbered_lines(Path(path)):
         cells = line.text.partition("#")[0].partition("|")[0].split()

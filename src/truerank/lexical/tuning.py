@@ -215,11 +215,7 @@ def _tuned(
 
 
 def grid_of(values: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
-    """Every combination of the values, the last parameter changing fastest.
-
-    Raises:
-        InputError: a parameter without values, or none at all.
-    """
+    """Every combination of the values, the last parameter changing fastest."""
     if not values or not all(values.values()):
         raise OptionError("grid", "nothing to try", "write NAME=VALUE,VALUE")
     return [dict(zip(values, chosen, strict=True)) for chosen in itertools.product(*values.values())]

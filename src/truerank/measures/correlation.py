@@ -244,7 +244,6 @@ def ranks(means: Sequence[float] | Floats, *, ascending: bool = False) -> NDArra
     """The rank of each system, 1 for the best; equal means share the best rank.
 
     Args:
-        means: one per system.
         ascending: the lowest mean is the best one.
     """
     values = np.round(np.asarray(means, dtype=np.float64), _DECIMALS)

@@ -190,19 +190,7 @@ def cross_validate(
 
 
 def choose(scores: Evaluation, divided: Folds, minimise: Iterable[str] | None = None) -> tuple[FoldChoice, ...]:
-    """Chooses one of several runs for each fold on the other folds, for each measure by itself, from their scores.
-
-    Args:
-        scores: one run per setting, in the order in which equal ones are preferred; its values may be means over seeds.
-        divided: the folds.
-        minimise: the measures of which the lowest mean is the best; None for those of which it is (MFR).
-
-    Returns:
-        By measure and fold, as `cross_validate` does.
-
-    Raises:
-        InputError: topics that no fold has, or a fold without judged topics.
-    """
+    """Chooses one of several runs for each fold on the other folds, for each measure by itself, from their scores."""
     checked, _ = _divided(divided, scores.topics, 0)
     minimised = _minimised(scores.measures, minimise)
     return tuple(

@@ -119,17 +119,7 @@ class RankedDocuments:
     def of(
         cls, qrels: QrelSource, runs: RunSource, scoring: Scoring = Scoring(), ties: Collection[Ties] = ()
     ) -> RankedDocuments:
-        """Reads everything.
-
-        Args:
-            qrels: relevance judgments.
-            runs: the runs.
-            scoring: how runs are scored.
-            ties: further orders of documents with equal scores.
-
-        Raises:
-            InputError: a source is at fault.
-        """
+        """Reads everything."""
         judged = qrel_frame(qrels)
         table = GradeTable(judged)
         ordered = {
@@ -171,7 +161,6 @@ class RankedDocuments:
 
         Args:
             removed: which documents go, shape (draws, documents).
-            measure: a mean over topics.
 
         Returns:
             Shape (draws, runs); 0 where no topic is left.
@@ -226,12 +215,7 @@ class RankedDocuments:
         return np.stack(means, axis=1)
 
     def classes(self, near: int, matched_by: Sequence[str] = ()) -> Ints:
-        """Documents that are alike, by number; -1 for those that are not removed at random.
-
-        Args:
-            near: ranks from which on documents are at the top.
-            matched_by: runs; then documents of a class are also cut into parts by how high these rank them.
-        """
+        """Documents that are alike, by number; -1 for those that are not removed at random."""
         key = near, tuple(matched_by)
         if key not in self._classes:
             self._classes[key] = self._alike(*key)
@@ -268,12 +252,7 @@ class RankedDocuments:
         return np.unique(np.concatenate([_topic_of(top) * count + top.document for top in tops]))
 
     def height(self, names: Sequence[str], depth: int) -> Floats:
-        """How high runs rank each document, summed: 1/log2(rank + 1) for the topic with the highest, 0 below a depth.
-
-        Args:
-            names: the runs.
-            depth: in ranks.
-        """
+        """How high runs rank each document, summed: 1/log2(rank + 1) of its highest rank, 0 below a depth."""
         total = np.zeros(len(self.documents))
         for name in names:
             rows = _top(self.results(name), depth)
@@ -400,23 +379,7 @@ def document_placebos(
     contrast: tuple[str, str] | None = None,
     resampling: Resampling = Resampling(resamples=1_000),
 ) -> tuple[Placebo, ...]:
-    """Compares the removal of documents with the removal of as many random documents that are alike.
-
-    Args:
-        ranked: the runs and judgments.
-        removed: ids of the removed documents.
-        measures: means over topics.
-        matched_by: random documents are also ranked as high as the removed ones: "difficulty" (by all runs), or the
-            name of a run.
-        contrast: two runs, whose difference (the first minus the second) is compared in place of the scores of all.
-        resampling: random removals, confidence and seed.
-
-    Returns:
-        One comparison for each measure; "cannot tell" without a system where no choice is random.
-
-    Raises:
-        OptionError: there is no run of the name that is to be matched by.
-    """
+    """Compares the removal of documents with the removal of as many random documents that are alike."""
     names = matching_runs(ranked, matched_by)
     gone = ranked.documents.is_in(list(removed)).to_numpy()
     return tuple(
@@ -425,11 +388,7 @@ def document_placebos(
 
 
 def matching_runs(ranked: RankedDocuments, matched_by: str | None) -> tuple[str, ...]:
-    """The runs that say how high documents are ranked.
-
-    Raises:
-        OptionError: there is no run of this name.
-    """
+    """The runs that say how high documents are ranked."""
     if matched_by not in (None, "difficulty", *ranked.names):
         known = ", ".join(ranked.names)
         raise OptionError("matched_by", f"there is no run '{matched_by}'", f"write difficulty, or one of {known}")
@@ -501,9 +460,7 @@ def share_compared(ranked: RankedDocuments, removed: Flags, near: int, matched_b
     Each counts by how high the runs rank it: one that no run finds moves hardly a score.
 
     Args:
-        ranked: the runs and judgments.
         removed: which documents are removed, shape (documents,).
-        near, matched_by: as in `RankedDocuments.classes`.
     """
     classes = ranked.classes(near, matched_by) + 1
     taken = np.bincount(classes, removed)

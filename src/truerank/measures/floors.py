@@ -63,15 +63,6 @@ def fixed_list(
     half, of a document's gain over the ideal gain of the topic; it is scored on the other half. The score of a topic is
     the mean over all splits. Its interval draws topics that share relevant documents, directly or through others,
     together.
-
-    Args:
-        qrels: judgments, columns topic_id, doc_id, relevance.
-        measure: the measure; its cutoff, or 100, is the length of the list.
-        scoring: how a list is scored.
-        splits: how often the topics are split.
-        confidence: of the interval.
-        resamples: of the interval.
-        seed: of the first split and of the interval.
     """
     cutoff = int(parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _LENGTH)
     topics = sorted(qrels["topic_id"].unique())

@@ -77,11 +77,7 @@ def read_folds(file: str | Path) -> Folds:
 
 
 def checked_folds(given: Iterable[Iterable[str]], where: str | Path | None = None) -> Folds:
-    """Folds that can be used.
-
-    Raises:
-        InputError: fewer than two folds, an empty one, or a topic that is there twice.
-    """
+    """Folds that can be used."""
     found = tuple(tuple(fold) for fold in given)
     if len(found) < 2:
         raise InputError(f"{len(found)} fold is too few", "cross-validation needs 2 or more", where=where)

@@ -59,11 +59,6 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
 def exact_interval(k: int, n: int, *, confidence: float = 0.95) -> tuple[float, float]:
     """The ends of the "exact" interval of `proportion`; (0, 1) of nothing.
 
-    Args:
-        k: items that have the property.
-        n: items looked at.
-        confidence: probability that such an interval holds the true share.
-
     Source: Clopper and Pearson (Biometrika 1934), by the beta distribution.
     """
     # SciPy's special functions are imported where they are needed. Its statistics have these intervals, too, but take

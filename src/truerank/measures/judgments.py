@@ -26,9 +26,6 @@ class GradeTable:
         topics: the ids of the topics in the order of the frame; a topic's number is its place there.
         topic: the number of each judgment's topic, shape (judgments,).
         relevance: the grade of each judgment, shape (judgments,). Negative grades stand for pooled but not judged.
-
-    Raises:
-        InputError: there is no judgment.
     """
 
     def __init__(self, frame: pl.DataFrame) -> None:
@@ -82,10 +79,6 @@ class GradeTable:
 
         Args:
             topics: the number of each result's topic, shape (n,).
-            documents: their documents' ids, n of them.
-
-        Returns:
-            Columns row (the place of the result) and relevance, by row.
         """
         rows = pl.int_range(len(documents), dtype=pl.Int64, eager=True)
         results = pl.DataFrame({"topic": topics, "doc_id": documents, "row": rows})

@@ -53,14 +53,7 @@ class LabelEstimates:
 
 
 def half_widths(estimates: LabelEstimates, confidence: float, target: Target, *, topics: int) -> Floats:
-    """Half of the interval of each score, by Student's t.
-
-    Args:
-        estimates: from `estimate`.
-        confidence: of the interval.
-        target: "collection" leaves the variance between topics out.
-        topics: how many there are.
-    """
+    """Half of the interval of each score, by Student's t."""
     # Imported here: SciPy's statistics take most of a second to load.
     from scipy.stats import t
 
@@ -75,14 +68,7 @@ def allocate(sizes: Ints, spread: Floats, labels: int, *, least: Ints) -> Ints:
     Args:
         sizes: pairs of each stratum, shape (strata,).
         spread: standard deviation of what is estimated within each stratum, shape (strata,).
-        labels: how many there are for all.
         least: the fewest labels of each stratum, shape (strata,).
-
-    Returns:
-        Whole numbers that sum to `labels`, or to what there is.
-
-    Raises:
-        InputError: fewer labels than the strata need.
 
     Source: Neyman (1934); Cochran, Sampling Techniques (1977), section 5.5.
     """
@@ -123,11 +109,7 @@ class Strata(NamedTuple):
 
     @classmethod
     def of(cls, labelled: Labelled) -> Strata:
-        """The strata of sorted labels.
-
-        Raises:
-            InputError: a stratum with one label of several pairs.
-        """
+        """The strata of sorted labels."""
         changed = np.diff(labelled.stratum, prepend=-1) != 0
         starts, number = np.flatnonzero(changed), np.cumsum(changed) - 1
         drawn = np.bincount(number).astype(np.float64)
@@ -153,7 +135,6 @@ def sums_by(group: Ints, values: Floats, groups: int) -> Floats:
     Args:
         group: of each row, from 0, shape (rows,).
         values: shape (rows, columns).
-        groups: how many there are.
     """
     if np.any(np.diff(group) < 0):
         order = np.argsort(group, kind="stable")
@@ -173,8 +154,6 @@ def estimates_of(by_topic: Floats, errors: Floats, topic: Ints, strata: Strata, 
         errors: what each label adds to the sum over the topics of the scores, before it is divided by its probability,
             shape (labels, scores).
         topic: of each label, shape (labels,); labels are sorted by stratum, then by topic.
-        strata: of the labels.
-        coefficients: of the prediction, for the record.
     """
     within = strata.variance(errors)
     design = (strata.factor[:, None] * within).sum(axis=0) / len(by_topic) ** 2

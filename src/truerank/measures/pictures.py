@@ -27,15 +27,7 @@ _MOST_ROWS: Final = 40
 
 
 def evaluation_pictures(evaluation: Evaluation, confidence: float = 0.95) -> Iterator[Picture]:
-    """One figure for each measure that is a mean over topics: the mean of every run with its interval.
-
-    Args:
-        evaluation: the scores.
-        confidence: of the intervals.
-
-    Yields:
-        Figures, in the order of the measures.
-    """
+    """One figure for each measure that is a mean over topics: the mean of every run with its interval."""
     kinds = evaluation.aggregates or ("mean",) * len(evaluation.measures)
     for measure in [name for name, kind in zip(evaluation.measures, kinds, strict=True) if kind == "mean"]:
         rows = []
@@ -53,15 +45,7 @@ def evaluation_pictures(evaluation: Evaluation, confidence: float = 0.95) -> Ite
 
 
 def comparison_pictures(comparison: Comparison, topics: Sequence[TopicDifferences] = ()) -> Iterator[Picture]:
-    """The figures of a comparison, by measure: differences with intervals, the order, and differences by topic.
-
-    Args:
-        comparison: the differences.
-        topics: differences by topic of some of its pairs.
-
-    Yields:
-        Figures; the order only of three and more runs that were all compared with each other.
-    """
+    """The figures of a comparison, by measure: differences with intervals, the order, and differences by topic."""
     for measure in comparison.measures:
         yield difference_picture(comparison, measure)
         if comparison.baseline is None and len(comparison.runs) > 2:
@@ -73,12 +57,7 @@ def comparison_pictures(comparison: Comparison, topics: Sequence[TopicDifference
 
 
 def difference_picture(comparison: Comparison, measure: str) -> Picture:
-    """Every difference by one measure with its interval and its p; beyond 40 the largest ones.
-
-    Args:
-        comparison: the differences.
-        measure: one of its measures.
-    """
+    """Every difference by one measure with its interval and its p; beyond 40 the largest ones."""
     rows = [row for row in comparison.differences if row.measure == measure]
     several = comparison.baseline is None or len({row.baseline for row in rows}) > 1
     if len(rows) > _MOST_ROWS:
@@ -103,12 +82,7 @@ def difference_picture(comparison: Comparison, measure: str) -> Picture:
 
 
 def order_picture(comparison: Comparison, measure: str) -> Picture:
-    """The runs from the best, with lines that join runs of which no pair differs significantly.
-
-    Args:
-        comparison: of all pairs of runs.
-        measure: one of its measures.
-    """
+    """The runs from the best, with lines that join runs of which no pair differs significantly."""
     means = _means(comparison, measure)
     return Picture(
         _name("order", measure),
@@ -120,15 +94,7 @@ def order_picture(comparison: Comparison, measure: str) -> Picture:
 
 
 def undistinguished(comparison: Comparison, measure: str) -> list[tuple[int, int]]:
-    """The longest stretches of the order in which no pair of runs differs significantly.
-
-    Args:
-        comparison: of all pairs of runs.
-        measure: one of its measures.
-
-    Returns:
-        The first and the last place of each, at least two runs, none within another; places count from 0, best first.
-    """
+    """The longest stretches of the order in which no pair of runs differs significantly."""
     order = list(_means(comparison, measure))
     apart = {
         frozenset((row.run, row.baseline))
@@ -148,13 +114,7 @@ def undistinguished(comparison: Comparison, measure: str) -> list[tuple[int, int
 
 
 def topic_picture(topics: Sequence[TopicDifferences], confidence: float = 0.95, pairs: int | None = None) -> Picture:
-    """Differences by topic of some pairs by one measure, with their mean and its interval.
-
-    Args:
-        topics: by pair, all by the same measure.
-        confidence: of the intervals.
-        pairs: how many there are, where these are some of them.
-    """
+    """Differences by topic of some pairs by one measure, with their mean and its interval."""
     measure, panels = topics[0].measure, []
     which = _of(len(topics), pairs or len(topics), "pair")
     for one in topics:

@@ -142,18 +142,6 @@ def placebo_removal(
         removed: which topics were removed, shape (topics,).
         strata: a number for each topic, shape (topics,); random removals take as many topics of each number, such as
             a class of difficulty. By default all topics are alike.
-        measure: its name.
-        draws: random removals. Where there are no more than these, each of them is taken once, and p is exact.
-        confidence: of the intervals; 1 minus it is the level of the test.
-        smallest: the smallest shift that matters; where a larger one would not be found, the verdict is "cannot tell".
-        seed: of the draws.
-
-    Returns:
-        The comparison. Without a system and with the verdict "cannot tell" where there is no other choice of topics:
-        none is removed, none is kept, or every stratum goes or stays as a whole.
-
-    Raises:
-        OptionError: no system.
     """
     table = _table(values)
     topics, gone = table.shape[1], int(removed.sum())
@@ -188,13 +176,9 @@ def difficulty_classes(values: Mapping[str, Floats], classes: int = 5) -> NDArra
 
     Args:
         values: by system, its score on each topic, shape (topics,). A topic is as hard as the mean of these scores.
-        classes: how many classes of about the same size; topics with the same mean are in the same class.
 
     Returns:
         The class of each topic, shape (topics,).
-
-    Raises:
-        OptionError: no system.
     """
     means = np.round(_table(values).mean(axis=0), _DECIMALS)
     _, place, sizes = np.unique(means, return_inverse=True, return_counts=True)
@@ -217,17 +201,8 @@ def placebo_changes(
     """Compares any change with random changes of the same size.
 
     Args:
-        before: the mean of each system before.
-        after: after the change.
         draw: makes random changes; called with a generator and a number n, it returns the means of the systems after
             each of them, shape (n, systems).
-        measure: its name.
-        what: what was changed, for the report.
-        draws: random changes.
-        confidence: of the intervals; 1 minus it is the level of the test.
-        compared: the share of the change in whose place something else can be changed, above 0; what can be detected
-            is larger by as much.
-        seed: of the draws.
     """
     systems = tuple(before)
     if not systems:
@@ -335,12 +310,7 @@ def _table(values: Mapping[str, Floats]) -> Floats:
 
 
 def edits_between(before: pl.DataFrame, after: pl.DataFrame) -> pl.DataFrame:
-    """What turns some judgments into others: columns as in `EDITS`.
-
-    Args:
-        before: columns topic_id, doc_id, relevance; a pair stands there once.
-        after: the same.
-    """
+    """What turns some judgments into others: columns as in `EDITS`."""
     keys = ["topic_id", "doc_id"]
     both = before.join(after, on=keys, how="full", coalesce=True, suffix="_new", maintain_order="left_right")
     both = both.rename({"relevance": "old", "relevance_new": "new"}).select(
@@ -360,15 +330,7 @@ def edited(pairs: pl.DataFrame, edits: pl.DataFrame) -> pl.DataFrame:
 def random_edits(
     pairs: pl.DataFrame, edits: pl.DataFrame, pool: pl.DataFrame, rng: np.random.Generator
 ) -> pl.DataFrame:
-    """Random edits that change as many judgments from each grade to each other grade.
-
-    Args:
-        pairs: the judgments before.
-        edits: the edits that were made.
-        pool: unjudged documents of topics, of which random ones are judged where the edits judge new ones; columns
-            topic_id, doc_id.
-        rng: the generator.
-    """
+    """Random edits that change as many judgments from each grade to each other grade."""
     chosen = []
     counts = edits.group_by("old", "new").len().sort("old", "new", nulls_last=True)
     for (old,), part in counts.group_by("old", maintain_order=True):

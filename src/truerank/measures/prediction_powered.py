@@ -52,8 +52,6 @@ def basis(predicted: Floats, adjustment: Adjustment) -> Floats:
 
     Args:
         predicted: the model's gain of each pair, shape (pairs,).
-        adjustment: "none" predicts one gain for all pairs: people's labels alone, with the number of results known.
-            "fixed" takes the model's gains as they are, "tuned" a line, "grades" one gain for each grade of the model.
 
     Returns:
         Shape (pairs, features).
@@ -79,20 +77,8 @@ def estimate(
     """Estimates means over topics of sums over documents, such as P@k and DCG@k.
 
     Args:
-        pairs: all pairs.
-        labelled: those with a label of a person.
-        topics: how many there are.
         fixed: the coefficients of the features, shape (features,); by default those that minimise the variance, summed
             over the scores.
-        tuned_on: only so many scores, the first ones, count for that; by default all.
-        folds: of the cross-fitting; 1 uses all labels at once.
-        seed: of the folds.
-
-    Returns:
-        The estimates with their variances.
-
-    Raises:
-        InputError: a stratum with one label of several pairs: its variance cannot be estimated.
     """
     labelled, strata = _sorted(pairs, labelled)
     outcomes = labelled.gains[:, None]
@@ -115,14 +101,6 @@ def estimate_topics(
         model: the scores of all topics under the model's judgments, shape (topics, scores).
         people: those of the judged topics under people's, shape (judged, scores).
         rows: the places of the judged topics, shape (judged,).
-        fixed: λ; by default the value that minimises the variance, summed over the scores.
-        tuned_on: only so many scores, the first ones, count for λ; by default all.
-
-    Returns:
-        The estimates; `by_topic` is nan where people did not judge.
-
-    Raises:
-        InputError: fewer than three judged topics.
 
     Source: Angelopoulos et al. (2023), PPI++, section 6; Oosterhuis et al. (KDD 2024) for topics as the unit.
     """

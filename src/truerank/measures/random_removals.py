@@ -46,7 +46,6 @@ def removal_choices(removed: NDArray[np.bool_], strata: Ints | None, most: int) 
     Args:
         removed: which items were removed, shape (items,).
         strata: a number for each item, shape (items,); None where all are alike.
-        most: where there are more ways than these, any larger number may come back.
     """
     return _choices(_Free.of(removed, strata), most)
 
@@ -57,8 +56,6 @@ def removal_draws(removed: NDArray[np.bool_], strata: Ints | None, draws: int, s
     Args:
         removed: which items were removed, shape (items,).
         strata: a number for each item, shape (items,); None where all are alike.
-        draws: random removals.
-        seed: of the draws.
 
     Yields:
         Rows of zeros and ones, shape (some draws, items).

@@ -68,12 +68,7 @@ class Ranking:
         self._hashes: NDArray[np.uint64] = frame["doc_id"].hash().to_numpy()
 
     def hits(self, ties: tuple[Ties, ...], depth: int | None) -> tuple[Hits, ...]:
-        """Where the judged documents stand, by tie policy.
-
-        Args:
-            ties: the tie policies.
-            depth: how many results of each topic are looked at, None for all.
-        """
+        """Where the judged documents stand, by tie policy."""
         rows = self._judgments.likely(self._hashes)
         topic = self.numbers[self._stretch(rows)]
         found = self._judgments.find(topic, self._frame["doc_id"].gather(rows))
@@ -92,7 +87,6 @@ class Ranking:
         """The ranks of some results within their topics, from 0.
 
         Args:
-            ties: the tie policy.
             wanted: the places of the results in the run, shape (n,).
         """
         keys, descending = self._keys(ties)
@@ -118,15 +112,7 @@ class Ranking:
             yield self._judgments.topics[number], documents.slice(int(start), kept).to_list()
 
     def closed(self, equivalence: Equivalence | None, ties: tuple[Ties, ...]) -> dict[Ties, tuple[Ranking, Ties]]:
-        """The ranking in which the first document of each group of equivalent ones counts, by tie policy.
-
-        Args:
-            equivalence: the groups; None for the ranking as it is.
-            ties: the tie policies.
-
-        Returns:
-            By policy, the ranking, and the policy by which it has to be read now.
-        """
+        """The ranking in which the first document of each group of equivalent ones counts, by tie policy."""
         if equivalence is None:
             return {policy: (self, policy) for policy in ties}
         found: dict[Ties, tuple[Ranking, Ties]] = {}
@@ -192,15 +178,7 @@ def topic_starts(topics: pl.Series) -> Ints:
 
 
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
-    """The rows of a run, cut anew between topics.
-
-    Args:
-        frames: the rows in order, with the column topic_id.
-
-    Yields:
-        Frames that hold all rows of their topics, as long as the topics of the run stand together; None, and nothing
-        after it, once one comes back.
-    """
+    """The rows of a run, cut anew between topics."""
     held: pl.DataFrame | None = None
     seen: set[str] = set()
     for frame in frames:

@@ -23,9 +23,6 @@ class RarerMeasures:
         measures: what is scored; binary measures without `rel=` take the policy's.
         qrels: columns topic_id, doc_id and relevance.
         policy: for the lowest relevant grade.
-
-    Raises:
-        InputError: a measure cannot be computed here; the message says what would have to be installed.
     """
 
     def __init__(self, measures: Sequence[Measure], qrels: pl.DataFrame, policy: Scoring) -> None:
@@ -55,8 +52,6 @@ class RarerMeasures:
         """Fills in the values of some topics.
 
         Args:
-            rankings: topics and their documents, best first.
-            topics: the column of each topic.
             values: shape (measures, topics).
         """
         run = {topic: {name: float(-rank) for rank, name in enumerate(documents)} for topic, documents in rankings}

@@ -42,12 +42,6 @@ def sign_flip_p(differences: Floats, *, permutations: int = 100_000, seed: int =
 
     Args:
         differences: shape (topics, comparisons); finite.
-        permutations: how many arrangements are drawn.
-        seed: of the draws.
-
-    Returns:
-        The p-values in the order of the columns. A column's p does not depend on the columns beside it. A column of
-        more than 2,000 differences of few sizes is drawn size by size, which has the same distribution.
 
     Source: Smucker, Allan, Carterette (CIKM 2007), section 2.3; Phipson, Smyth (2010) for the 1 that is added.
     """
@@ -83,12 +77,6 @@ def shuffle_p(values: Floats, inside: NDArray[np.bool_], *, permutations: int = 
     Args:
         values: shape (topics of both sides, comparisons); finite.
         inside: which topics are on the first side, shape (topics,); at least one on each side.
-        permutations: how many arrangements are drawn.
-        seed: of the draws.
-
-    Returns:
-        The p-values in the order of the columns. A column of more than 2,000 scores of few values is drawn value by
-        value, which has the same distribution.
 
     Source: Pitman (1937); Phipson, Smyth (2010) for the 1 that is added.
     """
@@ -172,12 +160,6 @@ def crossed_interval(
 
     Args:
         samples: one table of shape (topics, seeds), or two with the same seeds, whose topics are others.
-        confidence: of the interval.
-        resamples: how often both are drawn again.
-        seed: of the draws.
-
-    Returns:
-        Its ends, by the percentile method.
 
     Source: Owen (2007), The pigeonhole bootstrap, section 3.
     """

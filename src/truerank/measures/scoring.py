@@ -95,11 +95,7 @@ class _Gathered:
         return True
 
     def scored(self, name: str) -> _Scored:
-        """The values of every measure and topic.
-
-        Raises:
-            InputError: the run and the qrels have no topic in common, or the policy refuses missing topics.
-        """
+        """The values of every measure and topic."""
         plan, topics = self._plan, len(self._present)
         missing = int(np.count_nonzero(~self._present))
         _check_topics(name, missing, plan, self._unknown)
@@ -181,11 +177,7 @@ def evaluate(
 
 
 def check_plot(plot: bool, out: str | Path | None) -> None:
-    """Figures need a folder.
-
-    Raises:
-        OptionError: there is none.
-    """
+    """Figures need a folder."""
     if plot and out is None:
         raise OptionError("plot", "there is no folder for the figures", "name one with `out`")
 
@@ -289,15 +281,7 @@ def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
 
 
 def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFrame:
-    """One run of any kind that `evaluate` takes, with the columns topic_id, doc_id, and what its order comes from.
-
-    Args:
-        run: a file, a frame, records, or scores by topic and document.
-        ties: the orders that are asked for: score, and rank for "rank".
-
-    Raises:
-        InputError: not readable, no rows, or a document that stands twice for a topic.
-    """
+    """One run of any kind that `evaluate` takes, with the columns topic_id, doc_id, and what its order comes from."""
     columns = ("topic_id", "doc_id", *dict.fromkeys(_NEEDED[one] for one in ties))
     if isinstance(run, str | Path):
         return read_run_frame(run).select(columns)
@@ -307,14 +291,7 @@ def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFram
 
 
 def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
-    """Judgments of any kind that `evaluate` takes, with the columns of `QREL_SCHEMA`.
-
-    Args:
-        qrels: a source, a frame, records, or grades by topic and document.
-
-    Raises:
-        InputError: not readable, or a pair of topic and document that stands twice.
-    """
+    """Judgments of any kind that `evaluate` takes, with the columns of `QREL_SCHEMA`."""
     if isinstance(qrels, str | Path | SourceSpec):
         return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
     frame = _conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")

@@ -119,10 +119,6 @@ def paired_t(first: Floats, second: Floats) -> Outcome:
 
     Args:
         first: scores of the one side, shape (topics,).
-        second: scores of the other, the same topics in the same order.
-
-    Raises:
-        InputError: scores that are NaN, or sides of different length.
     """
     differences = _differences(first, second)
     n = (len(differences),)
@@ -163,10 +159,6 @@ def welch(first: Floats, second: Floats) -> Outcome:
 
     Args:
         first: scores of the one side, shape (topics,).
-        second: scores of the other, which may be of other topics.
-
-    Raises:
-        InputError: scores that are NaN.
 
     Source: Welch (1947).
     """
@@ -178,10 +170,6 @@ def equal_variance_t(first: Floats, second: Floats) -> Outcome:
 
     Args:
         first: scores of the one side, shape (topics,).
-        second: scores of the other, which may be of other topics.
-
-    Raises:
-        InputError: scores that are NaN.
     """
     return _unpaired_t(first, second, "equal-variance-t")
 
@@ -194,12 +182,6 @@ def wilcoxon(first: Floats, second: Floats, *, zeros: Zeros = "wilcox") -> Outco
 
     Args:
         first: scores of the one side, shape (topics,).
-        second: scores of the other, the same topics in the same order.
-        zeros: what becomes of differences of zero: "wilcox" (left out), "pratt" (ranked, then left out) or "zsplit"
-            (ranked, half of them on each side).
-
-    Raises:
-        InputError: scores that are NaN, sides of different length, or an unknown policy for zeros.
 
     Source: Wilcoxon (1945); Pratt (1959).
     """
@@ -227,12 +209,6 @@ def randomisation(first: Floats, second: Floats, *, permutations: int = 100_000,
 
     Args:
         first: scores of the one side, shape (topics,).
-        second: scores of the other, the same topics in the same order.
-        permutations: how many are drawn; where there are no more, all are counted.
-        seed: of the draws.
-
-    Raises:
-        InputError: scores that are NaN, sides of different length, or fewer than one permutation.
 
     Source: Smucker, Allan, Carterette (CIKM 2007), section 2.3.
     """
@@ -247,14 +223,6 @@ def randomisation_columns(
     Args:
         first: scores of the one side, shape (topics, comparisons).
         second: scores of the other, the same shape. A topic that is NaN on either side is left out of the comparison.
-        permutations: how many are drawn; where there are no more, all are counted.
-        seed: of the draws.
-
-    Returns:
-        One outcome per comparison, each the same as if it were made alone.
-
-    Raises:
-        InputError: sides of different shape, or fewer than one permutation.
     """
     if first.shape != second.shape:
         raise OptionError(
@@ -284,12 +252,6 @@ def unpaired_randomisation(first: Floats, second: Floats, *, permutations: int =
 
     Args:
         first: scores of the one side, shape (topics,).
-        second: scores of the other, which may be of other topics.
-        permutations: how many are drawn; where there are no more, all are counted.
-        seed: of the draws.
-
-    Raises:
-        InputError: scores that are NaN, or fewer than one permutation.
 
     Source: Pitman (1937).
     """
@@ -331,21 +293,13 @@ def correct(
 
 
 def check_name(name: str, kind: object, what: str, option: str) -> None:
-    """Refuses a name that is not among those of a Literal.
-
-    Raises:
-        InputError: it is not.
-    """
+    """Refuses a name that is not among those of a Literal."""
     if name not in get_args(kind):
         raise OptionError(option, f"unknown {what} '{name}'", f"one of {', '.join(get_args(kind))}")
 
 
 def check_count(number: int, option: str) -> None:
-    """Refuses a number of draws below 1.
-
-    Raises:
-        InputError: it is.
-    """
+    """Refuses a number of draws below 1."""
     if number < 1:
         raise OptionError(option, f"{number} is too few", "give 1 or more")
 

@@ -39,24 +39,13 @@ class System(NamedTuple):
 
 
 def open_evaluations(folders: Sequence[str | Path]) -> dict[str, Evaluation]:
-    """Opens folders that `truerank evaluate --out` wrote.
-
-    Returns:
-        The evaluations by the names of their folders, which are made longer where they are equal.
-
-    Raises:
-        InputError: a folder lacks a file, or a file is broken.
-    """
+    """Opens folders that `truerank evaluate --out` wrote."""
     names = unique_names([parse(str(folder)) for folder in folders])
     return {name: load_evaluation(folder) for name, folder in zip(names, folders, strict=True)}
 
 
 def named_evaluations(evaluations: Evaluations) -> dict[str, Evaluation]:
-    """The evaluations by name; a single one has the empty name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The evaluations by name; a single one has the empty name."""
     found = {"": evaluations} if isinstance(evaluations, Evaluation) else dict(evaluations)
     if not found:
         raise InputError("no evaluation", "give at least one")
@@ -64,11 +53,7 @@ def named_evaluations(evaluations: Evaluations) -> dict[str, Evaluation]:
 
 
 def systems(evaluations: Evaluations) -> dict[str, System]:
-    """All runs by name; a run whose name several evaluations have is called evaluation/run.
-
-    Raises:
-        InputError: there is no evaluation, or two runs end up with one name.
-    """
+    """All runs by name; a run whose name several evaluations have is called evaluation/run."""
     named = named_evaluations(evaluations)
     counts = Counter(run for evaluation in named.values() for run in evaluation.runs)
     found: dict[str, System] = {}
@@ -82,18 +67,7 @@ def systems(evaluations: Evaluations) -> dict[str, System]:
 
 
 def measure_names(wanted: str | Sequence[str], known: Sequence[str]) -> list[str]:
-    """Measures by the names that evaluations give them: "ndcg@10" is nDCG@10.
-
-    Args:
-        wanted: names, separated by blanks or commas, or as a list.
-        known: the names that are there.
-
-    Returns:
-        The names, each once, in the order wanted.
-
-    Raises:
-        InputError: no name, one that is no measure, or a measure that is not there.
-    """
+    """Measures by the names that evaluations give them: "ndcg@10" is nDCG@10."""
     found: dict[str, None] = {}
     for text in _ONE_MEASURE.findall(wanted) if isinstance(wanted, str) else wanted:
         name = text if text in known else str(parse_measures(text)[0])
@@ -106,14 +80,7 @@ def measure_names(wanted: str | Sequence[str], known: Sequence[str]) -> list[str
 
 
 def shared_topics(first: System, second: System) -> tuple[tuple[str, ...], NDArray[np.int64], NDArray[np.int64]]:
-    """The topics of two systems that have the same ones, and where each has them.
-
-    Returns:
-        The topics in the order of the first system, and their positions in either one's scores.
-
-    Raises:
-        InputError: the topics are not the same.
-    """
+    """The topics of two systems that have the same ones, and where each has them."""
     own, other = first.evaluation.topics, second.evaluation.topics
     if own == other:
         places = np.arange(len(own))

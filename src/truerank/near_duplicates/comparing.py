@@ -121,13 +121,7 @@ def _sketches(documents: Documents | Sketches, options: Shingles, job: Job) -> S
 
 
 def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tuple[pl.DataFrame, int]:
-    """All pairs by number, columns as in `RELATIONS`, and how many crowded shingles there are.
-
-    Args:
-        plan: the comparison.
-        job: what runs it.
-        passages: boilerplate.
-    """
+    """All pairs by number, columns as in `RELATIONS`, and how many crowded shingles there are."""
     give_back()
     if plan.firsts[-1] >= NO_TWIN:
         raise InputError(f"{plan.firsts[-1]:,} documents, more than can be numbered", "compare them in parts")

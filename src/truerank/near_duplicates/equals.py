@@ -22,16 +22,7 @@ NO_TWIN: Final = 0xFFFFFFFF
 
 
 def find_equals(plan: ComparisonPlan, job: Job) -> Shuffle:
-    """Finds documents that repeat others.
-
-    Args:
-        plan: the comparison.
-        job: what runs it.
-
-    Returns:
-        Records by block of documents: of all documents that are not the first of their collection with these words, or
-        have a twin.
-    """
+    """Finds documents that repeat others."""
     keys = Shuffle(plan.folder / "keys", len(plan.places), _KEYS)
     equals = Shuffle(plan.folder / "equals", plan.parts, _EQUALS)
     run_pieces("sorting texts", _SortTexts(plan, keys), len(plan.places), job)

@@ -40,11 +40,6 @@ _FILTERED: Final = 1 << 22
 def find_candidates(plan: ComparisonPlan, equals: Shuffle, job: Job) -> tuple[Shuffle, int]:
     """Finds the pairs that may have enough in common.
 
-    Args:
-        plan: the comparison.
-        equals: documents that repeat others, which are left out.
-        job: what runs it.
-
     Returns:
         The pairs by block of the left document, sorted and distinct for each of `plan.parts`; and how many crowded
         lists were asked for.

@@ -33,13 +33,7 @@ class BlockPassages(NamedTuple):
 
 
 def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> BlockPassages:
-    """The windows that documents of a block share.
-
-    Args:
-        texts: the documents.
-        found: their windows.
-        share: of the documents, from which on a passage may be boilerplate.
-    """
+    """The windows that documents of a block share."""
     owner = np.repeat(np.arange(len(texts)), np.diff(found.window_starts))
     # Documents with the same words are duplicates, and what they share is no boilerplate.
     first = np.zeros(len(texts), np.bool_)
@@ -81,17 +75,7 @@ def _passages(text: str, wanted: Hashes) -> Iterable[dict[str, Any]]:
 
 
 def boilerplate(blocks: Callable[[], Iterable[BlockPassages]], documents: int, share: float) -> pl.DataFrame:
-    """The passages that a share of all documents holds.
-
-    Args:
-        blocks: opens those of the whole collection, which are read twice.
-        documents: how many there are.
-        share: of the documents.
-
-    Returns:
-        Columns as in `BOILERPLATE`. The count of a passage is that of its rarest window, so that fewer documents may
-        hold the whole of a long one.
-    """
+    """The passages that a share of all documents holds."""
     passages = [passage for block in blocks() for passage in block.passages]
     wanted = np.unique(np.array([each for passage in passages for each in passage["windows"]], np.uint64))
     if not len(wanted):

@@ -111,15 +111,7 @@ class Equivalents:
 
 
 def groups_of(pairs: pl.DataFrame, order: pl.Series) -> pl.DataFrame:
-    """The groups that pairs of equivalent documents connect.
-
-    Args:
-        pairs: columns as in `PAIRS`.
-        order: ids in the order of the collection, of all documents in the pairs at least.
-
-    Returns:
-        Columns as in `GROUPS`, in the order of the collection; groups are numbered by their first document.
-    """
+    """The groups that pairs of equivalent documents connect."""
     import scipy.sparse
 
     edges = pairs.filter(pl.col("kind").is_in(_EQUIVALENT))

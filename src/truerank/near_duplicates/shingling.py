@@ -101,13 +101,7 @@ class _Words:
 
 
 def shingled(texts: Sequence[str], options: Shingles, *, measured: bool = False) -> TextShingles:
-    """The shingles of texts.
-
-    Args:
-        texts: any texts; case and punctuation do not count.
-        options: what a shingle is.
-        measured: signs of scripts without blanks are parts of words in a shingle, too, which then has more of them.
-    """
+    """The shingles of texts."""
     parts = [_shingled(chunk, options, measured) for chunk in _chunks(texts)]
     if not parts:
         none = np.zeros(0, np.uint64)
@@ -201,14 +195,7 @@ class CommonShingles:
 
     @classmethod
     def of(cls, pairs: int, values: Hashes, owner: Numbers, marked: NDArray[np.bool_]) -> CommonShingles:
-        """Counts what stands twice in a pair.
-
-        Args:
-            pairs: how many pairs there are.
-            values: the distinct shingles of the one text and of the other one, of all pairs, in any order.
-            owner: the pair of each.
-            marked: whether each is marked; equal ones are alike.
-        """
+        """Counts what stands twice in a pair."""
         # The pair, the leading bits of the shingle and the mark are one number, because NumPy sorts numbers many times
         # faster than it finds their order. Two shingles of a pair are taken for one less than once in 10^12 pairs.
         bits = np.uint64(max(1, (pairs - 1).bit_length()))
@@ -269,15 +256,7 @@ def _runs(words: _Words) -> tuple[Hashes, Numbers]:
 def _windows(
     values: Hashes, starts: Numbers, size: int, measure: Numbers | None = None
 ) -> tuple[Hashes, Numbers, Numbers]:
-    """A hash of each `size` neighbours within a text, or of all where there are fewer; the text of each, its end.
-
-    Args:
-        values: words, signs or letters.
-        starts: where those of each text begin.
-        size: of a window, in words or letters.
-        measure: hundredths of a word up to the end of each; None where each counts as one. A window ends where it has
-            `size` words.
-    """
+    """A hash of each `size` neighbours within a text, or of all where there are fewer; the text of each, its end."""
     lengths = np.diff(starts)
     every, owner = np.arange(len(values)), np.repeat(np.arange(len(lengths)), lengths)
     ends = every + size
@@ -366,11 +345,7 @@ def _powers(size: int) -> Hashes:
 
 @functools.cache
 def _kinds(codes: int) -> NDArray[np.uint8]:
-    """Of the first code points, whether each separates words, is a letter (digit, mark), or which part of a word.
-
-    Args:
-        codes: how many, a power of two. Those of most texts are few, and to look up all takes a sixth of a second.
-    """
+    """Of the first code points, whether each separates words, is a letter (digit, mark), or which part of a word."""
     half = 0 if codes <= _FEWEST_CODES else codes // 2
     more = (unicodedata.category(chr(code))[0] in "LNM" for code in range(half, codes))
     kinds = np.fromiter(more, np.uint8, codes - half)

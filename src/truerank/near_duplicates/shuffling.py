@@ -58,8 +58,6 @@ class Shuffle:
         """Writes the records of a piece.
 
         Args:
-            piece: its number.
-            records: in the order of the parts that read them.
             bounds: where the records for each part begin, and the end; shape (parts + 1,).
         """
         save_array(self._data(piece), records)
@@ -114,15 +112,7 @@ def engine_for(pieces: int, job: Job) -> Engine:
 
 
 def spans(sizes: Numbers, most: int) -> Iterator[tuple[int, int]]:
-    """Cuts a sequence into spans whose sizes together are at most `most`, or of one element.
-
-    Args:
-        sizes: of the elements.
-        most: of a span.
-
-    Yields:
-        The first place of each span, and that after its last.
-    """
+    """Cuts a sequence into spans whose sizes together are at most `most`, or of one element."""
     total = np.cumsum(sizes)
     first = 0
     while first < len(sizes):
@@ -133,14 +123,7 @@ def spans(sizes: Numbers, most: int) -> Iterator[tuple[int, int]]:
 
 
 def run_pieces(name: str, step: Step, pieces: int, job: Job) -> None:
-    """Does the pieces of a step that are not done.
-
-    Args:
-        name: of the step, for the user and for its mark.
-        step: what is done.
-        pieces: how many there are.
-        job: the folder, and what runs them.
-    """
+    """Does the pieces of a step that are not done."""
     mark = job.folder / f"{name}.{_DONE}".replace(" ", "-")
     if is_whole(mark):
         return

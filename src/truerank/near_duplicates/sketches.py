@@ -143,20 +143,7 @@ def keep(documents: Documents, options: Shingles, job: Job, extra: ExtraColumns 
 def keep_changed(
     base: Sketches, changed: Iterable[Mapping[int, str]], job: Job, extra: ExtraColumns | None = None
 ) -> Sketches:
-    """Keeps what a collection is compared by where some of its texts are others now; only these are made anew.
-
-    Args:
-        base: of the texts as they were. Its counts of passages that several documents hold stay those of these.
-        changed: for each block of it, the texts that are others, by their places in the block.
-        job: the folder that keeps it, what runs the work, and whom it tells; a killed job continues.
-        extra: makes the columns beside the sketches, those that `base` has.
-
-    Returns:
-        The sketches.
-
-    Raises:
-        InputError: the folder has other work; a worker died.
-    """
+    """Keeps what a collection is compared by where some of its texts are others now; only these are made anew."""
     store = BlockStore(job.folder)
     identity = {**_identity(base.options), **({} if extra is None else extra.identity)}
     claim(job.folder, identity)
@@ -179,15 +166,7 @@ def _finished(store: BlockStore, options: Shingles, identity: Mapping[str, Any],
 
 
 def claim(folder: Path, identity: Mapping[str, Any]) -> None:
-    """Marks a folder as that of one work.
-
-    Args:
-        folder: of unfinished work.
-        identity: what the work depends on.
-
-    Raises:
-        InputError: the folder has other work.
-    """
+    """Marks a folder as that of one work."""
     path, mark = folder / _WORK, digest(identity)
     known = kept_text(path)
     if known is None:

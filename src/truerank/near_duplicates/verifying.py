@@ -37,16 +37,7 @@ _AT_ONCE: Final = 1 << 21
 
 
 def verify(plan: ComparisonPlan, candidates: Shuffle, job: Job) -> pl.DataFrame:
-    """The relations that hold among candidates.
-
-    Args:
-        plan: the comparison.
-        candidates: pairs by block of the left document.
-        job: what runs it.
-
-    Returns:
-        Columns as in `RELATIONS`, by left and right document.
-    """
+    """The relations that hold among candidates."""
     blocks = len(plan.places)
     texts = _Texts(plan)
     run_pieces("marking documents", _MarkDocuments(plan, candidates), 1, job)
@@ -68,14 +59,7 @@ class _Common(NamedTuple):
 def relations(
     found: _Common, sizes: tuple[Numbers, Numbers], words: tuple[Numbers, Numbers], options: Shingles
 ) -> dict[str, NDArray[Any]]:
-    """What pairs of documents are to each other; the columns of `RELATIONS` beside `left` and `right`.
-
-    Args:
-        found: what the documents of each pair have in common.
-        sizes: the shingles of the left and of the right documents.
-        words: their words.
-        options: the thresholds.
-    """
+    """What pairs of documents are to each other; the columns of `RELATIONS` beside `left` and `right`."""
     common = found.every
     jaccard = common / (sizes[0] + sizes[1] - common)
     shares = common / sizes[0], common / sizes[1]

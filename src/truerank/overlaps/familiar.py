@@ -36,13 +36,7 @@ class Common:
 
 
 def familiar(shingles: Hashes, side: Sketches, least: int = HOLDERS) -> Hashes:
-    """The shingles that several texts hold, ascending.
-
-    Args:
-        shingles: those to look for; any order, repeats allowed.
-        side: the texts.
-        least: how many texts.
-    """
+    """The shingles that several texts hold, ascending."""
     wanted = np.unique(shingles)
     if len(side) < least or not len(wanted):
         return wanted[:0]
@@ -54,7 +48,6 @@ def holders(wanted: Hashes, side: Sketches) -> Numbers:
 
     Args:
         wanted: ascending.
-        side: the texts.
     """
     found = np.zeros(len(wanted), np.int64)
     marked = np.zeros(int(_BITS) + 1, np.bool_)
@@ -72,10 +65,6 @@ def without_familiar(found: Common, familiar_ones: Common) -> Common:
 
     A copy that was damaged has lost familiar shingles and others alike. Where the texts share, of the shingles that the
     left one has for itself, less than half the share that they have of all, they share what is familiar.
-
-    Args:
-        found: counts of all shingles.
-        familiar_ones: counts of the familiar ones.
     """
     own = found.left - familiar_ones.left
     enough: NDArray[np.bool_] = own >= np.maximum(_OWN, np.ceil(_OWN_SHARE * found.left))

@@ -88,12 +88,7 @@ def shared_passages(kept: KeptTexts) -> pl.DataFrame:
 
 
 def holds_any(kept: KeptTexts, form: ComparedForm) -> bool:
-    """Whether a text has all shingles of one of the passages of a form: without any, the texts have this form.
-
-    Args:
-        kept: texts that were kept in the form without passages.
-        form: with passages.
-    """
+    """Whether a text has all shingles of one of the passages of a form: without any, the texts have this form."""
     found = shingled(form.passages, kept.rules.shingles)
     passages = [set(found.of(at).tolist()) for at in range(len(form.passages))]
     every = np.unique(found.shingles)
@@ -115,15 +110,7 @@ def holds_any(kept: KeptTexts, form: ComparedForm) -> bool:
 
 
 def keep_without(base: KeptTexts, texts: Documents, form: ComparedForm, job: Job, encoder: Encoder | None) -> KeptTexts:
-    """Keeps texts in another form; only what changes is made anew.
-
-    Args:
-        base: the texts as they were kept.
-        texts: the same texts again, as their source has them; they were kept in the form without passages.
-        form: the new form.
-        job: the folder that keeps them; a killed job continues.
-        encoder: the one that was asked for `base`; None for none.
-    """
+    """Keeps texts in another form; only what changes is made anew."""
     used, stream = (None if base.encoder is None else encoder), iter(texts)
     for number, part in enumerate(base.parts):
         changed = (_changed(islice(stream, size), form) for size in part.shingles.sizes)

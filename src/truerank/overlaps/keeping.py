@@ -131,13 +131,7 @@ def keep(texts: Documents, rules: OverlapRules, job: Job, encoder: Encoder | Non
 
 
 def finished(kept: KeptTexts, folder: Path, parts: int | None = None) -> KeptTexts:
-    """Says that a folder holds texts that were kept as others were, and opens them.
-
-    Args:
-        kept: the others.
-        folder: where all parts lie.
-        parts: how many; None for as many as the others have.
-    """
+    """Says that a folder holds texts that were kept as others were, and opens them."""
     folder.mkdir(parents=True, exist_ok=True)
     found = {
         "format": _FORMAT,

@@ -131,18 +131,7 @@ class _SimilarTask:
 
 
 def similar(left: TextPart, right: TextPart, dimension: int, above: float, job: Job) -> pl.DataFrame:
-    """The pairs of texts of which two passages have a cosine similarity above a bound.
-
-    Args:
-        left: a part of the test side, whose vectors are in memory.
-        right: a part of the training side, which is read block by block.
-        dimension: of the vectors.
-        above: the bound.
-        job: what runs it.
-
-    Returns:
-        Columns `left` and `right`, numbers of texts.
-    """
+    """The pairs of texts of which two passages have a cosine similarity above a bound."""
 
     def blocks() -> Iterator[_Block]:
         for block, size in enumerate(right.shingles.sizes):
@@ -157,13 +146,7 @@ def similar(left: TextPart, right: TextPart, dimension: int, above: float, job: 
 
 
 def _above(ours: tuple[_Passages, Vectors], theirs: tuple[_Passages, Vectors], above: float) -> pl.DataFrame:
-    """The pairs of texts of which two passages have a cosine above a bound.
-
-    Args:
-        ours: passages, and what `_Axes.bounds` says of them.
-        theirs: the same of the other side.
-        above: the bound.
-    """
+    """The pairs of texts of which two passages have a cosine above a bound."""
     (mine, my_bounds), (others, their_bounds) = ours, theirs
     width = len(others.vectors)
     step = max(1, _CELLS // max(1, width))
@@ -183,14 +166,7 @@ def _above(ours: tuple[_Passages, Vectors], theirs: tuple[_Passages, Vectors], a
 
 
 def cosines(pairs: pl.DataFrame, left: TextPart, right: TextPart, dimension: int) -> pl.Series:
-    """The cosine similarity of the most similar passages of each pair, to three decimals; null without passages.
-
-    Args:
-        pairs: columns `left` and `right`, numbers of texts.
-        left: the texts of the test side.
-        right: the texts of the training side.
-        dimension: of the vectors.
-    """
+    """The cosine similarity of the most similar passages of each pair, to three decimals; null without passages."""
     best = np.full(len(pairs), np.nan)
     sides = []
     for part, numbers in ((left, pairs["left"].to_numpy()), (right, pairs["right"].to_numpy())):

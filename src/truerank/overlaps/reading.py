@@ -82,12 +82,7 @@ class ReadTexts:
         return vectors
 
     def reads(self, texts: Sequence[str], vectors: Vectors | None = None) -> NDArray[np.bool_]:
-        """Which texts the encoder can read, shape (len(texts),).
-
-        Args:
-            texts: any texts, normalised.
-            vectors: theirs by the judge, where they are known.
-        """
+        """Which texts the encoder can read, shape (len(texts),)."""
         read = np.ones(len(texts), np.bool_)
         places = self._doubtful(texts)
         if not len(places):

@@ -107,12 +107,7 @@ class Overlaps:
 
 
 def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
-    """The pairs that overlap by some rules, with the column `evidence`.
-
-    Args:
-        frame: the columns of `OVERLAPS` but `evidence`; ids are not needed.
-        rules: what counts.
-    """
+    """The pairs that overlap by some rules, with the column `evidence`."""
     fewest = pl.min_horizontal("test_words", "training_words")
     short = fewest < rules.ngram
 
@@ -142,11 +137,7 @@ def with_evidence(frame: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
 
 
 def without_parts(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs without those whose training text is only a small part of the test text, such as a name in it.
-
-    Args:
-        pairs: columns as in `OVERLAPS`.
-    """
+    """The pairs without those whose training text is only a small part of the test text, such as a name in it."""
     part = (pl.col("training_words") < PART_WORDS) & (pl.col("training_words") <= pl.col("test_words"))
     part &= (pl.col("evidence") == "contains") & (pl.col("jaccard") < PART_SHARE)
     return pairs.filter(~part)

@@ -50,17 +50,7 @@ _BITS: Final = np.uint64((1 << 20) - 1)
 
 
 def same_letters(left: TextPart, right: TextPart, known: pl.DataFrame, rules: OverlapRules) -> pl.DataFrame:
-    """The pairs of short texts that are the same but for damaged words.
-
-    Args:
-        left: a part of the test side.
-        right: a part of the training side.
-        known: pairs that are known to have the same words; columns as those returned.
-        rules: pairs with enough shingles in common by these are not looked at.
-
-    Returns:
-        Columns `left` and `right`, numbers of texts, and `wording`, "letters"; without the known pairs.
-    """
+    """The pairs of short texts that are the same but for damaged words."""
     same = _same_key(left, right, _LETTERS_ONLY).join(known, on=["left", "right"], how="anti")
     every = pl.concat([_proposed(left, right, rules), _same_key(left, right, _BEGINNINGS)]).unique(maintain_order=True)
     pairs = every.join(pl.concat([known.select(same.columns), same]), on=["left", "right"], how="anti").sort(pl.all())

@@ -111,14 +111,7 @@ def same_templates(
     sides: Sequence[Sketches],
     options: Shingles,
 ) -> list[bool]:
-    """Whether the texts of each pair have a frame in common and say other things.
-
-    Args:
-        pairs: ids of a test text and of a training text.
-        texts: by id, of the test side and of the training side; a pair without its texts is no template.
-        sides: all texts of both sides, among which others with the same frame are looked for.
-        options: what a shingle is.
-    """
+    """Whether the texts of each pair have a frame in common and say other things."""
     known = [(one, other) for one, other in pairs if one in texts[0] and other in texts[1]]
     read = [
         {name: _Text.of(side[name], options) for name in {pair[at] for pair in known}} for at, side in enumerate(texts)

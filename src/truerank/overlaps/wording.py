@@ -77,17 +77,7 @@ def _probe(texts: tuple[str, ...]) -> WordingProbe:
 
 
 def same_words(left: TextPart, right: TextPart, job: Job, texts: int | None = None) -> pl.DataFrame:
-    """The pairs of short texts with the same content words, or nearly the same letters.
-
-    Args:
-        left: a part of the test side.
-        right: a part of the training side.
-        job: what runs it.
-        texts: of all test sides that are compared with this part of the training side; None for those of `left`.
-
-    Returns:
-        Columns `left` and `right`, numbers of texts, and `wording`, "words" or "letters".
-    """
+    """The pairs of short texts with the same content words, or nearly the same letters."""
     ours = [left.short(block) for block in range(len(left.shingles.sizes))]
     short = pl.concat([pl.Series("short", [], pl.String), *ours])
     numbers = short.is_not_null().arg_true().to_numpy().astype(np.int64)

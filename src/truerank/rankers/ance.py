@@ -40,7 +40,7 @@ class Ance(OpenVinoRanker, DualRanker):
     def open(
         cls,
         place: str,
-        runtime: Runtime = Runtime(),  # noqa: B008
+        runtime: Runtime = Runtime(),
         *,
         query_tokens: int = 64,
         document_tokens: int = 512,
@@ -48,20 +48,7 @@ class Ance(OpenVinoRanker, DualRanker):
         dimension: int = 0,
         seed: int = 0,
     ) -> Self:
-        """Opens a checkpoint.
-
-        Args:
-            place: a folder, a Hugging Face id, or `packaged`.
-            runtime: what runs it.
-            query_tokens: of a query, special tokens included; what is longer is cut.
-            document_tokens: the same of a document.
-            similarity: "dot" or "cosine".
-            dimension: for an encoder without a head, one of so many dimensions is drawn, to be trained; 0 for none.
-            seed: of such a head.
-
-        Raises:
-            InputError: it cannot be loaded, has no head, or reads fewer tokens.
-        """
+        """Opens a checkpoint."""
         if similarity not in ("dot", "cosine"):
             raise InputError(f"no similarity '{similarity}'", "choose dot or cosine", where="similarity")
         checkpoint = Checkpoint(place)

@@ -19,12 +19,6 @@ def length_batches(
 
     Args:
         lengths: tokens of each text, shape (texts,).
-        tokens: a batch holds at most this many tokens, padding included, but at least one text.
-        waste: the part of a batch that may be padding; 0 makes batches of equal lengths, which need no mask.
-        rows: texts in a batch at most.
-
-    Returns:
-        Row numbers of each batch; every row is in one batch.
     """
     order = np.argsort(-lengths, kind="stable")
     batches: list[Rows] = []
@@ -44,11 +38,6 @@ def length_batches(
 def padded(ids: Sequence[Sequence[int]], padding: int, length: int | None = None) -> tuple[Rows, Rows]:
     """Token ids as a matrix and their mask, padded on the right.
 
-    Args:
-        ids: of each text.
-        padding: the id that pads.
-        length: of a row; None for the longest.
-
     Returns:
         Ids and mask (1 for a token, 0 for padding), shape (texts, length).
     """
@@ -61,12 +50,7 @@ def padded(ids: Sequence[Sequence[int]], padding: int, length: int | None = None
 
 
 def restore(batches: Sequence[Rows], values: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-    """The values of batches in the order of the texts, shape (texts, …).
-
-    Args:
-        batches: as `length_batches` made them.
-        values: of each batch, row by row.
-    """
+    """The values of batches in the order of the texts, shape (texts, …)."""
     if not batches:
         return np.zeros(0, np.float32)
     found = np.concatenate(values)

@@ -42,22 +42,12 @@ class Bm25:
     def open(
         cls,
         place: str,
-        runtime: Runtime = Runtime(),  # noqa: B008
+        runtime: Runtime = Runtime(),
         *,
         preset: str = "anserini",
         **settings: Any,
     ) -> Self:
-        """Opens an index.
-
-        Args:
-            place: the folder of the index, or one that `save` wrote.
-            runtime: has no say.
-            preset: whose k1, b and their like are used.
-            **settings: of `lexical.BM25`, in place of the preset's.
-
-        Raises:
-            InputError: no index there, or a setting out of its range.
-        """
+        """Opens an index."""
         saved = Path(place) / "index"
         return cls(open_index(saved if saved.is_dir() else place), _model(preset, settings))
 
@@ -101,7 +91,7 @@ class Bm25:
         write_description(folder, self.kind, settings)
 
     @classmethod
-    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:  # noqa: B008
+    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
         """Opens what `save` wrote."""
         return cls.open(str(folder), runtime, **read_description(Path(folder))[1])
 

@@ -51,7 +51,7 @@ class ColBert(DualRanker):
     def open(
         cls,
         place: str,
-        runtime: Runtime = Runtime(),  # noqa: B008
+        runtime: Runtime = Runtime(),
         *,
         query_tokens: int = 32,
         document_tokens: int = 180,
@@ -60,22 +60,7 @@ class ColBert(DualRanker):
         dimension: int = 0,
         seed: int = 0,
     ) -> Self:
-        """Opens a checkpoint: an encoder and `linear.weight`.
-
-        Args:
-            place: a folder or a Hugging Face id.
-            runtime: what runs it.
-            query_tokens: of a query, all that are added included; shorter ones are filled.
-            document_tokens: of a document, all that are added included.
-            query_marker: the token before a query; None for what the checkpoint says, else [unused0].
-            document_marker: the same of a document, [unused1].
-            dimension: for an encoder without a linear layer, one to so many dimensions is drawn, to be trained; 0 for
-                none.
-            seed: of such a layer.
-
-        Raises:
-            InputError: it cannot be loaded, lacks the linear layer, or its vocabulary the markers.
-        """
+        """Opens a checkpoint: an encoder and `linear.weight`."""
         if int(query_tokens) < 4 or int(document_tokens) < 4:
             fault = f"{query_tokens} and {document_tokens} tokens"
             raise InputError(fault, "give 4 or more", where="query_tokens, document_tokens")

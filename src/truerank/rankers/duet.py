@@ -109,7 +109,6 @@ def _convolved(convolution: Any, vectors: Any) -> Any:
     as fast as the convolution of torch.
 
     Args:
-        convolution: holds weights and biases.
         vectors: shape (n, words, e).
     """
     filters, _, window = convolution.weight.shape

@@ -43,31 +43,17 @@ RANKERS: Final = Plugins("truerank.rankers", "ranker", ("kind", "open"), _own)
 
 
 def default_model(kind: str) -> str | None:
-    """The checkpoint that the bare name of a kind opens; None where there is none.
-
-    Raises:
-        InputError: no such kind, or one that cannot be loaded.
-    """
+    """The checkpoint that the bare name of a kind opens; None where there is none."""
     return getattr(RANKERS.load(kind), "default_model", None)
 
 
 def is_drawn(model: str) -> bool:
-    """Whether a name is that of a kind whose network is drawn anew; the others begin with a checkpoint.
-
-    Raises:
-        InputError: a kind that cannot be loaded.
-        MissingExtraError: what runs it is not installed.
-    """
+    """Whether a name is that of a kind whose network is drawn anew; the others begin with a checkpoint."""
     return model in RANKERS and hasattr(RANKERS.load(model), "create")
 
 
 def usual_recipe(model: str) -> Recipe:
-    """The recipe of a model where the user names none.
-
-    Raises:
-        InputError: a kind that cannot be loaded.
-        MissingExtraError: what runs it is not installed.
-    """
+    """The recipe of a model where the user names none."""
     kind = model.partition(":")[0]
     declared = getattr(RANKERS.load(kind), "recipe", _RECIPE) if kind in RANKERS else _RECIPE
     return declared if isinstance(declared, Recipe) else recipe_named(declared)

@@ -41,24 +41,13 @@ class MonoBert(OpenVinoRanker, CrossRanker):
     def open(
         cls,
         place: str,
-        runtime: Runtime = Runtime(),  # noqa: B008
+        runtime: Runtime = Runtime(),
         *,
         max_tokens: int = 512,
         labels: int = 2,
         seed: int = 0,
     ) -> Self:
-        """Opens a checkpoint; an encoder without a head gets one, drawn from the seed, to be trained.
-
-        Args:
-            place: a folder, a Hugging Face id, or `packaged`.
-            runtime: what runs it.
-            max_tokens: of query, document and special tokens together.
-            labels: outputs of a head that is drawn, 1 or 2.
-            seed: of a head that is drawn.
-
-        Raises:
-            InputError: it cannot be loaded, or is no classifier of one or two outputs.
-        """
+        """Opens a checkpoint; an encoder without a head gets one, drawn from the seed, to be trained."""
         checkpoint = Checkpoint(place)
         config = checkpoint.config()
         headed = any("ForSequenceClassification" in name for name in config.architectures or ())

@@ -38,23 +38,12 @@ class MonoT5(CrossRanker):
     def open(
         cls,
         place: str,
-        runtime: Runtime = Runtime(),  # noqa: B008
+        runtime: Runtime = Runtime(),
         *,
         max_tokens: int = 512,
         probabilities: bool = False,
     ) -> Self:
-        """Opens a checkpoint, of monoT5 or of T5 to be trained.
-
-        Args:
-            place: a folder or a Hugging Face id.
-            runtime: what runs it.
-            max_tokens: of the whole prompt.
-            probabilities: score by the probability of "true" instead of its logarithm; the order is the same but for
-                ties by rounding.
-
-        Raises:
-            InputError: it cannot be loaded, or its vocabulary lacks the answers.
-        """
+        """Opens a checkpoint, of monoT5 or of T5 to be trained."""
         checkpoint = Checkpoint(place)
         if int(max_tokens) < 16:
             raise InputError(f"{max_tokens} tokens", "give 16 or more", where="max_tokens")

@@ -12,15 +12,7 @@ S = TypeVar("S")
 
 
 def settings_from(kind: type[S], values: Mapping[str, Any]) -> S:
-    """Settings with these values, each as the type of its default.
-
-    Args:
-        kind: a dataclass whose fields have defaults.
-        values: by name; texts are read.
-
-    Raises:
-        InputError: an unknown name, or a value that the setting cannot have.
-    """
+    """Settings with these values, each as the type of its default."""
     defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
     taken: dict[str, Any] = {}
     for name, value in values.items():

@@ -20,11 +20,7 @@ CardDate = Annotated[str | None, Flag(metavar="YYYY-MM-DD")]
 
 
 def card_head(schema: str, date: str | None) -> dict[str, Any]:
-    """What every statement begins with: its schema, the version of truerank, and the day where one is given.
-
-    Raises:
-        OptionError: the day is none.
-    """
+    """What every statement begins with: its schema, the version of truerank, and the day where one is given."""
     head = {"schema": schema, "truerank": __version__}
     if date is None:
         return head
@@ -52,19 +48,7 @@ class CardStatement:
 
 
 def card_with(kind: CardKind, readme: str, statement: CardStatement) -> str:
-    """A card with a statement; an earlier one on the same subject is replaced, everything else stays.
-
-    Args:
-        kind: of a data set or a model.
-        readme: the card as it is; empty for a new one.
-        statement: what an audit says.
-
-    Returns:
-        The whole card.
-
-    Raises:
-        InputError: the metadata of the card cannot be read.
-    """
+    """A card with a statement; an earlier one on the same subject is replaced, everything else stays."""
     from huggingface_hub import DatasetCard, ModelCard
 
     # Without metadata of its own the card gets an empty block, so that the library does not warn.

@@ -109,9 +109,6 @@ class Listing:
         compared: keys of two columns of texts whose differing words are marked in each other.
         printed: rows that are printed.
         whole: where the whole list is, for those who see a part ("candidates.parquet").
-
-    Raises:
-        ValueError: columns of different lengths.
     """
 
     name: str

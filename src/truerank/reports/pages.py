@@ -269,11 +269,7 @@ def _plain(value: Any) -> str:
 
 
 def templates(package: str) -> jinja2.Environment:
-    """The templates of a package; a name that is not there is an error.
-
-    Args:
-        package: has a folder `templates`.
-    """
+    """The templates of a package; a name that is not there is an error."""
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,

@@ -96,13 +96,7 @@ class Report:
             yield from (part for part in section.parts if isinstance(part, Picture))
 
     def page(self, drawn: Callable[[Picture], str], provenance: Mapping[str, Any], files: Iterable[str] = ()) -> Page:
-        """The report as a page.
-
-        Args:
-            drawn: gives the SVG file of a picture as text.
-            provenance: inputs, options and versions, folded away at the end.
-            files: names of the files beside the page.
-        """
+        """The report as a page."""
         sections = [
             Section(section.name, section.title, tuple(_shown(part, drawn) for part in section.parts))
             for section in self.sections

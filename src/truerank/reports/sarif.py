@@ -68,15 +68,6 @@ def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFin
     """The log of one run as JSON text.
 
     Severe findings come first; beyond `MOST_FINDINGS` they are counted and left out, and a notification says so.
-
-    Args:
-        category: what was audited; code hosts compare the findings of a category with its earlier ones.
-        rules: the kinds of findings, those without a finding too.
-        findings: of these kinds; of each kind the first `MOST_FINDINGS` are enough.
-        unlisted: how many more there are.
-
-    Returns:
-        One JSON object, the same for the same findings.
     """
     places = {rule.name: place for place, rule in enumerate(rules)}
     every = sorted(findings, key=lambda one: (_ORDER.index(rules[places[one.rule]].level), places[one.rule]))

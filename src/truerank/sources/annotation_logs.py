@@ -103,14 +103,7 @@ def open_annotations(spec: str | SourceSpec, *, strict: bool = False) -> Annotat
     `doc_id`, `text`, `url` and `selected`.
 
     Args:
-        spec: the source, see `grammar.parse`.
         strict: raise for bytes that are not UTF-8.
-
-    Returns:
-        The log; it can be iterated any number of times.
-
-    Raises:
-        InputError: nothing there, or of a kind that holds no annotations.
     """
     return AnnotationLog(grammar.parse(spec) if isinstance(spec, str) else spec, strict=strict)
 

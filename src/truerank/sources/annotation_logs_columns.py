@@ -33,14 +33,7 @@ def column_rows(path: Path, *, strict: bool = False) -> Iterator[Row]:
     come last.
 
     Args:
-        path: the file; a compressed one is unfolded to a temporary file, because its columns are far apart.
         strict: raise for bytes that are not UTF-8.
-
-    Yields:
-        Rows with those of the columns that hold the record's key; `key` is that key.
-
-    Raises:
-        InputError: no valid JSON, cut off, or no column of passages or of queries.
     """
     with ExitStack() as stack:
         plain = stack.enter_context(compressed.plain_file(path))

@@ -10,11 +10,7 @@ _ENDINGS = ("", ".gz", ".zst", ".bz2", ".xz")
 
 
 def corpus_file(folder: Path, *, missing_ok: bool = False) -> Path | None:
-    """The documents of a BEIR folder; None where it has none and that is fine.
-
-    Raises:
-        InputError: the folder has no `corpus.jsonl`.
-    """
+    """The documents of a BEIR folder; None where it has none and that is fine."""
     found = _first(folder / "corpus.jsonl")
     if found is None and not missing_ok:
         raise InputError("there is no corpus.jsonl in it", "give a BEIR folder, or a file of documents", where=folder)
@@ -22,11 +18,7 @@ def corpus_file(folder: Path, *, missing_ok: bool = False) -> Path | None:
 
 
 def queries_file(folder: Path) -> Path:
-    """The queries of a BEIR folder.
-
-    Raises:
-        InputError: the folder has no `queries.jsonl`.
-    """
+    """The queries of a BEIR folder."""
     found = _first(folder / "queries.jsonl")
     if found is None:
         raise InputError(

@@ -85,15 +85,6 @@ def layout_of(lines: Sequence[str], column: str | None, path: Path, *, single: b
     `query TAB passage TAB passage`, `qid TAB pid TAB query TAB passage`); where no column does, it is the second. Ids
     may hold blanks, too, if they are all different, short, and hold a digit (`topic 12 TAB query`).
     Files whose every line begins with a topic number and a colon (`wt09-1:obama family tree`) are split there.
-
-    Args:
-        lines: the first lines, at most `SAMPLE_LINES` are looked at.
-        column: what the user said: a name in the header, or a number counted from 1.
-        path: for the message.
-        single: read whole lines as texts.
-
-    Raises:
-        InputError: the named column is missing, or the columns hold ids and numbers only, as judgments do.
     """
     sample = [line for line in lines[:SAMPLE_LINES] if line.strip()]
     rows = [line.split("\t") for line in sample]

@@ -43,11 +43,7 @@ class BrokenFileError(InputError):
 
 
 def checked_file(path: Path) -> Path:
-    """The path, if a regular file that may be read stands there.
-
-    Raises:
-        InputError: nothing there (the message names the nearest names), a folder, a pipe, or no permission.
-    """
+    """The path, if a regular file that may be read stands there."""
     try:
         if path.is_file():
             with path.open("rb"):
@@ -75,17 +71,7 @@ def is_folder(path: Path) -> bool:
 
 
 def chunks(path: Path) -> Iterator[bytes]:
-    """The content of a file, decompressed if its first bytes say gzip, bzip2, xz or Zstandard (whatever its ending).
-
-    Args:
-        path: the file.
-
-    Yields:
-        Pieces of about 1 MiB. What stands before a fault is handed on before the error is raised.
-
-    Raises:
-        InputError: the file cannot be read, is cut off, or is broken.
-    """
+    """The content of a file, decompressed if its first bytes say gzip, bzip2, xz or Zstandard (whatever its ending)."""
     checked_file(path)
     try:
         with path.open("rb") as stream:

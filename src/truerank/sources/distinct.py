@@ -53,9 +53,6 @@ class DistinctTexts:
     def new(self, texts: Sequence[str]) -> NDArray[np.intp]:
         """Positions of the texts that were not seen before, ascending; they count as seen afterwards.
 
-        Args:
-            texts: the next texts of the stream, normalised.
-
         Returns:
             Positions of the first occurrence of every new text, shape (m,), m ≤ len(texts).
         """

@@ -36,18 +36,7 @@ _LARGEST: Final = 1 << 28
 
 
 def document_form(path: Path, forced: str | None = None) -> str:
-    """What kind of source a path is.
-
-    Args:
-        path: a file, perhaps compressed, or a folder.
-        forced: what the user said (`?format=`); it wins.
-
-    Returns:
-        "beir", "saved", "folder", "tar", "html", "trec", "lines", or one of the tables.
-
-    Raises:
-        InputError: nothing there, not readable, empty, or of a kind that holds no documents.
-    """
+    """What kind of source a path is."""
     if compressed.is_folder(path):
         if forced not in (None, "beir"):
             raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
@@ -75,13 +64,7 @@ def file_documents(path: Path, form: str, column: str | None = None, *, strict: 
     """The documents of a file, a folder or an archive.
 
     Args:
-        path: where it lies.
-        form: as `document_form` says.
-        column: the column or key of the body.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: a fault in it, with file and line.
     """
     if form == "folder":
         files = folder_files(path, form)
@@ -261,12 +244,7 @@ def trec_records(
     """The records of a file of `<DOC>` records, compressed or not.
 
     Args:
-        path: the file.
         strict: raise for bytes that are not UTF-8.
-        blocks: its lines, where they do not come from a file of their own; `path` then names it in messages.
-
-    Raises:
-        InputError: text outside the records, a record without end, or what reading raises.
     """
     held, line = "", 1
     repaired: set[int] = set()

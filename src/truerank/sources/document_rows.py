@@ -58,16 +58,7 @@ class _Keys(NamedTuple):
 
 
 def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path) -> FoundStream:
-    """The documents of rows of named values; a row without any text is skipped.
-
-    Args:
-        rows: the records.
-        column: the key of the body, or its number from 1; None for the likeliest.
-        where: for the message.
-
-    Raises:
-        InputError: no row has a text under a known key (or under `column`).
-    """
+    """The documents of rows of named values; a row without any text is skipped."""
     first: Row | None = None
     usable = False
     names: tuple[str, ...] = ()
@@ -91,11 +82,7 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
 
 
 def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
-    """The documents of a Parquet file, of which only the columns needed are read.
-
-    Raises:
-        InputError: no valid Parquet, or no column that holds a text.
-    """
+    """The documents of a Parquet file, of which only the columns needed are read."""
     schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
     keys = _keys(tuple(schema), column)
     if keys.body is None and (keys.title is None or column is not None):
@@ -127,12 +114,7 @@ def documents_of_lines(path: Path, column: str | None, *, strict: bool = False) 
     title and body; a body keeps further tabs. With more columns, or others, `column` gives the number of the body.
 
     Args:
-        path: the file.
-        column: the number of the body, from 1; the first column is then the id.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: more than four columns and none named, or a column that is not there.
     """
     names: tuple[str, ...] = ()
     for block in line_blocks(path, strict=strict):

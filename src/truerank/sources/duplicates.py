@@ -46,16 +46,7 @@ class IdWindow:
         self._runs: list[_Run] = []
 
     def add(self, ids: Sequence[str], texts: Sequence[str], lines: Sequence[int]) -> tuple[int, Conflict | None]:
-        """Takes the next records.
-
-        Args:
-            ids: their ids.
-            texts: their texts, as many.
-            lines: their lines, as many.
-
-        Returns:
-            How many of them repeat an id with the same text, and the first one that repeats an id with another text.
-        """
+        """Takes the next records."""
         repeats, conflict = self.repeats(ids, texts, lines)
         return len(repeats), conflict
 
@@ -116,11 +107,7 @@ class PairWindow:
         self._window = IdWindow(2 * _WINDOW)
 
     def add(self, pairs: Sequence[tuple[str, str]], lines: Sequence[int]) -> None:
-        """Takes the pairs of the next rows.
-
-        Raises:
-            InputError: one of them was there before; both lines are named.
-        """
+        """Takes the pairs of the next rows."""
         keys = [f"{topic}\t{document}" for topic, document in pairs]
         _, conflict = self._window.add(keys, list(map(str, lines)), lines)
         if conflict is not None:
@@ -142,16 +129,7 @@ def _first_of_group(values: _Keys) -> npt.NDArray[np.intp]:
 def pair_records(
     path: Path, read: Callable[[list[str], Path, int], R], header: tuple[str, ...] = ()
 ) -> Generator[R, None, bool]:
-    """The records of a file with one pair of topic and document in each line; says whether there was any.
-
-    Args:
-        path: the file.
-        read: makes a record of the cells of a line, which has a number.
-        header: the cells of a first line that is no record.
-
-    Raises:
-        InputError: a fault in the file, or a pair that stands there twice.
-    """
+    """The records of a file with one pair of topic and document in each line; says whether there was any."""
     window, found = PairWindow(path), False
     for block in line_blocks(path):
         lines = ((number, line.split()) for number, line in enumerate(block.lines, start=block.first))

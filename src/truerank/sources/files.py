@@ -20,14 +20,7 @@ def file_queries(
     """The queries of a file.
 
     Args:
-        path: a file, or a BEIR folder.
-        form: its format, as `formats.detect` names it.
-        column: the column or key of the text.
-        single: in a text file, take whole lines as texts.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: a fault in the file, with its line.
     """
     if form in ("tsv", "lines"):
         return tables.line_queries(path, column, single=single, strict=strict)

@@ -40,19 +40,7 @@ _QNA: Final = re.compile(r'\{\s*"(?:answers|passages|query|query_id|query_type|w
 
 
 def detect(path: Path, forced: str | None = None) -> str:
-    """The format of a file or folder.
-
-    Args:
-        path: a file, perhaps compressed, or a folder.
-        forced: what the user said (`?format=`); it wins.
-
-    Returns:
-        One of `grammar.FORMATS` or `grammar.SOURCES`; "lines" is a text file of one column, "saved" a folder that
-        Hugging Face `datasets` wrote.
-
-    Raises:
-        InputError: nothing there, not readable, empty, binary, or a folder that is no BEIR folder.
-    """
+    """The format of a file or folder."""
     if compressed.is_folder(path):
         if forced not in (None, "beir"):
             raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
@@ -77,11 +65,7 @@ def detect(path: Path, forced: str | None = None) -> str:
 
 
 def is_saved(folder: Path) -> bool:
-    """Whether `Dataset.save_to_disk` of Hugging Face wrote the folder.
-
-    Raises:
-        InputError: it holds several splits.
-    """
+    """Whether `Dataset.save_to_disk` of Hugging Face wrote the folder."""
     if (folder / "dataset_dict.json").is_file():
         splits = sorted(one.parent.name for one in folder.glob("*/state.json"))
         remedy = f"give one of them: {folder}/{splits[0]}" if splits else "save it again"

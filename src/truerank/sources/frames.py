@@ -44,19 +44,6 @@ def frames(
 
     Lines that have single blanks or tabs between their columns, or can be made so cheaply, are parsed as columns.
     Where that fails the reader of single lines goes over the block: it raises the fault, or gives the same values.
-
-    Args:
-        path: the file.
-        schema: the columns of the frames.
-        layouts: by number of columns, which column of the schema stands where; None for one that is not kept.
-        reader: reads one line.
-        header: the words of a first line that is passed over.
-
-    Yields:
-        Frames with the columns of the schema, the rows in the order of the file; blank lines have none.
-
-    Raises:
-        InputError: the file cannot be read, or what the reader of lines raises.
     """
     for first, data in byte_blocks(path, _BLOCK):
         if first == 1 and header and tuple(block_of(1, _first_line(data), path).text.split()) == header:
@@ -69,12 +56,7 @@ def frames(
 
 
 def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
-    """The first row of a frame whose topic and document an earlier row has already, None where there is none.
-
-    Args:
-        topics: the topics, as ids or numbers.
-        documents: the documents' ids, as many.
-    """
+    """The first row of a frame whose topic and document an earlier row has already, None where there is none."""
     keys = _pair_hashes(topics, documents)
     ordered = np.sort(keys)
     same = ordered[1:][ordered[1:] == ordered[:-1]]
@@ -89,16 +71,7 @@ def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
 
 
 def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None:
-    """Says of a pair that stands twice which lines these are.
-
-    Args:
-        path: the file.
-        pair: the positions of the two rows in the file.
-        header: as in `frames`.
-
-    Raises:
-        InputError: always, unless the file has changed.
-    """
+    """Says of a pair that stands twice which lines these are."""
     row, first_line = -1, 0
     for first, data in byte_blocks(path):
         for number, line in enumerate(block_of(first, data, path).lines, start=first):

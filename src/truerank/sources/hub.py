@@ -39,11 +39,7 @@ def queries(spec: SourceSpec, *, strict: bool = False) -> Iterator[RawBlock]:
     """The queries of a data set, streamed; where it has no ids, the record numbers over all its files are the ids.
 
     Args:
-        spec: the data set; without a split, "train" is taken, or the only one there is.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: no such data set, configuration, split or column; no network and nothing in the cache.
     """
     stream = _streamed(spec)
     if stream is not None:

@@ -120,14 +120,7 @@ class WithTexts:
 
 
 def id_roles(sample: Sequence[Mapping[str, Any]]) -> Roles:
-    """Tells the roles of columns of ids: by their names, or without names by their order.
-
-    Args:
-        sample: the first records.
-
-    Returns:
-        The roles; without columns where none is known.
-    """
+    """Tells the roles of columns of ids: by their names, or without names by their order."""
     names = list(dict.fromkeys(name for values in sample for name in values))
     if names and all(name.isdigit() for name in names):
         return Roles(tuple(zip(names, ("query", "positive", *["negative"] * len(names)), strict=False)))
@@ -147,14 +140,7 @@ def _role(name: str) -> str | None:
 
 
 def holds_ids(sample: Sequence[Mapping[str, Any]], roles: Roles, texts: ExampleTexts, *, blanks: bool) -> bool:
-    """Whether the columns whose texts are elsewhere hold ids: most of their values have no blank.
-
-    Args:
-        sample: the first records.
-        roles: what their columns are.
-        texts: where the texts of ids are.
-        blanks: whether blanks divide the columns: then each record has as many, and at least two.
-    """
+    """Whether the columns whose texts are elsewhere hold ids: most of their values have no blank."""
     elsewhere = {role for role in ("query", "positive", "negative", "document")
                  if (texts.queries if role == "query" else texts.docs) is not None}  # fmt: skip
     named = [name for name, role in roles.columns if role in elsewhere]
@@ -188,9 +174,7 @@ def id_lines(path: Path, *, strict: bool = False, names: bool = True) -> Iterato
     """The lines of a file of ids, between tabs or blanks, by the names of its header or numbered from 1.
 
     Args:
-        path: the file.
         strict: raise for bytes that are not UTF-8.
-        names: whether the first line may hold names.
     """
     header: list[str] | None = None if names else []
     for block in line_blocks(path, strict=strict):

@@ -12,14 +12,7 @@ from truerank.sources.grammar import SourceSpec
 
 
 def input_of(role: str, source: object, name: str = "", rows: int | None = None) -> Input:
-    """What an option named, with the hash of its bytes where that is a file.
-
-    Args:
-        role: the option ("qrels").
-        source: a source of the grammar; or a value of the caller's program, of which the manifest knows nothing.
-        name: what results call it; by default the name of the source.
-        rows: how many rows, documents or topics it holds, where that is known.
-    """
+    """What an option named, with the hash of its bytes where that is a file."""
     if not isinstance(source, str | Path | SourceSpec):
         return Input(name or role, "", role, rows)
     spec = source if isinstance(source, SourceSpec) else grammar.parse(str(source))
@@ -32,12 +25,7 @@ def input_of(role: str, source: object, name: str = "", rows: int | None = None)
 
 
 def pinned(spec: SourceSpec, fingerprint: str) -> str:
-    """A Hugging Face data set with the commit that was read: who reads it again gets the same bytes.
-
-    Args:
-        spec: the data set.
-        fingerprint: of its source.
-    """
+    """A Hugging Face data set with the commit that was read: who reads it again gets the same bytes."""
     commit = fingerprint.rpartition("revision=")[2].partition(";")[0]
     column = f"#{spec.column}" if spec.column else ""
     return f"hf:{spec.location}@{commit}{spec.name.removeprefix(spec.location)}{column}"

@@ -25,11 +25,7 @@ _DESCRIPTIONS: Final = ("description", "question", "long_query")
 
 
 def check(dataset_id: str, entity: Literal["queries", "qrels", "docs"] = "queries") -> None:
-    """Whether ir_datasets knows an id and it has queries (or qrels, or documents); nothing is downloaded.
-
-    Raises:
-        InputError: an unknown id (the nearest ones are named), or a data set that lacks them.
-    """
+    """Whether ir_datasets knows an id and it has queries (or qrels, or documents); nothing is downloaded."""
     _load(dataset_id, entity)
 
 
@@ -41,11 +37,7 @@ def fingerprint(dataset_id: str) -> str:
 
 
 def queries(dataset_id: str) -> Iterator[RawBlock]:
-    """The queries of a data set; of queries with several fields the title.
-
-    Raises:
-        InputError: unknown id, or its files cannot be downloaded or read.
-    """
+    """The queries of a data set; of queries with several fields the title."""
     number = 1
     for items in _blocks(dataset_id, "queries"):
         ids = [str(item.query_id) for item in items]
@@ -101,12 +93,6 @@ def annotated_queries(dataset_id: str) -> Iterator[Row]:
     """The queries of a data set whose judgments name every document that was shown, in order (`msmarco-qna/dev`).
 
     Of msmarco-qna, whose document ids are a passage's id and the number of one of its URLs, the passage's id is kept.
-
-    Yields:
-        Rows with query_id, query, query_type, answers, and shown: a list of doc_id and selected.
-
-    Raises:
-        InputError: unknown id, files that cannot be had, or judgments in another order than the queries.
     """
     judged = groupby(chain.from_iterable(_blocks(dataset_id, "qrels")), key=lambda item: str(item.query_id))
     found = next(judged, None)
@@ -142,11 +128,7 @@ def _passage(dataset_id: str, doc_id: str) -> str:
 
 
 def count_documents(dataset_id: str) -> int:
-    """How many documents a data set has, as ir_datasets counts them.
-
-    Raises:
-        InputError: there is no such data set, it has no documents, or they cannot be had.
-    """
+    """How many documents a data set has, as ir_datasets counts them."""
     dataset = _load(dataset_id, "docs")
     try:
         with _quiet():

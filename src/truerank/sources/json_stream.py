@@ -67,11 +67,7 @@ def first_byte(path: Path) -> bytes:
 
 
 def loads(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[Any, bool]:
-    """A JSON value, and whether bytes in it had to be repaired.
-
-    Raises:
-        InputError: it is no JSON.
-    """
+    """A JSON value, and whether bytes in it had to be repaired."""
     text, repaired = decoded(raw, path, line, strict=strict)
     return load_json(text, path, line=line, remedy="correct the line, or download the file again"), repaired
 
@@ -93,11 +89,7 @@ def object_items(path: Path) -> Iterator[JsonItem]:
 
 
 def member_items(path: Path, name: str) -> Iterator[JsonItem]:
-    """The members (or items) of that member of the file's object which has the given name; the others are passed over.
-
-    Raises:
-        InputError: there is no such member, or it is no object and no array.
-    """
+    """The members (or items) of the member with this name of the file's object; the others are passed over."""
     scanner = _Scanner(path)
     scanner.expect(b"{")
     for key in scanner.names():
@@ -133,12 +125,7 @@ def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
     """The members of the object (or items of the array, numbered from 0) that begins at a place, as values.
 
     Args:
-        path: the file, not compressed.
-        place: as `member_places` says.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: no valid JSON, cut off, or neither an object nor an array.
     """
     scanner = _Scanner(path, place)
     opening = scanner.peek()

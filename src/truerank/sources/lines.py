@@ -56,14 +56,6 @@ def line_blocks(path: Path, *, strict: bool = False) -> Iterator[LineBlock]:
 
     Lines end with "\n" or "\r\n" and nothing else; a byte order mark is dropped; a line whose bytes are not UTF-8 is
     read as latin-1.
-
-    Args:
-        path: the file.
-        strict: raise for a line that is not UTF-8 instead of repairing it.
-
-    Raises:
-        InputError: the file cannot be read or is cut off (with the line where that happens), or it is not UTF-8 and
-            `strict` is set.
     """
     for first, data in byte_blocks(path):
         yield block_of(first, data, path, strict=strict)
@@ -73,15 +65,7 @@ def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
     r"""The bytes of whole lines of a text file, compressed or not, with the number of the first of them.
 
     Args:
-        path: the file.
         size: how many bytes a block has at least, but the last one; 0 for about 1 MiB.
-
-    Yields:
-        The number of a line, counted from 1, and it and those after it, with b"\n" between them and none at the end;
-        a byte order mark is dropped, and the metadata header of a run (see `run_metadata`).
-
-    Raises:
-        InputError: the file cannot be read or is cut off (with the line where that happens).
     """
     number, held, length = 1, [b""], 0
     try:
@@ -123,17 +107,7 @@ def metadata_header(data: bytes) -> int:
 
 
 def block_of(first: int, data: bytes, path: Path, *, strict: bool = False) -> LineBlock:
-    """Bytes from `byte_blocks` as text, read as latin-1 line by line where they are not UTF-8.
-
-    Args:
-        first: the number of the first line.
-        data: whole lines.
-        path: for the message.
-        strict: raise for a line that is not UTF-8 instead of repairing it.
-
-    Raises:
-        InputError: it is not UTF-8 and `strict` is set.
-    """
+    """Bytes from `byte_blocks` as text, read as latin-1 line by line where they are not UTF-8."""
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:

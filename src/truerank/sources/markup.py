@@ -40,14 +40,7 @@ def is_html(start: str) -> bool:
 
 
 def html_text(page: str) -> MarkedDocument:
-    """The title and the visible text of an HTML page: everything but tags, scripts, styles and comments.
-
-    Args:
-        page: the page.
-
-    Returns:
-        Title and body, lines joined by blanks.
-    """
+    """The title and the visible text of an HTML page: everything but tags, scripts, styles and comments."""
     page = _UNSEEN.sub(" ", page)
     title = _TITLE.search(page)
     rest = page if title is None else page[: title.start()] + " " + page[title.end() :]
@@ -61,9 +54,6 @@ def trec_document(record: str) -> MarkedDocument:
     ABSTRACT, SUMMARY, GRAPHIC or CAPTION, tags inside dropped. A record without any of the latter has as its body all
     that stands outside the number, the header of the crawl and the title (an HTML page, or bare text). The URL is the
     one in `<URL>`, or the first of the crawl's header.
-
-    Args:
-        record: what stands between `<DOC>` and `</DOC>`.
     """
     header = _HEADER.search(record)
     number = _DOCNO.search(record)

@@ -41,18 +41,7 @@ def is_single(value: object) -> bool:
 
 
 def frame_of(value: Any, schema: Mapping[str, Any], number: str) -> pl.DataFrame:
-    """A frame of judgments or of a run.
-
-    Args:
-        value: a frame of Polars or pandas (columns as in the schema, or as ir_datasets and PyTerrier name them);
-            numbers by topic and document, as pytrec_eval takes them; records, such as those of ir_measures; or a
-            `Qrels` or `Run` of ranx.
-        schema: the columns in the order of the records' fields.
-        number: the column that a dictionary's numbers are.
-
-    Raises:
-        InputError: it is none of these.
-    """
+    """A frame of judgments or of a run."""
     if hasattr(value, "columns"):
         frame = (
             value if isinstance(value, pl.DataFrame) else pl.DataFrame({n: value[n].to_list() for n in value.columns})

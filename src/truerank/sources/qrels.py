@@ -85,17 +85,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
 
 
 def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
-    """Reads relevance judgments as columns, some 16 MiB of text at a time; pairs that stand twice are not looked for.
-
-    Args:
-        spec: the source, see `grammar.parse`.
-
-    Yields:
-        Frames with the columns of `QREL_SCHEMA`, in the order of the source.
-
-    Raises:
-        InputError: as in `read_qrels_frame`, but for pairs that stand twice.
-    """
+    """Reads judgments as columns, some 16 MiB of text at a time; pairs that stand twice are not looked for."""
     spec = _checked(spec)
     if spec.scheme == "irds":
         stream = irds.qrels(spec.location)
@@ -113,14 +103,7 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
 
 
 def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
-    """Every line of a file of judgments, those that are no judgment too; the formats are those of `read_qrels`.
-
-    Args:
-        spec: a file or a BEIR folder.
-
-    Raises:
-        InputError: the file cannot be read, or the source is no file.
-    """
+    """Every line of a file of judgments, those that are no judgment too; the formats are those of `read_qrels`."""
     spec = _checked(spec)
     if spec.scheme != "file":
         raise InputError("lines are read from files", "give a path", where=spec.spec)
@@ -139,12 +122,7 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
 
 
 def qrel_text(frame: pl.DataFrame, iteration: str = "0") -> str:
-    """Judgments as the lines of a TREC file.
-
-    Args:
-        frame: topics, documents and grades in its columns; others are passed over.
-        iteration: what stands in the second column of the lines.
-    """
+    """Judgments as the lines of a TREC file."""
     topic = "topic_id" if "topic_id" in frame.columns else "query_id"
     line = pl.format("{} {} {} {}\n", topic, pl.lit(iteration), "doc_id", "relevance")
     return "".join(frame.select(line.alias("line"))["line"])

@@ -66,11 +66,7 @@ class Roles:
 
     @classmethod
     def parse(cls, text: str) -> Roles:
-        """Takes `query=anchor,positive=pos,positive=answer` apart.
-
-        Raises:
-            OptionError: a part that is not `ROLE=COLUMN`, or an unknown role.
-        """
+        """Takes `query=anchor,positive=pos,positive=answer` apart."""
         found: list[tuple[str, str]] = []
         for part in text.split(","):
             role, _, column = (piece.strip() for piece in part.partition("="))
@@ -87,12 +83,6 @@ def roles_of(records: Sequence[Mapping[str, Any]]) -> Roles:
 
     A known name decides. Records without names (lists, numbered from 1; lines of a table without a header) are a pair
     or a triple: query, positive, negative. Where no column is known as a query, texts are documents.
-
-    Args:
-        records: the first records, by column.
-
-    Returns:
-        The roles; without columns where there are no texts.
     """
     names = list(dict.fromkeys(name for values in records for name in values))
     worded = {name for name in names if _holds_words(records, name)}

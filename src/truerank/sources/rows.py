@@ -33,13 +33,7 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
     """The records of a table, streamed.
 
     Args:
-        path: the file, perhaps compressed.
-        form: "csv", "tsv" (its first line holds the names), "jsonl", "json", "parquet", "saved" (a
-            folder that Hugging Face `datasets` wrote), or one of `grammar.SOURCES`.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: broken CSV, JSON or Parquet, with the line; an unknown kind of record.
     """
     if form == "parquet":
         return _parquet_rows(path)
@@ -55,15 +49,7 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
 
 
 def parquet_frames(path: Path, wanted: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """The row groups of a Parquet file as frames of at most 65,536 rows or one row group.
-
-    Args:
-        path: the file; where it is compressed as a whole, a temporary copy is unfolded.
-        wanted: the columns to read, None for all.
-
-    Raises:
-        InputError: no valid Parquet.
-    """
+    """The row groups of a Parquet file as frames of at most 65,536 rows or one row group."""
     with compressed.plain_file(path) as plain:
         try:
             frame = pl.scan_parquet(plain, glob=False)
@@ -101,11 +87,7 @@ def _parquet_rows(path: Path) -> Iterator[Row]:
 
 
 def saved_files(folder: Path) -> list[Path]:
-    """The Arrow files of a folder that `Dataset.save_to_disk` wrote, in the order of its records.
-
-    Raises:
-        InputError: it names files that are not there, or none.
-    """
+    """The Arrow files of a folder that `Dataset.save_to_disk` wrote, in the order of its records."""
     state = folder / "state.json"
     value = json_stream.loads(compressed.head(state), state, 1, strict=True)[0]
     listed = value.get("_data_files") if isinstance(value, dict) else None

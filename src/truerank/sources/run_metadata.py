@@ -47,17 +47,7 @@ class RunMetadata:
 
 
 def run_metadata(path: str | Path) -> RunMetadata | None:
-    """Reads the metadata header of a run.
-
-    Args:
-        path: the run, compressed or not.
-
-    Returns:
-        What it says; None for a run without a header.
-
-    Raises:
-        InputError: the file cannot be read, or its header is no YAML.
-    """
+    """Reads the metadata header of a run."""
     path = grammar.parse(str(path)).path
     data = compressed.head(path, _HEAD).removeprefix(b"\xef\xbb\xbf")
     length = metadata_header(data)
@@ -77,17 +67,7 @@ def run_metadata(path: str | Path) -> RunMetadata | None:
 
 
 def trained_on(spec: str) -> tuple[str, ...]:
-    """The sources that stand for a run as training data: what its header names by ids of ir_datasets.
-
-    Args:
-        spec: a source.
-
-    Returns:
-        `irds:` ids of the training data of a run with a header; any other source as it is.
-
-    Raises:
-        InputError: the header names no training data, or data without such an id.
-    """
+    """The sources that stand for a run as training data: what its header names by ids of ir_datasets."""
     parsed = grammar.parse(spec)
     if parsed.scheme != "file" or not parsed.path.is_file():
         return (spec,)

@@ -82,13 +82,7 @@ def shared_stream(path: Path, how: Hashable, read: Callable[[], Iterator[T]], si
     """What a reader of a file or folder hands on.
 
     Args:
-        path: what is read.
-        how: the reader and all that decides how it reads.
-        read: reads it; called only where nothing is kept.
         size: what one item takes, in bytes or characters.
-
-    Yields:
-        The items, which nobody may change.
     """
     kept = _kept.get()
     state = None if kept is None else _state(path)

@@ -31,13 +31,7 @@ def line_queries(
     """The queries of a text file with one record a line; `columns.layout_of` says which columns are taken.
 
     Args:
-        path: the file.
-        column: the text column, by its name in the header or its number from 1.
-        single: whole lines are texts.
         strict: raise for bytes that are not UTF-8.
-
-    Yields:
-        Blocks of queries. A line that holds blanks only is an empty record, one with too few columns is skipped.
     """
     layout, aside = None, False
     for block in line_blocks(path, strict=strict):
@@ -121,16 +115,7 @@ def _stripped(ids: list[str], numbers: Sequence[int]) -> list[str]:
 
 
 def row_queries(rows: Iterable[Row], column: str | None, where: Path | str) -> Iterator[RawBlock]:
-    """The queries of rows of named values; the keys are told from the first rows that hold a text.
-
-    Args:
-        rows: the records.
-        column: the key of the text, or its number from 1; None for the likeliest of `columns.TEXT_NAMES`.
-        where: for the message.
-
-    Raises:
-        InputError: none of the first rows has a text under a known key (or under `column`).
-    """
+    """The queries of rows of named values; the keys are told from the first rows that hold a text."""
     stream = iter(rows)
     keys: _TextAndId | None = None
     while taken := list(islice(stream, _BLOCK)):
@@ -199,11 +184,7 @@ def _raw(taken: list[Row], keys: _TextAndId) -> RawBlock:
 
 
 def parquet_queries(path: Path, column: str | None) -> Iterator[RawBlock]:
-    """The queries of a Parquet file, of which only the columns of text and id are read.
-
-    Raises:
-        InputError: no valid Parquet, or no such column of texts.
-    """
+    """The queries of a Parquet file, of which only the columns of text and id are read."""
     schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
     keys = _keys(dict.fromkeys(schema), column)
     if keys is None:
@@ -248,9 +229,6 @@ def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iter
 
     The columns `query` and `query_id` stand one after the other in the file; two readers walk through them side by
     side, so that neither is held in memory. Where there is no `query_id`, the record's key is the id.
-
-    Raises:
-        InputError: broken or cut off, no such columns, or columns in different orders.
     """
     ids = _qna_ids(path)
     records = (
@@ -301,11 +279,7 @@ def as_text(value: Any) -> str | None:
 
 
 def number_in(text: str, column: str, where: str, line: int) -> float | None:
-    """The number that a cell holds; None for an empty one.
-
-    Raises:
-        InputError: it is not finite, or no number.
-    """
+    """The number that a cell holds; None for an empty one."""
     if not (text := text.strip()):
         return None
     try:

@@ -42,11 +42,7 @@ def text_columns(spec: SourceSpec, *, strict: bool = False) -> TextColumns:
     texts count, and lists of records with a text (`messages`).
 
     Args:
-        spec: the source.
         strict: raise for bytes that are not UTF-8.
-
-    Raises:
-        InputError: the source cannot be read.
     """
     if spec.scheme == "irds":
         return TextColumns(None)

@@ -55,9 +55,6 @@ def texts_by_id(noun: Literal["queries", "docs"], spec: str, fingerprint: str, s
     """The texts of a source by id, of documents title and body as one; kept while the process lasts.
 
     Args:
-        noun: what the source holds.
-        spec: see `open_queries` and `open_documents`.
-        fingerprint: of the source, so that another content is read anew.
         strict: raise for bytes that are not UTF-8.
     """
     if noun == "queries":

@@ -100,14 +100,8 @@ def read_topics(spec: str | SourceSpec, *, strict: bool = False) -> TopicSet:
 def topic_records(spec: str | SourceSpec) -> Iterator[tuple[Topic, int | None, bool]]:
     """Every topic as it stands in the source: those without a text and those whose id came before, too.
 
-    Args:
-        spec: the source, see `grammar.parse`.
-
     Yields:
         A topic, its line where the source has lines, and whether bytes of it were no UTF-8.
-
-    Raises:
-        InputError: as in `read_topics`, but not for an id that stands there twice.
     """
     spec = grammar.parse(spec) if isinstance(spec, str) else spec
     for found in _found(spec, strict=False):

@@ -45,9 +45,6 @@ def trec_topics(path: Path, *, strict: bool = False) -> Iterator[FoundTopic]:
     A field goes on to the next known tag, to its end tag or to the end of the record; the words "Number:",
     "Description:", "Narrative:" behind a tag are dropped and lines are joined with a blank. Text of a `<DOC>` outside
     any field is its title.
-
-    Raises:
-        InputError: no topic in it, or one without a number.
     """
     text, repaired = whole_text(path, strict=strict)
     starts = list(_RECORD.finditer(text))
@@ -76,9 +73,6 @@ def xml_topics(path: Path, *, strict: bool = False) -> Iterator[FoundTopic]:
     Every `<topic>` (or `<query>` with an id) is one; its number is the attribute `number`, `id`, `qid` or an element
     of such a name. The title is `<title>` or `<query>`, the description `<description>` or `<question>`, the narrative
     `<narrative>` or all `<subtopic>` joined. A topic that holds nothing but text has that as its title.
-
-    Raises:
-        InputError: no well-formed XML, no topic in it, or one without a number.
     """
     text, repaired = whole_text(path, strict=strict)
     if "<!ENTITY" in text:

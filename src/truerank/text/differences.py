@@ -29,13 +29,6 @@ def mark(topic_text: str, query_text: str) -> Differences:
 
     "same": in the same form, whatever its place and letter case; "inflected": the same stem, or written as one word
     here and as two, or as initials, there; "other": not at all. Nothing is escaped: that is for whoever writes markup.
-
-    Args:
-        topic_text: the topic's text.
-        query_text: the training query.
-
-    Returns:
-        Both sides in pieces, in order.
     """
     topic, query = spans(topic_text), spans(query_text)
     return Differences(tuple(_pieces(topic_text, topic, query)), tuple(_pieces(query_text, query, topic)))

@@ -68,11 +68,7 @@ class WordWeights:
 
 
 def word_weights(texts: Iterable[Sequence[str]]) -> WordWeights:
-    """Weights from the words of a sample of documents.
-
-    Args:
-        texts: of each document the forms of its words, see `PageWords.forms`.
-    """
+    """Weights from the words of a sample of documents."""
     counts: Counter[str] = Counter()
     size = 0
     for forms in texts:
@@ -89,12 +85,6 @@ def lost_share(before: PageWords, after: PageWords, query: frozenset[str], weigh
     another. Pieces weigh by how rare their words are and by how much of the query stands in and around them.
     The title counts only where there is no body: pages keep titles above whatever they show. Of a text that breaks off
     within a sentence, all that followed counts half, and what stands near the query half.
-
-    Args:
-        before: the version that is taken to be relevant.
-        after: the other one.
-        query: the forms of the query's words.
-        weights: of words.
     """
     titled = before.size < NO_BODY
     text = before.whole if titled else before

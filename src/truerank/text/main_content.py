@@ -80,14 +80,9 @@ def page_text(content: bytes, content_type: str = "", options: ContentOptions = 
 
     Args:
         content: the bytes of the page, without transfer or content encoding.
-        content_type: the header, such as `text/html; charset=utf-8`.
-        options: what is taken.
 
     Returns:
         The texts; the same for the same bytes.
-
-    Raises:
-        MissingExtraError: Resiliparse or ftfy is not installed.
     """
     if len(content) > options.max_bytes:
         return PageText("", "", f"larger than {options.max_bytes:,d} bytes")

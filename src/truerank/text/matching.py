@@ -154,11 +154,7 @@ def _american(found: re.Match[str]) -> str:
 
 
 def core(text: str) -> Core:
-    """The core of a text; all its words where nothing would be left.
-
-    Args:
-        text: any text.
-    """
+    """The core of a text; all its words where nothing would be left."""
     return core_of([word for token in tokens(text) for word in folded(token)])
 
 
@@ -181,9 +177,6 @@ def tokens(text: str) -> list[str]:
     capital letters.
 
     A sign between letters stands for a letter, and becomes a digit: so the word is known to be damaged.
-
-    Args:
-        text: any text.
     """
     if ":" in text:
         text = _LABEL.sub("", text)
@@ -211,11 +204,7 @@ def folded(token: str) -> tuple[str, ...]:
 
 
 def core_of(every: Sequence[str]) -> Core:
-    """The core of a text whose words are given.
-
-    Args:
-        every: the words in order, in the form of `folded`.
-    """
+    """The core of a text whose words are given."""
     content = [at for at, word in enumerate(every) if word not in FORM_WORDS]
     places = [at for at in content if not asks(every[at])]
     if len(places) < 2 and len(content) == len(every):

@@ -42,12 +42,6 @@ def repair(text: str) -> str:
     continues a character. So the outcome does not depend on their order: a text and all its damaged forms, wherever
     and however often the damage was done, have the same repaired form. A text that only looks damaged is changed too,
     in the same way on both sides of a comparison.
-
-    Args:
-        text: any text.
-
-    Returns:
-        The repaired text; the same object where nothing had to be done.
     """
     if text.isascii():
         return text

@@ -115,15 +115,7 @@ class Notice(NamedTuple):
 
 
 def notice_of(text: str, *, title: bool = False) -> Notice | None:
-    """The kind of notice that a text is, or None where it is none.
-
-    Args:
-        text: title and body, or what is new in them.
-        title: the text is a title of few words: then one sign that makes up most of it is enough.
-
-    Returns:
-        The kind of which the text has most signs.
-    """
+    """The kind of notice that a text is, or None where it is none."""
     known = _Plain.of(text)
     plain = known.text
     size = len(plain.split())

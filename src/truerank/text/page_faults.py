@@ -128,19 +128,7 @@ class PageFault(NamedTuple):
 
 
 def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> PageFault:
-    """Names what happened to a page that is no longer what it was.
-
-    Args:
-        before: the version that still is what was judged.
-        after: the version that seems to be something else.
-        repeated: how many other documents, of the same crawl, say nearly the same and little else.
-
-    Returns:
-        The class: "empty" (no text), "error page" (what a server, a login, a paywall, a consent wall, a robot check or
-        a registrar shows in place of a page), "boilerplate only" (navigation and notices), "truncated" (the beginning
-        of the other version), "content missing" (the other version without a part of it), "redirect" (next to nothing
-        in common, as after a redirect to another topic), "content changed" (the rest).
-    """
+    """Names what happened to a page that is no longer what it was."""
     if not after.words and after.title not in ("", before.title):
         # The title is all that the page says.
         after = PageWords("", after.title)
@@ -161,12 +149,7 @@ def page_fault(before: PageWords, after: PageWords, *, repeated: int = 0) -> Pag
 
 
 def shows_no_page(one: PageWords, other: PageWords) -> tuple[bool, bool]:
-    """Whether each of two versions shows no page beside the other: empty, an error page or menus, see `page_fault`.
-
-    Args:
-        one: a version.
-        other: another version.
-    """
+    """Whether each of two versions shows no page beside the other: empty, an error page or menus, see `page_fault`."""
     common = _Common(one, other)
     return _is_no_page(_Common(other, one, common.known, common.kept)), _is_no_page(common)
 

@@ -62,9 +62,6 @@ class Sliding:
     Attributes:
         words: in a window, words being what stands between blanks.
         stride: words from the beginning of one window to that of the next.
-
-    Raises:
-        InputError: a window without words, or a stride that skips words.
     """
 
     words: int = 150
@@ -138,16 +135,7 @@ POLICIES: Final = ("whole", "cast2021", "cast2022", "sliding:150:75")
 
 
 def passages(document_title: str, body: str, policy: Policy) -> tuple[str, ...]:
-    """The passages of a document, whose title and body are joined first.
-
-    Args:
-        document_title: may be empty.
-        body: may be empty.
-        policy: how it is cut.
-
-    Returns:
-        At least one passage; one empty passage where the document has no text.
-    """
+    """The passages of a document, whose title and body are joined first."""
     return tuple(policy.cut(joined(document_title, body)))
 
 
@@ -160,9 +148,6 @@ def policy_named(name: str) -> Policy:
     """The policy of a name: `whole`, `cast2021`, `cast2022`, `sliding`, `sliding:WORDS` or `sliding:WORDS:STRIDE`.
 
     Without a stride, windows overlap by half.
-
-    Raises:
-        InputError: no such policy, or windows that cannot be.
     """
     fixed: dict[str, Policy] = {policy.name: policy for policy in (WHOLE, CAST2021, CAST2022)}
     if name in fixed:

@@ -162,16 +162,7 @@ _NUMBERS: Final = {digits: word for word, digits in _DIGITS.items()}
 
 
 def reword(kind: Kind, text: str, rng: Random) -> str | None:
-    """One rewording of a text in lower case without punctuation.
-
-    Args:
-        kind: what to do to it.
-        text: a topic text.
-        rng: chooses among the ways of doing it.
-
-    Returns:
-        The rewording, or None where this text has none of the kind.
-    """
+    """One rewording of a text in lower case without punctuation."""
     every = list(words(text))
     made = _REWORDERS[kind](every, rng) if every else None
     return None if made is None or made == every else " ".join(made)

@@ -67,14 +67,6 @@ _DEFAULT: Final = UrlRules()
 def normalise_url(url: str, rules: UrlRules = _DEFAULT) -> str:
     """The form that all URLs of a page share.
 
-    Args:
-        url: as a source has it; without a scheme it is taken for `http`.
-        rules: what counts.
-
-    Returns:
-        `host/path?query`, with `http://` or `https://` before it where the scheme counts; other schemes always stay.
-        An empty text where it is no URL with a host.
-
     Source:
         RFC 3986, section 6.2; hosts by IDNA 2003, which Python has.
     """

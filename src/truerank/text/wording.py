@@ -264,11 +264,6 @@ class WordingProbe:
 def one_letter_apart(left: str, right: str) -> bool:
     """Whether one letter more, less, other or swapped with its neighbour makes one word the other.
 
-    Args:
-        left: a word.
-        right: another one; words whose digits differ are not one letter apart, unless one inside a word stands for a
-            letter of the other word, which has no digits.
-
     Source: Damerau, A technique for computer detection and correction of spelling errors, 1964.
     """
     if left == right or abs(len(left) - len(right)) > 1:
@@ -317,11 +312,7 @@ LETTERS_HEARD: Final = 6
 
 @lru_cache(maxsize=1 << 16)
 def sound(word: str) -> str:
-    """The consonants of a long English word as they sound, without an ending; empty for others.
-
-    Args:
-        word: in lower case.
-    """
+    """The consonants of a long English word as they sound, without an ending; empty for others."""
     if len(word) < LETTERS_HEARD or not (word.isascii() and word.isalpha()):
         return ""
     heard = _ENDING.sub("", word)

@@ -43,12 +43,6 @@ def spans(text: str) -> list[WordSpan]:
 
     A form is in lower case and NFC, without dots ("U.S." is "us"), apostrophes and possessive s. Hyphens, slashes and
     other signs separate words. A script without blanks is not cut: a run of it is one word.
-
-    Args:
-        text: any text.
-
-    Returns:
-        The words in order; `text[start:end]` is how a word was written.
     """
     shadow = text
     if not text.isascii():
@@ -109,13 +103,6 @@ def joined_words(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[in
 
     Two neighbours may be written as one ("rain forest", "rainforests"), two to five may stand as their initials
     ("united states", "us"). Words whose stem the other text holds are left out.
-
-    Args:
-        left: the words of one text.
-        right: the words of the other.
-
-    Returns:
-        Pairs (place in left, place in right); a word that stands for several is in as many pairs.
     """
     left_stems, right_stems = [stem(word) for word in left], [stem(word) for word in right]
     left_known, right_known = set(left_stems), set(right_stems)

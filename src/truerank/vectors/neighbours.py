@@ -91,13 +91,7 @@ class Bars:
         self._hash[topic, : len(best)] = hashes[real][best]
 
     def still_in(self, kept: pl.DataFrame, floor: float, error: float) -> pl.DataFrame:
-        """The texts of a block that may still belong to the result, with the pairs that they may belong to.
-
-        Args:
-            kept: what the scan of a block let through, as in `KEPT_SCHEMA`.
-            floor: pairs of at least this similarity belong to the result anyway.
-            error: largest difference between the similarities and the exact ones, at the floor.
-        """
+        """The texts of a block that may still belong to the result, with the pairs that they may belong to."""
         needed = np.minimum(np.float32(floor - error), self.values)
         pairs = kept.explode(LISTS, empty_as_null=False)
         enough = pairs["similarities"].to_numpy() >= needed[pairs["topic_nos"].to_numpy()]
@@ -153,12 +147,7 @@ def keep(block: TextBlock, vectors: Vectors, task: ScanTask) -> pl.DataFrame:
     """The texts of a block that may belong to the result, with the topic texts they may belong to.
 
     Args:
-        block: the texts.
         vectors: their unit vectors, shape (texts, dimension).
-        task: what belongs to the result.
-
-    Returns:
-        One row per kept text, columns as in `KEPT_SCHEMA`.
     """
     topics, places, similarities = _pairs_above(vectors, task)
     probed = np.zeros(len(topics), np.uint8)
@@ -222,14 +211,6 @@ def select(kept: pl.DataFrame, floor: float, top_k: int) -> pl.DataFrame:
 
     Pairs are ordered by topic text, then similarity (falling), then query id; of texts that are the same after
     normalising, the first stays.
-
-    Args:
-        kept: all that the scan let through, as in `KEPT_SCHEMA`.
-        floor: pairs strictly above it are wanted.
-        top_k: so many pairs of each topic text are wanted.
-
-    Returns:
-        Columns as in `PAIR_SCHEMA`; `rank` counts a topic text's pairs from 1.
     """
     normalised = pl.Series("normalised", [normalise(text) for text in kept["text"].to_list()], dtype=pl.String)
     pairs = (

@@ -196,13 +196,7 @@ def _divided(block: TextBlock, margin: Vectors, named: NDArray[np.bool_], most_s
 
 
 def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
-    """Filters a stream of distinct texts.
-
-    Args:
-        rows: opens the stream as (position, query id, text, normalised text).
-        plan: how to filter.
-        job: where finished blocks lie, and what runs them.
-    """
+    """Filters a stream of distinct texts."""
     store = BlockStore(job.folder, job.key)
     stream = iter(rows())
     first = list(islice(stream, _IDF_TEXTS))
@@ -238,13 +232,7 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
 
 
 def would_pass(rows: Rows, plan: FilterPlan, texts: Sequence[str]) -> list[bool]:
-    """Which further texts the filter of a stream would let through by their trigrams.
-
-    Args:
-        rows: opens the stream.
-        plan: the filter.
-        texts: normalised texts.
-    """
+    """Which further texts the filter of a stream would let through by their trigrams."""
     sample = [row[3] for row in islice(rows(), _IDF_TEXTS)]
     scorer = TrigramScorer(plan.topic_texts, plan.fields, sample)
     cuts = np.array([plan.cuts[field] for field in scorer.fields], np.float32)
@@ -358,13 +346,6 @@ def estimate_recall(parts: Sequence[tuple[Filtered, pl.DataFrame]], *, question:
     The rate of true pairs per text is taken to rise exponentially with the filter's score near the cut (Poisson
     regression, slope ≥ 0, weak normal priors, posterior on a grid), which is what lets a few hundred sampled texts
     speak for the many far below the cut. `unmodelled_low` assumes nothing: each stratum's rate is bounded by itself.
-
-    Args:
-        parts: for each source, what the filter did, and the pairs found above the floor.
-        question: count questions only, or what is no question only; None for all texts.
-
-    Returns:
-        The estimate with its 95% interval.
     """
     rates = _Rates(parts, question)
     intercept = np.linspace(-25.0, 5.0, 241)[:, None, None]
@@ -414,10 +395,5 @@ def choose_cut(true_scores: NDArray[np.floating], recall: float = 0.995, slack: 
 
     Args:
         true_scores: filter scores of the true pairs of a tuning set, shape (n,).
-        recall: the share to keep.
-        slack: how far below that the cut is set.
-
-    Returns:
-        The cut, to two decimals (downwards).
     """
     return float(np.floor((np.quantile(true_scores, 1 - recall, method="lower") - slack) * 100) / 100)

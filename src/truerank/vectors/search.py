@@ -76,11 +76,7 @@ class SearchPlan:
     device: str | None = None
 
     def after(self, searched: Iterable[NeighbourPairs]) -> SearchPlan:
-        """The plan for further texts: it allows for the largest error that some source has made necessary.
-
-        Args:
-            searched: what was found in the sources.
-        """
+        """The plan for further texts: it allows for the largest error that some source has made necessary."""
         allowed = [found.screen.allowed for found in searched if found.screen is not None]
         return replace(self, error=max(allowed)) if allowed else self
 
@@ -120,16 +116,7 @@ class NeighbourPairs:
 
 
 def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
-    """Finds the neighbours of the topic texts in one source.
-
-    Args:
-        rows: opens the stream of distinct texts as (position, query id, text, normalised text).
-        plan: what to look for and how.
-        job: where finished blocks lie, and what runs them.
-
-    Returns:
-        The pairs, in full precision.
-    """
+    """Finds the neighbours of the topic texts in one source."""
     if plan.prefilter is None:
         return _scan(rows, plan, job)
     job.progress.start("filtering")
@@ -166,11 +153,6 @@ def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: Search
 
     The passes and their bounds are those of a search. Only whether the floor is reached is asked, so texts that the
     low-precision pass shows to be further from the floor than its error, above or below, are not encoded again.
-
-    Args:
-        texts: normalised texts.
-        own: the numbers of each text's topic texts, at least one.
-        plan: what encodes; top-k, probe and prefilter take no part.
 
     Returns:
         What holds in full precision, shape (texts,).

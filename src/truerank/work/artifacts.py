@@ -43,11 +43,7 @@ _OS_ERROR: Final = re.compile(r"\(os error (\d+)\)")
 
 @contextlib.contextmanager
 def place_of(path: Path) -> Iterator[None]:
-    """Faults of writing within, such as a full disk, name the path, whichever library met them.
-
-    Raises:
-        OSError: with the path, where the library named none.
-    """
+    """Faults of writing within, such as a full disk, name the path, whichever library met them."""
     try:
         yield
     except pl.exceptions.PolarsError as error:
@@ -73,11 +69,7 @@ claims: ContextVar[Callable[[Path], None] | None] = ContextVar("claims", default
 
 
 def is_stream(path: Path) -> bool:
-    """Whether what is written there goes on to somewhere else: a device, a pipe, standard output.
-
-    Raises:
-        InputError: a folder, a socket or a disk stands there, or a link leads to itself.
-    """
+    """Whether what is written there goes on to somewhere else: a device, a pipe, standard output."""
     if path == STDOUT:
         return True
     try:
@@ -116,9 +108,6 @@ def atomic_path(path: Path) -> Iterator[Path]:
 
     A link stays, and what it leads to is replaced. What is written to a device or a pipe is copied there at the end.
     Temporary files of processes that were killed while they wrote the same file are removed.
-
-    Raises:
-        InputError: a folder, a socket or a file of others stands there.
     """
     if is_stream(path):
         with place_of(path), _streamed(path) as temporary:
@@ -166,16 +155,7 @@ def _runs(process: int) -> bool:
 
 @contextlib.contextmanager
 def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
-    """What a command reads of another one's artifacts: whole, and faults met within name the folder and the command.
-
-    Args:
-        command: such as "leakage audit".
-        folder: where it wrote them.
-        *names: files that are read within; those that the manifest names have the hash that it says.
-
-    Raises:
-        InputError: one of the files is missing, damaged, cannot be read, or does not hold what the command writes.
-    """
+    """What a command reads of another one's artifacts: whole, and faults met within name the folder and the command."""
     for name in names:
         if not (folder / name).is_file():
             raise InputError(f"no {name} here", f"give the folder that 'truerank {command}' wrote", where=folder)
@@ -193,12 +173,7 @@ def written_by(command: str, folder: Path, *names: str) -> Iterator[None]:
 
 
 def changed_artifact(folder: Path, names: Iterable[str] | None = None) -> str | None:
-    """The first of the files that the manifest of a folder names which is not as it was written.
-
-    Args:
-        folder: of the artifacts. Without a manifest, nothing is known of them.
-        names: look at these only.
-    """
+    """The first of the files that the manifest of a folder names which is not as it was written."""
     file = folder / "manifest.json"
     if not file.is_file():
         return None
@@ -218,11 +193,7 @@ def _has_hash(path: Path, sha: str) -> bool:
 
 
 def read_table(path: Path, schema: Mapping[str, Any], *, others: bool = False) -> pl.DataFrame:
-    """The columns of a Parquet table that a command wrote, and `others` if there are some.
-
-    Raises:
-        ValueError: a column is missing, or of another type.
-    """
+    """The columns of a Parquet table that a command wrote, and `others` if there are some."""
     frame = pl.read_parquet(path, glob=False)
     for name, kind in schema.items():
         if name not in frame.columns or frame.schema[name] != kind:
@@ -264,9 +235,6 @@ class Artifacts:
 
     Args:
         folder: made if it does not exist.
-
-    Raises:
-        InputError: the folder cannot be written to.
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -367,12 +335,7 @@ class Artifacts:
 
 @contextmanager
 def opened_for_writing(path: Path, name: str | None = None) -> Iterator[IO[bytes]]:
-    """A file for writing.
-
-    Args:
-        path: of the file.
-        name: whose ending says the compression; by default the file's own.
-    """
+    """A file for writing."""
     ending = PurePath(name or path.name).suffix.lower()
     with path.open("wb") as raw, ExitStack() as stack:
         packed: Any = raw

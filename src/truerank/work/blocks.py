@@ -118,26 +118,7 @@ def run_blocks(
     *,
     known: bool = False,
 ) -> int:
-    """Runs a task over all blocks that are not finished and saves each result.
-
-    Args:
-        task: what to do with a block.
-        blocks: the blocks, numbered from 0 without gaps; a stream that is read once.
-        store: where finished blocks lie.
-        engine: what runs the task.
-        settle: called with the result of every block, also of those finished in an earlier run, as they become
-            known; what it returns is saved.
-        known: do not read the stream where it was read to its end before, by this or an earlier process, and every
-            block is there, or all that are not are of other shards. The shards of a job would else read all of their
-            source once more for each step, and after the death of one of them.
-
-    Returns:
-        The number of blocks.
-
-    Raises:
-        InputError: see `Engine.run`.
-        ShardFinishedError: blocks of other shards are missing.
-    """
+    """Runs a task over all blocks that are not finished and saves each result."""
     if known and (total := store.total) is not None:
         missing = [number for number in range(total) if not store.has(number)]
         if not missing:
@@ -179,16 +160,7 @@ def sealed(content: bytes, key: bytes) -> bytes:
 
 
 def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
-    """What `sealed` was given.
-
-    Args:
-        content: what it returned.
-        key: the same key.
-        place: where it stands, for the message.
-
-    Raises:
-        InputError: another key, or damaged bytes.
-    """
+    """What `sealed` was given."""
     from cryptography.exceptions import InvalidTag
 
     try:

@@ -34,11 +34,7 @@ class Engine(Protocol):
         """Whether the task is opened in this process, where it may hold what is open already."""
 
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
-        """Yields (block number, result) as results become ready; reads the stream no further ahead than needed.
-
-        Raises:
-            InputError: a worker died, unless the engine is tolerant: then the result of its block is `Lost`.
-        """
+        """Yields (block number, result) as results become ready; reads the stream no further ahead than needed."""
 
 
 @dataclass
@@ -91,12 +87,7 @@ class ShardEngine:
         return self.local.in_process
 
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
-        """Yields (block number, result) of its own part; see `Engine.run`.
-
-        Raises:
-            InputError: as in `Engine.run`.
-            ShardFinishedError: at the end, where blocks of other parts are not done.
-        """
+        """Yields (block number, result) of its own part; see `Engine.run`."""
         done = left = 0
 
         def own() -> Iterator[B]:
@@ -114,14 +105,7 @@ class ShardEngine:
             raise self._finished(done, left)
 
     def check_own(self, missing: Sequence[int]) -> None:
-        """Ends the shard where all that is missing is of others: one of them was killed, and this one only waits.
-
-        Args:
-            missing: numbers of the blocks that are not done.
-
-        Raises:
-            ShardFinishedError: none of them is of this part.
-        """
+        """Ends the shard where all that is missing is of others: one of them was killed, and this one only waits."""
         if not any(map(self._has, missing)):
             raise self._finished(0, len(missing))
 
@@ -145,10 +129,6 @@ class RayEngine:
         workers: how many blocks are at work at a time; None for as many as the cluster has room for.
         threads: processors that a block asks for which does not say.
         tolerant: the result of a block that still fails is `Lost`, and the others go on.
-
-    Raises:
-        MissingExtraError: Ray is not installed.
-        InputError: no cluster answers at the address.
     """
 
     in_process: Final = False
@@ -172,11 +152,7 @@ class RayEngine:
         self._workers = workers
 
     def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
-        """Yields (block number, result) as results become ready; see `Engine.run`.
-
-        Raises:
-            InputError: a block needs more than the cluster has; a worker died, unless the engine is tolerant.
-        """
+        """Yields (block number, result) as results become ready; see `Engine.run`."""
         yield from _checked(self._run(task, blocks), self._tolerant)
 
     def _run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, R | Lost]]:
@@ -237,18 +213,7 @@ class RayEngine:
 
 
 def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False) -> Engine:
-    """The engine of a name: "local", "ray" (a cluster on this machine), "ray:ADDRESS", or "shard:I/N".
-
-    Args:
-        name: which; shard:2/8 is the second of eight jobs, see `merging.merge`.
-        workers: processes of this machine, or blocks at work on the cluster; None for this process alone, or for as
-            many as the cluster has room for.
-        tolerant: the result of a block whose worker dies is `Lost`, and the others go on.
-
-    Raises:
-        InputError: there is no such engine.
-        MissingExtraError: Ray is not installed.
-    """
+    """The engine of a name: "local", "ray" (a cluster on this machine), "ray:ADDRESS", or "shard:I/N"."""
     kind, _, address = name.partition(":")
     if name == "local":
         return LocalEngine(workers or 0, tolerant=tolerant)
@@ -262,15 +227,7 @@ def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False
 
 
 def check_kept(engine: str | Engine, out: object) -> None:
-    """Refuses a shard that has no folder for its blocks, which the others need.
-
-    Args:
-        engine: or its name.
-        out: where the command writes to; None for nowhere.
-
-    Raises:
-        OptionError: a shard without a folder.
-    """
+    """Refuses a shard that has no folder for its blocks, which the others need."""
     is_shard = engine.startswith("shard:") if isinstance(engine, str) else isinstance(engine, ShardEngine)
     if is_shard and out is None:
         raise OptionError("engine", "a shard keeps its blocks for the others", "give `out`")

@@ -28,10 +28,6 @@ def publish(result: Result | Report, run: Run) -> None:
 
     Those of a report are `tables/`, `figures/`, `report.html` and `summary.json`. A result without a report says with
     `writes` what it leaves behind.
-
-    Args:
-        result: what a command found, or its report.
-        run: the run that found it; its provenance stands at the end of the page.
     """
     own = writer(result) if isinstance(result, Result) else None
     if own is not None:
@@ -46,28 +42,14 @@ def publish(result: Result | Report, run: Run) -> None:
 
 
 def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:
-    """Writes each table as text, CSV, LaTeX and Markdown: `tables/NAME.txt`, `.csv`, `.tex`, `.md`.
-
-    Args:
-        artifacts: the folder.
-        tables: by name.
-    """
+    """Writes each table as text, CSV, LaTeX and Markdown: `tables/NAME.txt`, `.csv`, `.tex`, `.md`."""
     for name, table in tables.items():
         for ending, form in _FORMS.items():
             artifacts.text(f"tables/{name}.{ending}", form(table))
 
 
 def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture], folder: str = "figures/") -> dict[str, str]:
-    """Writes each figure as `figures/NAME.svg` and `.pdf`.
-
-    Args:
-        artifacts: the folder.
-        pictures: the figures; each is laid out once and keeps that layout.
-        folder: what their names begin with.
-
-    Returns:
-        The SVG files' texts by name, for the page.
-    """
+    """Writes each figure as `figures/NAME.svg` and `.pdf`."""
     # Imported here: commands without figures do not wait for them.
     from truerank.reports.figures import to_files
 

@@ -85,11 +85,7 @@ class Run(Artifacts):
             (self.work / _WRITTEN).unlink(missing_ok=True)
 
     def claim(self, path: Path) -> None:
-        """Lets a file be written that is new, or one that this command wrote before.
-
-        Raises:
-            InputError: it is a file of others, or one of the inputs.
-        """
+        """Lets a file be written that is new, or one that this command wrote before."""
         folder, place = self.folder.resolve(), path.absolute().parent.resolve() / path.name
         if not place.is_relative_to(folder) or place.is_relative_to(self.work.resolve()):
             return
@@ -125,9 +121,6 @@ class Run(Artifacts):
 
         Unfinished work of other runs in the same output is removed unless `keeps_others`. The folder goes when the run
         ends well.
-
-        Args:
-            identity: all that the work depends on; by default `identity()`.
         """
         folder = self.work / (identity or self.identity())[:16]
         folder.mkdir(parents=True, exist_ok=True)
@@ -185,17 +178,6 @@ def run(
 
     At the end the manifest is written and unfinished work is removed. Where the block ends with an error, unfinished
     work stays, and the same run finds it again.
-
-    Args:
-        command: as on the command line.
-        inputs: what it reads.
-        options: by name; dataclasses of options are taken apart.
-        out: the folder of the artifacts.
-        file: `out` is one file instead; the manifest is `OUT.manifest.json`.
-        packages: whose versions matter, beside truerank, NumPy and Polars.
-
-    Raises:
-        InputError: the output cannot be written, holds an index, or another process writes it now.
     """
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
@@ -225,17 +207,7 @@ def run(
 
 
 def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] = ()) -> None:
-    """Says before any work whether a command may write to its output; makes nothing.
-
-    Args:
-        command: as on the command line.
-        out: a folder, or a file.
-        file: it is a file.
-        sources: what the command reads, as given; what names no file is left out.
-
-    Raises:
-        InputError: it is one of the inputs, it cannot be written to, or it holds what others wrote.
-    """
+    """Says before any work whether a command may write to its output; makes nothing."""
     if file and is_stream(out):
         return
     fault, remedy = "", "choose another place with `out`"

@@ -31,15 +31,6 @@ def in_processes(
     """Works on blocks in processes; a block whose process dies (killed by the system, say) is `Lost`, no other is.
 
     The processes end with the iteration, however it ends, and with this process.
-
-    Args:
-        task: what is done.
-        blocks: read one at a time, when a process is free for it.
-        workers: how many processes.
-        threads: of the numerical libraries in each of them.
-
-    Yields:
-        Block number and result, as results become ready.
     """
     stream = iter(blocks)
     idle: list[_Worker] = []

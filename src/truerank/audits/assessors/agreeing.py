@@ -49,8 +49,6 @@ def coefficients(counts: Floats, scale: Sequence[float], names: Sequence[str] = 
 
     Args:
         counts: pairs by both grades, shape (n, grades × grades).
-        scale: the grades as numbers.
-        names: of `COEFFICIENTS`.
 
     Returns:
         Shape (n, names); not a number where a coefficient is not defined.
@@ -80,12 +78,7 @@ def agreement_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resampl
 
 
 def cuts_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
-    """Each binarisation of the scale.
-
-    Returns:
-        Columns judge, cut (the lowest grade that is relevant), people_share and judge_share (of pairs that are), value,
-        low, high (Cohen's κ), and gap, gap_low, gap_high: the judge's share minus people's.
-    """
+    """Each binarisation of the scale."""
     size, rows = len(grades.scale), []
     first, second = np.divmod(np.arange(size * size), size)
     for name, codes in zip(grades.judges, grades.given.T, strict=True):
@@ -121,17 +114,7 @@ def confusion_frame(grades: Grades) -> pl.DataFrame:
 
 
 def rating_frame(grades: Grades, resampling: Resampling, bands: Sequence[tuple[str, Codes]]) -> pl.DataFrame:
-    """How much higher or lower a judge grades than people, over bands of pairs.
-
-    Args:
-        grades: what was said.
-        resampling: of the intervals over topics.
-        bands: each a name and the positions of its pairs.
-
-    Returns:
-        Columns judge, band, pairs, under and over (shares of pairs that the judge grades lower and higher than
-        people), and the mean of judge minus people in grades, with its interval.
-    """
+    """How much higher or lower a judge grades than people, over bands of pairs."""
     places, rows, topics = np.array(grades.scale, dtype=np.float64), [], len(grades.topics)
     for name, codes in zip(grades.judges, grades.given.T, strict=True):
         for band, inside in bands:
@@ -199,11 +182,7 @@ def between_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resamplin
 def differences_frame(
     grades: Grades, voices: Sequence[tuple[str, Codes]], resampling: Resampling, correction: Correction
 ) -> pl.DataFrame:
-    """Each two judges: the difference of their α (ordinal) with people, on the same resamples of topics.
-
-    Returns:
-        Columns first, second, value, low, high, p, corrected; first is the one with the higher α.
-    """
+    """Each two judges: the difference of their α (ordinal) with people, on the same resamples of topics."""
     counts = [counted(grades, grades.reference, codes) for _, codes in voices]
     one, other = np.triu_indices(len(voices), 1)
 
@@ -228,12 +207,7 @@ def differences_frame(
 
 
 def ceiling_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
-    """Each judge against single people, compared with people among themselves; empty with fewer than two people.
-
-    Returns:
-        Columns judge; people: the mean α (ordinal) of two people; model: the mean α of the judge and a person; value,
-        low, high: model minus people. A judge that does not fall short agrees with people as a further person would.
-    """
+    """Each judge against single people, compared with people among themselves; empty with fewer than two people."""
     rows, scale = [], grades.scale
     pairs = list(itertools.combinations(grades.said.T, 2))
     counts = [one for one in (counted(grades, *pair) for pair in pairs) if one.sum()]

@@ -31,11 +31,6 @@ def bootstrap(
 
     Args:
         statistic: takes how often each topic is drawn, shape (resamples, topics), and gives shape (resamples, …).
-        topics: how many topics.
-        resampling: how often they are drawn, and how sure the interval is.
-        centred: move the resamples so that their mean is the value. A rank correlation of resampled topics is lower
-            than that of the topics themselves, since chance comes in twice; centred, the interval is for what another
-            set of as many topics would show.
 
     Source: Efron, Tibshirani (1993), An Introduction to the Bootstrap, section 13.3.
     """
@@ -62,10 +57,6 @@ def two_sided(estimate: TopicEstimate, topics: int) -> Floats:
 
     Unlike a count of resamples beyond zero, they are not bounded below by the number of resamples, which a correction
     for hundreds of comparisons needs.
-
-    Args:
-        estimate: with its standard error.
-        topics: their number less one are the degrees of freedom.
     """
     with np.errstate(invalid="ignore", divide="ignore"):
         size = np.abs(estimate.value / estimate.error)

@@ -18,20 +18,7 @@ _WANTED: Final = 0.9
 
 
 def choosing_frame(grades: Grades, code: int, resampling: Resampling) -> pl.DataFrame:
-    """How a judge's grades order documents for people.
-
-    Args:
-        grades: what was said.
-        code: the lowest code of people that counts as relevant.
-        resampling: of the intervals over topics.
-
-    Returns:
-        Columns judge, topics (with relevant documents and others); value, low, high: the chance that a relevant
-        document of a topic has a higher grade of the judge than another one, ties count half (the area under the ROC
-        curve), mean over topics; missed, missed_low, missed_high: the share of relevant documents to which the judge
-        gave its lowest grade; effort: the share of a topic's documents that people see, by falling grade, until they
-        have seen 90% of the relevant ones.
-    """
+    """How a judge's grades order documents for people."""
     rows = []
     for name, codes in zip(grades.judges, grades.given.T, strict=True):
         counts = counted(grades, grades.reference, codes).reshape(len(grades.topics), len(grades.scale), -1)

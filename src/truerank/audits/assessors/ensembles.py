@@ -40,12 +40,7 @@ def ensembles(grades: Grades) -> list[tuple[str, Codes]]:
 
 
 def ensembles_frame(grades: Grades, resampling: Resampling, correction: Correction) -> pl.DataFrame:
-    """What ensembles add to the best single model.
-
-    Returns:
-        Columns ensemble, pairs, kappa, value (α ordinal), low, high, and gain over the best model chosen on the other
-        topics, with its interval, p and corrected p; empty with fewer than two models.
-    """
+    """What ensembles add to the best single model."""
     voices = ensembles(grades)
     counts = [counted(grades, grades.reference, codes) for _, codes in voices]
     single = next((at for at, (name, _) in enumerate(voices) if name.startswith("best model")), None)

@@ -25,15 +25,7 @@ _FEWEST_OTHERS: Final = 3
 
 
 def read_families(source: FamilySource, runs: tuple[str, ...]) -> dict[str, str]:
-    """The family of each run: the column family (or category) of a table of runs, or else its column group.
-
-    Args:
-        source: the table; in Python also family by run. A run without a family is one of the others.
-        runs: the names of the runs.
-
-    Raises:
-        InputError: not readable, or none of the runs has a family.
-    """
+    """The family of each run: the column family (or category) of a table of runs, or else its column group."""
     if source is None:
         return {}
     if isinstance(source, Mapping):
@@ -60,10 +52,6 @@ def families_frame(
     that stretches the scale gives good runs more than weak ones, whatever their family. So there is an adjusted gain
     too: the other runs say by a straight line what a run of some score under people gains, and the family is compared
     with that. Its interval allows for topics (bootstrap) and for runs (the scatter of runs around the line).
-
-    Returns:
-        Columns judge, measure, family, runs, others; value, low, high: the gain with its interval over topics;
-        adjusted, adjusted_low, adjusted_high, p, corrected (for all families of a judge and measure).
     """
     member = np.array([families.get(run, "") for run in scores.runs])
     names = [name for name in dict.fromkeys(member.tolist()) if name]

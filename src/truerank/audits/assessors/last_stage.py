@@ -23,14 +23,7 @@ _DEPTH: Final = 100
 
 
 def reordered(run: pl.DataFrame, grades: pl.DataFrame, lowest: int, depth: int) -> pl.DataFrame:
-    """A run with its first results ordered by grades, the highest first; equal ones keep their order.
-
-    Args:
-        run: topic_id, doc_id, score.
-        grades: the model's, as qrels; a document without a grade counts as having the lowest one.
-        lowest: the lowest grade.
-        depth: so many results of each topic are reordered and kept.
-    """
+    """A run with its first results ordered by grades, the highest first; equal ones keep their order."""
     ordered = run.sort(["topic_id", "score", "doc_id"], descending=[False, True, True])
     place = pl.int_range(pl.len()).over("topic_id")
     first = ordered.with_columns(place.alias("place")).filter(pl.col("place") < depth)
@@ -47,13 +40,7 @@ def last_stage_frame(
     scores: SystemScores,
     plan: tuple[MeasureSpec, Scoring, Resampling],
 ) -> pl.DataFrame:
-    """What reordering by a model's grades brings by the model's own judgment, and by people's.
-
-    Returns:
-        Columns judge, measure; model, people: the mean gain over runs; value, low, high: model minus people, with its
-        interval over topics; above: how many of the reordered runs the model puts above the best original run,
-        people_above: how many people do. A gain is positive where the score gets better.
-    """
+    """What reordering by a model's grades brings by the model's own judgment, and by people's."""
     measures, scoring, resampling = plan
     depth = scoring.depth or _DEPTH
     rows = []

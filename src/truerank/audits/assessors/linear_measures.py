@@ -55,13 +55,7 @@ class Ranks(NamedTuple):
 
 
 def linear_measure(measure: Measure, depth: int, scoring: Scoring) -> LinearMeasure | None:
-    """The weights of a measure that is a mean over topics of a sum over documents, None for any other.
-
-    Args:
-        measure: P@k, DCG@k and RBP are of this kind.
-        depth: the deepest rank of any run.
-        scoring: says which grade counts as relevant.
-    """
+    """The weights of a measure that is a mean over topics of a sum over documents, None for any other."""
     places = np.arange(int(measure.params.get("cutoff") or depth))
     level = max(1, int(measure.params.get("rel", scoring.rel)))
     if measure.params.get("judged_only"):
@@ -77,13 +71,7 @@ def linear_measure(measure: Measure, depth: int, scoring: Scoring) -> LinearMeas
 
 
 def ranks_of(model: pl.DataFrame, runs: Mapping[str, pl.DataFrame], scoring: Scoring = Scoring()) -> Ranks:
-    """Where the pairs that the model judged stand in the runs.
-
-    Args:
-        model: topic_id, doc_id, relevance.
-        runs: name → topic_id, doc_id, score (or rank, where the ties need it).
-        scoring: ties and depth.
-    """
+    """Where the pairs that the model judged stand in the runs."""
     frame = model.select("topic_id", "doc_id", "relevance").sort("topic_id", "doc_id")
     # The place of a pair travels in the column of its grade.
     places = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("relevance"))

@@ -50,15 +50,7 @@ class AssessorRules(Options):
 
 
 def scale_of(text: str, seen: tuple[int, ...]) -> tuple[int, ...]:
-    """The grades of a scale, the lowest first.
-
-    Args:
-        text: "0-3", "0,1,2", or nothing.
-        seen: the grades of people, which say it where the text says nothing.
-
-    Raises:
-        OptionError: the text is no scale, or has fewer than two grades.
-    """
+    """The grades of a scale, the lowest first."""
     if not text:
         return tuple(range(max(1, *seen) + 1))
     if match := _SPAN.fullmatch(text):

@@ -86,9 +86,6 @@ def score_systems(
     """Scores every run under people and under each model.
 
     A model's scores rest on all that it graded of people's topics, and what it did not grade is not relevant.
-
-    Raises:
-        InputError: a fault in a run or measure; a measure that is no mean over topics; no topic that all runs have.
     """
     topics = grades.topics
     found = [evaluate(qrels, dict(runs), measures, scoring) for qrels in grades.qrels.values()]
@@ -146,20 +143,13 @@ def subsets(people: Floats, sign: float) -> list[Subset]:
 
     Args:
         people: scores, shape (runs, topics).
-        sign: 1 where higher is better, else -1.
     """
     order = np.argsort(-sign * people.mean(axis=1), kind="stable")
     return [Subset("all", order), *(Subset(f"best {k}", order[:k]) for k in BEST if k < len(order))]
 
 
 def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
-    """Correlations of the two orders.
-
-    Returns:
-        Columns judge, measure, systems ("all", "best 10", "best 20"), n, statistic (as in `ORDER_STATISTICS`), value,
-        low, high: an interval over topics, drawn together for people and the model, for what another set of as many
-        topics would show. The best systems are those by people's scores over all topics.
-    """
+    """Correlations of the two orders."""
     rows = []
     for judge, measure, sign, people, model in scores.each():
         for name, chosen in subsets(people, sign):
@@ -182,17 +172,7 @@ def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
 
 
 def pairs_frame(scores: SystemScores, correction: Correction, confidence: float) -> pl.DataFrame:
-    """Pairs of systems that differ significantly under people, under the model, or under both.
-
-    Returns:
-        Columns judge, measure, systems, pairs; people, model: significant pairs; both: in the same direction under
-        both; lost: under people only (false negatives of the judge); gained: under the model only (false positives);
-        opposite: significant under both, in opposite directions; swapped: pairs whose order differs; turned: of these,
-        pairs whose difference under the model differs significantly from what people's difference lets expect. A model
-        that errs by chance makes all differences smaller, so that is people's difference times the slope of the
-        model's mean scores over people's, over all systems. Paired t-tests over topics, corrected for the number of
-        pairs of the row.
-    """
+    """Pairs of systems that differ significantly under people, under the model, or under both."""
     level = round(1 - confidence, 12)
     rows = []
     for judge, measure, sign, people, model in scores.each():
@@ -217,12 +197,7 @@ def pairs_frame(scores: SystemScores, correction: Correction, confidence: float)
 
 
 def scores_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
-    """The mean score and rank of every run under people and under each model.
-
-    Returns:
-        Columns judge, measure, run, people, model (means), value (model minus people), low, high (over topics),
-        people_rank, model_rank; and one row for each judge and measure whose run is empty: the means over the runs.
-    """
+    """The mean score and rank of every run under people and under each model."""
     rows = []
     for judge, measure, sign, people, model in scores.each():
         gaps = np.concatenate([model - people, (model - people).mean(axis=0, keepdims=True)])

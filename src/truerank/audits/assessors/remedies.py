@@ -26,19 +26,7 @@ def corrected_frame(
     rules: AssessorRules,
     plan: tuple[Scoring, Resampling],
 ) -> tuple[pl.DataFrame, tuple[str, ...]]:
-    """Scores of the runs from each model's grades of all pairs, corrected by people's grades of some of them.
-
-    Args:
-        grades: what was said; people's pairs are the sample.
-        runs: by name.
-        measures: that were asked for; P@10 and DCG@10 are corrected too.
-        rules: how people's pairs were drawn.
-        plan: how runs are scored; confidence and seed of the intervals.
-
-    Returns:
-        The scores of `CorrectedScores` with a column judge before them, of the models that graded pairs that people
-        did not; and what was left out, in sentences.
-    """
+    """Scores of the runs from each model's grades of all pairs, corrected by people's grades of some of them."""
     scoring, resampling = plan
     people, found, remarks = grades.qrels[""], [], []
     names = list(dict.fromkeys([*map(str, parse_measures(measures)), *_LINEAR]))
@@ -63,10 +51,6 @@ def plans_frame(
     """How many labels of people an interval needs that is as wide as the margin on both sides, for each model.
 
     The collection's own topics are what the interval is for; people's grades so far are the pilot.
-
-    Returns:
-        Columns judge, pairs (that the model graded), labels, width (expected), reached; a model without a plan is left
-        out.
     """
     scoring, resampling = plan
     correcting = Correcting(target="collection", confidence=resampling.confidence, seed=resampling.seed)

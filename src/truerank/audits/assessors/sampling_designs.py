@@ -130,12 +130,7 @@ class LabelPlan:
 
 
 def with_probabilities(people: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFrame:
-    """Labels with their stratum and probability, from the strata of all pairs.
-
-    Args:
-        people: topic_id, doc_id, relevance.
-        pairs: topic_id, doc_id, stratum of all pairs; null for a pair that does not count.
-    """
+    """Labels with their stratum and probability, from the strata of all pairs."""
     counting = pairs.drop_nulls("stratum").with_columns(pl.len().over("stratum").alias("size"))
     found = people.select("topic_id", "doc_id", "relevance").join(
         counting.select("topic_id", "doc_id", "stratum", "size"),
@@ -147,16 +142,7 @@ def with_probabilities(people: pl.DataFrame, pairs: pl.DataFrame) -> pl.DataFram
 
 
 def strata_of(ranks: Ranks, measures: Sequence[LinearMeasure], design: Design) -> LabelStrata:
-    """The strata of a design; the same pairs, runs and measures give the same strata.
-
-    Args:
-        ranks: the pairs and their ranks in the runs.
-        measures: of which scores are wanted.
-        design: any but topics.
-
-    Raises:
-        InputError: no run has a pair that the model judged.
-    """
+    """The strata of a design; the same pairs, runs and measures give the same strata."""
     importance = np.zeros(len(ranks.topic))
     counts = np.zeros(len(ranks.topic), np.bool_)
     for measure in measures:

@@ -47,13 +47,7 @@ class Closing:
 
 
 def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], combine: Combine = "max") -> Closing:
-    """What has to be done with the judgments, by the findings.
-
-    Args:
-        rows: the instances of a kind of finding.
-        groups: by document of a group, the one that stands for it.
-        combine: what several judgments of a topic become that go to one document.
-    """
+    """What has to be done with the judgments, by the findings."""
     waste = rows("unknown-topic").filter(pl.col("other") == "")
     return Closing(
         missing=frozenset(rows("missing-document")["doc_id"]),
@@ -80,14 +74,6 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
 
     Of several judgments of one topic and document, the first row stays, with the grade that `combine` gives. With
     "agree", judgments that contradict each other all go.
-
-    Args:
-        frame: columns row, line, topic_id, doc_id, relevance.
-        rules: what is done.
-
-    Returns:
-        The rows that stay, in their order, with the columns row, topic_id, doc_id, relevance; and columns as in
-        `CHANGES`.
     """
     rows = _in_their_columns(frame, rules.swapped).with_columns(
         pl.col("doc_id").replace(dict(rules.respelt)).alias("spelt"),

@@ -107,16 +107,7 @@ class DocumentTable:
 
 
 def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
-    """Looks through the documents once.
-
-    Args:
-        source: the documents.
-        asked: ids of which has to be known whether they exist.
-        progress: is told what is read.
-
-    Raises:
-        InputError: the source cannot be read.
-    """
+    """Looks through the documents once."""
     table = DocumentTable(open_documents(source, keep_empty=True))
     scan = _Scan(table, frozenset(asked))
     progress = progress or Quiet()

@@ -45,11 +45,7 @@ class Duplicates:
         return self.pairs.with_columns(pl.Series("answer", keys, pl.String))
 
     def edges(self, *, doubtful: bool = False) -> pl.DataFrame:
-        """The pairs that make documents equivalent.
-
-        Args:
-            doubtful: near-duplicates that nobody judged, too.
-        """
+        """The pairs that make documents equivalent."""
         same = pl.col("kind").is_in(CERTAIN) | (pl.col("answer") == "same")
         if doubtful:
             same |= pl.col("kind") == "near"

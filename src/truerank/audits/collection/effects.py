@@ -90,20 +90,7 @@ def measured_effect(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> CollectionEffect:
-    """Scores runs before and after a change of the judgments.
-
-    Args:
-        runs: by name, columns topic_id, doc_id, rank, score.
-        change: what is compared.
-        measures: means over topics.
-        scoring: how runs are scored.
-        draws: random changes of the same size.
-        confidence: of the intervals.
-        seed: of the draws.
-
-    Raises:
-        InputError: a run without any topic of the judgments.
-    """
+    """Scores runs before and after a change of the judgments."""
     closing = EquivalenceOptions(equivalent=change.representatives or None)
     before = evaluate(change.before, dict(runs), measures, scoring)
     after = evaluate(change.after, dict(runs), measures, scoring, closing)

@@ -102,14 +102,6 @@ def judgment_fit(
     """Whether judgments fit their topics; of several answers the gravest that no other source contradicts.
 
     Runs are asked first. Texts are fetched only where the runs do not show that the judgments fit.
-
-    Args:
-        qrels: columns topic_id, doc_id, relevance; one row for each pair.
-        runs: by name, columns topic_id, doc_id, rank.
-        topics: texts by id, in the order of their file.
-        texts: of the documents named, the texts of those that exist.
-        rel: the lowest grade that counts as relevant.
-        seed: of samples and permutations.
     """
     found, grades = [], []
     for name, run in (runs or {}).items():
@@ -362,13 +354,7 @@ _KINDS: Final[dict[FitWord, str]] = {
 
 
 def fit_instances(fit: Fit, judged: int, runs: int = 0) -> Iterator[Instances]:
-    """The judgments that do not fit their topics, and runs that do not fit judgments which something else fits.
-
-    Args:
-        fit: the answer.
-        judged: judged topics.
-        runs: how many runs were asked.
-    """
+    """The judgments that do not fit their topics, and runs that do not fit judgments which something else fits."""
     by = f"by {fit.source}" if fit.source == "words" else f"by the run {fit.source}"
     if fit.word in _KINDS:
         rows = [{"topic_id": one, "other": other, "detail": f"{by}: {fit.evidence}"} for one, other in fit.topics]

@@ -95,14 +95,7 @@ def natural(identifier: str) -> tuple[str, int, str]:
 def _rules(
     rows: Sequence[str], judged: Sequence[str], asked: Sequence[str], place: Mapping[str, int]
 ) -> tuple[Ints, list[tuple[str, int]]]:
-    """The ways in which ids may have moved: by order and offset, the column that each row leads to; likely ones first.
-
-    Args:
-        rows: judged topics that are looked at.
-        judged: all judged topics in the order of their ids.
-        asked: all topics in the order of their file.
-        place: the columns of topics.
-    """
+    """The ways ids may have moved, likely ones first: by order and offset, the column that each row leads to."""
     ordered = sorted(asked, key=natural)
     numbers = {(natural(one)[:2]): one for one in reversed(asked) if _NUMBER.fullmatch(one)}
     at_file, at_ids, at_judged = ({one: at for at, one in enumerate(order)} for order in (asked, ordered, judged))

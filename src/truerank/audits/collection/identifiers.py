@@ -58,15 +58,7 @@ def what_differs(one: str, other: str) -> str:
 
 
 def likely(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
-    """For identifiers that are not known, the one known identifier of the same folded form.
-
-    Args:
-        wanted: identifiers that nothing has as they are.
-        known: identifiers that exist; read once.
-
-    Returns:
-        By wanted identifier; those with no or several candidates are left out.
-    """
+    """For identifiers that are not known, the one known identifier of the same folded form."""
     forms: dict[str, list[str]] = {}
     for one in wanted:
         forms.setdefault(folded(one), []).append(one)

@@ -42,14 +42,7 @@ class Instances:
 def instances(
     kind: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]], of: int, count: int | None = None
 ) -> Instances:
-    """Instances of a kind; columns that the rows lack are empty.
-
-    Args:
-        kind: its name in the catalogue.
-        rows: a frame, or mappings.
-        of: how many there could be.
-        count: how many there are, where that is not the number of rows.
-    """
+    """Instances of a kind; columns that the rows lack are empty."""
     frame = rows if isinstance(rows, pl.DataFrame) else _frame(list(rows))
     lacking = [
         pl.lit(0 if name == "line" else "", INSTANCE_SCHEMA[name]).alias(name)

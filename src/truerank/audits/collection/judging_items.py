@@ -35,14 +35,7 @@ class Band(NamedTuple):
 
 
 def read_answers(judged: Labels) -> dict[tuple[str, str], Answer]:
-    """What people said, by pair of document ids.
-
-    Args:
-        judged: a store or label files of the scheme `duplicates`.
-
-    Raises:
-        InputError: not readable, or labels of another scheme.
-    """
+    """What people said, by pair of document ids."""
     if not judged:
         return {}
     ratings = read_ratings(judged, scheme="duplicates")
@@ -81,16 +74,7 @@ def _banded(pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def drawn_pairs(duplicates: Duplicates, sample: int, seed: int) -> pl.DataFrame:
-    """A sample of the pairs that nobody judged: as many of each band, as far as there are so many.
-
-    Args:
-        duplicates: all pairs.
-        sample: pairs in all, about.
-        seed: of the draw.
-
-    Returns:
-        The pairs with `band` and `probability`, the chance with which each was drawn.
-    """
+    """A sample of the pairs that nobody judged: as many of each band, as far as there are so many."""
     open_ones = _banded(duplicates.answered.filter(pl.col("answer").is_null() & ~pl.col("kind").is_in(CERTAIN)))
     groups = open_ones.partition_by("kind", "band", maintain_order=True)
     groups.sort(key=lambda group: (str(group["kind"][0]), group["band"][0]))
@@ -107,14 +91,7 @@ def drawn_pairs(duplicates: Duplicates, sample: int, seed: int) -> pl.DataFrame:
 def item_lines(
     pairs: pl.DataFrame, contradictions: pl.DataFrame, texts: Mapping[str, str], topics: Mapping[str, str]
 ) -> Iterator[str]:
-    """Lines of `items.jsonl`, for `judge new --scheme duplicates`.
-
-    Args:
-        pairs: what `drawn_pairs` gave.
-        contradictions: equivalent documents with different grades: topic_id, doc_id, other, detail.
-        texts: of the documents.
-        topics: texts of the topics.
-    """
+    """Lines of `items.jsonl`, for `judge new --scheme duplicates`."""
     for row in contradictions.iter_rows(named=True):
         left, right = row["doc_id"], row["other"]
         if left in texts and right in texts:

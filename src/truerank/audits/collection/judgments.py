@@ -52,14 +52,7 @@ class JudgmentTable:
 
 
 def read_judgments(source: Any) -> JudgmentTable:
-    """Reads judgments with all their faults.
-
-    Args:
-        source: a source of the grammar, a frame, records, or grades by topic and document.
-
-    Raises:
-        InputError: not readable, or no judgment in it.
-    """
+    """Reads judgments with all their faults."""
     if isinstance(source, JudgmentTable):
         return source
     broken: list[tuple[int, str]] = []
@@ -107,13 +100,7 @@ def usable(table: JudgmentTable) -> pl.DataFrame:
 
 
 def judgment_instances(table: JudgmentTable, rel: int = 1, grades: Collection[int] = ()) -> Iterator[Instances]:
-    """What the judgments alone show.
-
-    Args:
-        table: the judgments.
-        rel: the lowest grade that counts as relevant.
-        grades: the grades of the scale; none for what the judgments suggest.
-    """
+    """What the judgments alone show."""
     frame = table.frame
     yield instances("broken-row", table.broken, len(frame) + len(table.broken))
     yield from _repeats(frame)
@@ -263,12 +250,7 @@ def _lopsided(pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
 
 
 def version_instances(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Instances]:
-    """Judgments that were added, removed, regraded or renamed, and topics that only one version has.
-
-    Args:
-        before: the earlier judgments, one row for each pair.
-        after: the present ones.
-    """
+    """Judgments that were added, removed, regraded or renamed, and topics that only one version has."""
     topics = frozenset(before["topic_id"]), frozenset(after["topic_id"])
     gone = [one for one in before["topic_id"].unique(maintain_order=True) if one not in topics[1]]
     new = [one for one in after["topic_id"].unique(maintain_order=True) if one not in topics[0]]

@@ -20,13 +20,7 @@ from truerank.options import Scoring
 def reference_instances(
     frame: pl.DataFrame, topics: TopicTable | None, documents: DocumentTable | None
 ) -> Iterator[Instances]:
-    """Judgments of documents or topics that do not exist, and topics without judgments.
-
-    Args:
-        frame: the judgments with their lines.
-        topics: the topics; None where they were not given.
-        documents: the documents; None where they were not given.
-    """
+    """Judgments of documents or topics that do not exist, and topics without judgments."""
     known = None if topics is None else frozenset(topics.ids)
     swapped: set[int] = set()
     if known is not None and documents is not None:
@@ -100,14 +94,7 @@ _RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 def run_instances(
     runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, rel: int, documents: DocumentTable | None
 ) -> Iterator[Instances]:
-    """Relevant documents that runs do not hold, and results that are no documents.
-
-    Args:
-        runs: by name, columns topic_id and doc_id.
-        pairs: the judgments.
-        rel: the lowest grade that counts as relevant.
-        documents: the documents; None where they were not given.
-    """
+    """Relevant documents that runs do not hold, and results that are no documents."""
     relevant = pairs.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
     lost, foreign, results = [], [], 0
     for name, run in runs.items():
@@ -124,13 +111,7 @@ def run_instances(
 
 
 def run_fault_instances(runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, scoring: Scoring) -> Iterator[Instances]:
-    """What runs show without any document: scores that contradict ranks, and how they were made.
-
-    Args:
-        runs: by name, columns topic_id, doc_id, rank, score.
-        pairs: the judgments.
-        scoring: the lowest relevant grade, and how ties are broken.
-    """
+    """What runs show without any document: scores that contradict ranks, and how they were made."""
     one = next(iter(runs))
     files = Files(runs, (one, one), pairs, None, None, _DEPTH, scoring.ties == "rank")
     faults = (*score_faults(files), *run_origins(files, scoring.rel, runs))

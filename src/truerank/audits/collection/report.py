@@ -201,12 +201,7 @@ _INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def review(result: CollectionAudit, inputs: Sequence[Input]) -> str:
-    """The audit as SARIF: faults are errors, doubts warnings; a note is said once for each kind.
-
-    Args:
-        result: the audit.
-        inputs: what it read, as in its manifest.
-    """
+    """The audit as SARIF: faults are errors, doubts warnings; a note is said once for each kind."""
     roles: dict[str, str] = {}
     for one in inputs:
         roles.setdefault(one.role, one.source or one.name)

@@ -84,11 +84,7 @@ class Files(NamedTuple):
 
 
 def run_faults(files: Files) -> tuple[RunFault, ...]:
-    """What is wrong with the files of a comparison, the gravest first.
-
-    Args:
-        files: what is looked at.
-    """
+    """What is wrong with the files of a comparison, the gravest first."""
     found: list[RunFault] = []
     for name in files.runs:
         found += _of_run(files, name)

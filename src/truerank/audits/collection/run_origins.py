@@ -43,13 +43,7 @@ _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 
 
 def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
-    """What runs show of how they were made, beside all others.
-
-    Args:
-        files: what is looked at; documents in the order of the collection.
-        rel: the lowest grade that is relevant.
-        names: the runs that are asked; by default the two of the comparison.
-    """
+    """What runs show of how they were made, beside all others."""
     judged = files.qrels.select("topic_id").unique()
     first = {name: _first(run, judged) for name, run in files.runs.items()}
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()

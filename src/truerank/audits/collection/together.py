@@ -39,13 +39,7 @@ class Ceiling(NamedTuple):
 
 
 def group_instances(duplicates: Duplicates, pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
-    """Grades of equivalent documents that contradict each other, and relevant documents whose copies are not judged.
-
-    Args:
-        duplicates: the documents that say the same.
-        pairs: the judgments, one row for each pair of topic and document.
-        rel: the lowest grade that counts as relevant.
-    """
+    """Grades of equivalent documents that contradict each other, and relevant documents whose copies are not judged."""
     certain = _graded(duplicates.groups(), pairs, rel)
     judged = pairs["topic_id"].n_unique()
     yield instances("contradicted-group", certain.contradicted, certain.size)
@@ -100,13 +94,7 @@ def _beyond(rows: pl.DataFrame, known: pl.DataFrame, keys: list[str]) -> pl.Data
 def verbatim_instances(
     topics: dict[str, str], documents: Iterator[Document], pairs: pl.DataFrame | None
 ) -> Iterator[Instances]:
-    """Topics that stand in a document word for word, or are one.
-
-    Args:
-        topics: texts by id.
-        documents: the documents.
-        pairs: the judgments, where there are some.
-    """
+    """Topics that stand in a document word for word, or are one."""
     found = between(topics.items(), documents, _VERBATIM).pairs
     grades = {} if pairs is None else {(topic, doc): grade for topic, doc, grade in pairs.iter_rows()}
     own: list[dict[str, str]] = []
@@ -129,17 +117,7 @@ def verbatim_instances(
 def ceilings(
     pairs: pl.DataFrame, measures: str, scoring: Scoring, unreachable: Collection[str] = ()
 ) -> tuple[pl.DataFrame, tuple[Ceiling, ...]]:
-    """What a perfect system reaches: the judged documents that exist, the highest grade first.
-
-    Args:
-        pairs: the judgments.
-        measures: their names.
-        scoring: how runs are scored.
-        unreachable: judged documents that do not exist.
-
-    Returns:
-        Columns topic_id, measure, ceiling; and a line for each measure.
-    """
+    """What a perfect system reaches: the judged documents that exist, the highest grade first."""
     reachable = pairs.filter(~pl.col("doc_id").is_in(list(unreachable)))
     if reachable.is_empty():
         # A run needs a row: a document that nobody judged, since no id is a blank.

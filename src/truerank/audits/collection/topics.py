@@ -74,11 +74,7 @@ class TopicTable:
 
 
 def read_topic_table(source: str | SourceSpec) -> TopicTable:
-    """Reads topics with all their faults.
-
-    Raises:
-        InputError: not readable, or no topic in it.
-    """
+    """Reads topics with all their faults."""
     spec = parse(source) if isinstance(source, str) else source
     records = tuple(TopicRecord(topic, line or 0, repaired) for topic, line, repaired in topic_records(spec))
     if not records:
@@ -91,10 +87,6 @@ def comparable(similarity: float, texts: Collection[str] = ()) -> Shingles:
 
     Short topics are compared by runs of letters, so that inflection is served; long ones, as those of ArguAna, by runs
     of words, as documents are.
-
-    Args:
-        similarity: the Jaccard similarity from which on they are.
-        texts: those of the topics.
     """
     long = bool(texts) and median(map(len, texts)) > _LONG_TEXTS
     return Shingles(
@@ -107,12 +99,7 @@ def comparable(similarity: float, texts: Collection[str] = ()) -> Shingles:
 
 
 def topic_instances(table: TopicTable, similarity: float) -> Iterator[Instances]:
-    """What the topics alone show.
-
-    Args:
-        table: the topics.
-        similarity: Jaccard similarity from which on two topics are nearly the same.
-    """
+    """What the topics alone show."""
     yield from _records(table)
     yield from _texts(table.distinct(), len(table.records))
     yield from _duplicates(table.distinct(), similarity)
@@ -210,16 +197,7 @@ def _duplicates(records: Sequence[TopicRecord], similarity: float) -> Iterator[I
 
 
 def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> Iterator[Instances]:
-    """Topics that stand in other splits of the collection.
-
-    Args:
-        table: the topics.
-        train: sources of queries.
-        similarity: as in `topic_instances`.
-
-    Raises:
-        InputError: a source cannot be read.
-    """
+    """Topics that stand in other splits of the collection."""
     texts = {record.topic.topic_id: record.text for record in table.distinct()}
     same: dict[str, dict[str, Any]] = {}
     near: dict[str, dict[str, Any]] = {}

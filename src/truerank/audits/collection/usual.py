@@ -98,11 +98,7 @@ class Endings:
         return bool(inner)
 
     def never_last(self, words: Mapping[str, int]) -> frozenset[str]:
-        """Frequent words that end next to no text or sentence, such as articles; one letter may be a name's.
-
-        Args:
-            words: how often each word stands in the texts.
-        """
+        """Frequent words that end next to no text or sentence, such as articles; one letter may be a name's."""
         share = self._ends.total() / max(1, sum(words.values()))
         return frozenset(
             word
@@ -115,9 +111,6 @@ def limits(lengths: NDArray[np.int64]) -> dict[int, int]:
     """Lengths at which far more texts end than at any length beside them, with the number of texts.
 
     A text that was cut at a blank is one shorter: the two lengths count as one.
-
-    Args:
-        lengths: of all texts.
     """
     counts = np.bincount(lengths[lengths <= _LONGEST], minlength=_LEAST).astype(float)
     found = {}

@@ -31,10 +31,6 @@ def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> t
     A part is FAULTY where the data, or people, show a fault; FAULTY IN PART where no kind of fault touches so much as a
     twentieth of what it could touch; UNKNOWN where somebody has to look at something, or where something could not be
     looked for; SOUND otherwise.
-
-    Args:
-        findings: what was found.
-        given: the inputs: "qrels", "docs", "topics", "train", "previous_qrels", "run".
     """
     parts = tuple(_part(part, findings, given) for part in PARTS if _is_given(part, given) and part != "versions")
     return (_whole(parts, findings, given), *parts)
@@ -87,11 +83,7 @@ def _whole(parts: Sequence[PartVerdict], findings: Sequence[CollectionFinding], 
 
 
 def looked_for(given: Collection[str]) -> dict[str, dict[str, str]]:
-    """By part, the kinds of fault that were looked for, and what the others need.
-
-    Args:
-        given: the inputs.
-    """
+    """By part, the kinds of fault that were looked for, and what the others need."""
     found: dict[str, dict[str, str]] = {}
     for part in PARTS:
         looked, others = _looked_for(part, given)
@@ -160,13 +152,7 @@ def _named(parts: Sequence[str]) -> str:
 
 
 def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:
-    """One sentence with figures; empty where there is nothing to compute.
-
-    Args:
-        found: the instances of a kind.
-        pairs: the judgments, one row for each pair.
-        rel: the lowest grade that counts as relevant.
-    """
+    """One sentence with figures; empty where there is nothing to compute."""
     if found.kind in ("duplicate-topic", "near-duplicate-topic") and found.count < found.of:
         return f"A mean over {found.of:,d} topics rests on {found.of - found.count:,d} different ones."
     if found.kind == "no-relevant" and found.count < found.of:

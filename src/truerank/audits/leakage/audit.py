@@ -223,13 +223,7 @@ class Audit:
     def result(
         self, folder: Path, progress: Progress | None, told: Callable[[ChosenWay], None] = lambda choice: None
     ) -> AuditResult:
-        """Compares everything.
-
-        Args:
-            folder: where finished blocks lie.
-            progress: is told what happens.
-            told: is told how the first pass runs.
-        """
+        """Compares everything."""
         options, _, _, redaction = self.given
         progress = progress or Quiet()
         held = held_words([source for _, source in self.sources])
@@ -281,15 +275,7 @@ def _sources(specs: Sequence[str], options: AuditOptions) -> list[tuple[str, Que
 
 
 def read_tests(specs: Sequence[str], options: AuditOptions) -> list[TopicSet]:
-    """The test sets, under names by which they can be told apart, with their variants.
-
-    Args:
-        specs: sources of topics.
-        options: variants by the name of a test set.
-
-    Raises:
-        OptionError: no test set, or variants of something else.
-    """
+    """The test sets, under names by which they can be told apart, with their variants."""
     if not specs:
         raise OptionError("test", "no test set", "name at least one")
     names = unique_names([parse(spec) for spec in specs])

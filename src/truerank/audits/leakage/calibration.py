@@ -62,30 +62,6 @@ def calibrate(
 ) -> Calibration:
     """Finds the lowest threshold whose pairs are precise enough.
 
-    Args:
-        labels: label sources or judgments (`judging.open_judgments` also says how several voices make one answer, and
-            whether models count); each pair needs its similarity. Pairs that the annotators left unresolved are
-            counted and not used.
-        min_precision: the target, above 0 and at most 1.
-        rule: "lower-bound": the lowest threshold above which the precision is at least the target with the confidence
-            asked for; "point": the lowest threshold from which on the estimated precision of every higher one (that
-            enough labels support) is at least the target; "lowest": the lowest threshold whose estimate reaches it,
-            whatever lies above.
-        encoder: the encoder that the similarities come from.
-        population: similarities of all candidates, of which the labelled pairs are a sample; without it the sampling
-            probabilities say what the candidates are like. Only the lower bound uses it.
-        drawing: what is drawn for the intervals: pairs within the strata of the sample (pairs of equal sampling
-            probability), pairs at large, or whole topics.
-        support: how many labels must lie how near to the answer.
-        confidence: of the lower bound and of both intervals.
-        seed: of the draws (2,000).
-
-    Returns:
-        The curve and the threshold, or the reason why there is none (`Calibration.refused`).
-
-    Raises:
-        InputError: no pair can be used, or an option is out of its range.
-
     Source: the leakage paper, section 3 ("the lowest that yields a 0.9 precision"); Hájek (1971) for the estimate;
         `leak_chance` for the lower bound.
     """
@@ -137,14 +113,8 @@ def calibrate(
 def similarities(folder: str) -> NDArray[np.float64]:
     """The similarities of the pairs that an audit found: the population of a sample of them.
 
-    Args:
-        folder: what `leakage audit --out` wrote; with `floor`, down to it.
-
     Returns:
         The highest similarity of each pair, shape (pairs,).
-
-    Raises:
-        InputError: no audit there, or a redacted one.
     """
     return np.array([item.score for item in read_items(folder, load_scheme("leak"))], np.float64)
 

@@ -167,10 +167,6 @@ def clean_train(
     Args:
         train: the source, as in the audit; lines of TSV, CSV and JSONL keep their bytes, Parquet its columns, and
             other sources become `id TAB text`.
-        audit: the audit, or the folder it wrote; where ids match, the `.removed.tsv` of an earlier cleaning.
-        out: the file to write; its name says the compression.
-        rules: which pairs count as leaks.
-        judged: judged pairs.
     """
     out, spec = Path(out), parse(str(train))
     form = form_of(spec, out)
@@ -237,15 +233,7 @@ def _swept(
 
 
 def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()) -> AuditResult:
-    """The audit, from its folder where that is given.
-
-    Args:
-        candidates: the audit, or the folder of one; that of an audit of whole examples, too.
-        kinds: of an audit of whole examples, the kinds of leak that count.
-
-    Raises:
-        InputError: no audit there, or it is redacted: without texts nothing can be removed.
-    """
+    """The audit, from its folder where that is given."""
     if not isinstance(candidates, AuditResult) and holds_examples(candidates):
         return as_candidates(candidates, kinds)
     if other := [kind for kind in kinds if kind != "query-query"]:
@@ -260,21 +248,7 @@ def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()
 def leaking_pairs(
     audit: AuditResult, judgments: Judgments | None, threshold: float | None, basis: Basis, *, listed: bool = False
 ) -> Iterator[LeakPair]:
-    """The pairs that count as leaks.
-
-    Args:
-        audit: whose candidates are looked at.
-        judgments: what people said; pairs on which they are tied count as not judged.
-        threshold: above it an unjudged candidate is a leak; None for the audit's.
-        basis: as in `LeakRules`.
-        listed: every other candidate that was not judged counts, too.
-
-    Yields:
-        Leaks in the order of the candidates, then what was judged a leak and is no candidate.
-
-    Raises:
-        InputError: the basis needs labels, or the threshold lies below what the audit kept.
-    """
+    """The pairs that count as leaks."""
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
     threshold, floor = audit.summary["threshold"] if threshold is None else threshold, audit.summary["floor"]
@@ -331,13 +305,7 @@ class LeakingTexts(NamedTuple):
 
 
 def leaking_texts(given: AuditResult | str | Path, judgments: Judgments | None, rules: LeakRules) -> LeakingTexts:
-    """The queries that leak by an audit and by what people said of its pairs.
-
-    Args:
-        given: the audit, or its folder; where ids match, the list of an earlier cleaning.
-        judgments: what people said.
-        rules: which pairs count as leaks.
-    """
+    """The queries that leak by an audit and by what people said of its pairs."""
     if rules.match == "id":
         return _removed_before(given)
     audit = open_audit(given, rules.kinds)

@@ -110,15 +110,6 @@ def against_truth(result: AuditResult, truth: Sequence[TruthRow], texts: Mapping
     """Precision of the pairs above the threshold and recall of the planted leaks.
 
     A pair is a test set, a topic and a normalised query text.
-
-    Args:
-        result: an audit of the sample.
-        truth: the planted pairs.
-        texts: the text of each query id.
-
-    Returns:
-        `pairs`, `true`, `precision`, `planted`, `found`, `recall`, `lookalikes_above`, and `types` (planted and found
-        by type).
     """
     above: set[_Pair] = {
         (test, topic, normalise(text))

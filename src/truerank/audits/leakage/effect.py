@@ -312,20 +312,7 @@ def spreads(scores: Evaluation) -> dict[str, float]:
 def random_removals(
     scores: Evaluation, removed: Collection[str], matched_by: str | None, resampling: Resampling
 ) -> tuple[Placebo, ...]:
-    """Compares the removal of topics with the removal of as many random ones.
-
-    Args:
-        scores: of runs, by topic.
-        removed: ids of the removed topics.
-        matched_by: as in `effect`.
-        resampling: random removals, confidence and seed.
-
-    Returns:
-        One comparison for each measure.
-
-    Raises:
-        OptionError: there is no run of the name that is to be matched by, or no other run.
-    """
+    """Compares the removal of topics with the removal of as many random ones."""
     gone = np.array([topic in removed for topic in scores.topics])
     return tuple(
         placebo_removal(
@@ -342,11 +329,7 @@ def random_removals(
 
 
 def matched_strata(scores: Evaluation, measure: str, matched_by: str | None) -> NDArray[np.int64] | None:
-    """Fifths of the topics by difficulty, shape (topics,); None where topics are not matched.
-
-    Raises:
-        OptionError: there is no run of the name that is to be matched by, or no other run.
-    """
+    """Fifths of the topics by difficulty, shape (topics,); None where topics are not matched."""
     if matched_by is None:
         return None
     if matched_by != _DIFFICULTY and matched_by not in scores.runs:
@@ -369,16 +352,7 @@ def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence
 
 
 def leaked_topics(audit: LeakedTopics, test_set: str | None, kinds: Collection[str] = ()) -> tuple[str, frozenset[str]]:
-    """The test set's name (empty for bare ids) and its leaked topics.
-
-    Args:
-        audit: the folder that `leakage audit` or `leakage examples` wrote, an audit, or the ids of the leaked topics.
-        test_set: the test set, where the audit has several.
-        kinds: of an audit of whole examples, the kinds of leak that count; by default pair and query-query.
-
-    Raises:
-        InputError: no audit there, or the test set is not named or not in it.
-    """
+    """The test set's name (empty for bare ids) and its leaked topics."""
     if isinstance(audit, ExampleAudit) or (isinstance(audit, str | Path) and holds_examples(audit)):
         tests = as_candidates(audit, kinds).summary["tests"]
     elif isinstance(audit, AuditResult | str | Path):

@@ -67,16 +67,7 @@ class Models:
         *,
         held: Mapping[str, int] | None = None,
     ) -> SearchPlan:
-        """What to look for with these models; the topic texts are encoded from now on, while the log is read.
-
-        Args:
-            texts: the topic texts.
-            options: of the audit.
-            sources: how many training sources there are.
-            folder: keeps how the first pass runs, for an audit that is killed; None does not keep it.
-            told: is told what was chosen.
-            held: how many training texts hold a word, by which words are told from damaged ones.
-        """
+        """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
         normalised = tuple(normalise(text.text) for text in texts)
         prefilter, probe = None, WordingProbe(normalised, held)
         if options.mode == "prefilter":

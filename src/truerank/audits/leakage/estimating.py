@@ -33,17 +33,7 @@ _FEWEST_TO_SAY: Final = 20
 def count_fields(
     above: pl.DataFrame, sources: Sequence[str], fields: Sequence[str]
 ) -> dict[str, dict[str, FieldCount]]:
-    """Topics with a candidate and distinct candidate queries, by field and cumulative source.
-
-    Args:
-        above: the candidates of one test set above the threshold.
-        sources: the sources in the order given; the columns are the first, the first two, ….
-        fields: the fields that were compared.
-
-    Returns:
-        By field ("union" last, which counts a topic or a query once) and cumulative source label. Table 1 of the
-        leakage paper.
-    """
+    """Topics with a candidate and distinct candidate queries, by field and cumulative source."""
     texts = above["query_text"].unique()
     normal = pl.DataFrame({"query_text": texts, "query": [normalise(text) for text in texts]})
     pairs = above.join(normal, on="query_text", how="left").select("field", "topic_id", "source", "query")
@@ -105,15 +95,7 @@ def summarise_test(
     prefilter: PrefilterRecall | None,
     fields: Sequence[str],
 ) -> TestSummary:
-    """The verdict on one test set, with its reason.
-
-    Args:
-        test: the test set.
-        known: what the audit knows of it.
-        counts: what was read of each source.
-        prefilter: the prefilter's recall, if it was used.
-        fields: the fields that were compared.
-    """
+    """The verdict on one test set, with its reason."""
     leaked = set(known.above["topic_id"].unique())
     if known.confirmed is not None:
         leaked = known.confirmed[0] | (leaked & known.confirmed[1])
@@ -276,13 +258,7 @@ def kinds_seen(
 
 
 def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", "training texts")) -> str:
-    """That an encoder cannot read some texts.
-
-    Args:
-        test: how many of the test side.
-        training: how many of the training side.
-        nouns: what they are.
-    """
+    """That an encoder cannot read some texts."""
     sides = ((count, noun) for count, noun in zip((test, training), nouns, strict=True) if count)
     counted = " and ".join(f"{count:,d} {noun if count > 1 else _one(noun)}" for count, noun in sides)
     return f"The encoder cannot read {counted}: these were compared by their words and letters only."

@@ -22,14 +22,7 @@ _PAIRS: Final = ("kind", "topic_id", "doc_id", "source", "role", "example_id", "
 
 
 def example_statement(found: ExampleAudit, date: str | None, pairs: bool, key: bytes | None) -> dict[str, Any]:
-    """The statement, as plain values; `examples_card.schema.json` describes it.
-
-    Args:
-        found: the audit.
-        date: the date to state.
-        pairs: state every pair of texts, too.
-        key: for keyed hashes in place of the names of training sources and their texts; None for the plain ones.
-    """
+    """The statement, as plain values; `examples_card.schema.json` describes it."""
     names = {name: name if key is None else hash_text(name, key) for name in found.sources}
     content = card_head(EXAMPLE_SCHEMA, date)
     (about,) = as_candidates(found).summary["tests"].values()

@@ -72,15 +72,7 @@ class SourceForm(NamedTuple):
 
 
 def form_of(spec: SourceSpec, out: Path) -> SourceForm:
-    """The form that the output has.
-
-    Args:
-        spec: the source.
-        out: the file to be written; its ending must agree with the source's format.
-
-    Raises:
-        InputError: the source cannot be read, the ending says another format, or the output is the source itself.
-    """
+    """The form that the output has."""
     if spec.scheme != "file":
         form = SourceForm(None, "")
     else:
@@ -124,18 +116,7 @@ def rewrite(
     of the target. Other sources become `id TAB text`, tabs and line ends in texts blanks.
 
     Args:
-        source: the queries.
-        form: from `form_of`.
-        target: where to.
-        drops: for each column (None for the one that is read as the query), what is asked once for every text of it,
-            in order; a record goes if one of its texts does. Other sources have one column.
         strict: raise for bytes that are not UTF-8.
-
-    Returns:
-        How many records were left out, and how many hold no readable text (they are kept).
-
-    Raises:
-        InputError: a fault in the source.
     """
     removed = skipped = 0
     if form.path is None or not form.format:
@@ -173,12 +154,7 @@ def copy(form: SourceForm, target: Target, dropped: Iterable[int]) -> None:
     """Copies a file without some records.
 
     Args:
-        form: a form with a path and a format.
-        target: where to.
         dropped: the lines (in Parquet: rows, counted from 1) on which the records to leave out begin, ascending.
-
-    Raises:
-        InputError: a fault in the source.
     """
     if form.path is None:
         raise ValueError("only files can be copied")
@@ -193,12 +169,7 @@ def copy_spans(path: Path, target: Target, dropped: Iterable[tuple[int, int | No
     """Copies a file of lines without some spans of lines.
 
     Args:
-        path: the file.
-        target: where to.
         dropped: the first line of each span, counted from 1, and the one behind its last (None: the end), ascending.
-
-    Raises:
-        InputError: the file changed while it was read.
     """
     lines, number = enumerate(_lines(path), start=1), 0
     with target.open() as stream:

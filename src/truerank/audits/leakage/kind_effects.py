@@ -58,23 +58,7 @@ def kind_effects(
     resampling: Resampling,
     of_topics: Callable[[Collection[str]], tuple[Placebo, ...]],
 ) -> Iterator[KindEffect]:
-    """Takes out what leaks, one kind after the other.
-
-    Args:
-        audit: the audit of whole examples.
-        scores: of the runs, by topic.
-        sources: the judgments and the runs, for the removal of documents.
-        kinds: the kinds of leak; empty for all.
-        matched_by: what random topics and documents share with those that leak: None, "difficulty", or a run.
-        resampling: random removals, confidence and seed.
-        of_topics: compares the removal of topics with that of as many random ones.
-
-    Yields:
-        In the order of the audit. A kind that was not looked for, or of which none leaks, has no comparison.
-
-    Raises:
-        InputError: a source is at fault.
-    """
+    """Takes out what leaks, one kind after the other."""
     ranked: RankedDocuments | None = None
     for found in audit.kinds:
         if kinds and found.kind not in kinds:

@@ -59,8 +59,6 @@ def precision_draws(
         leak: whether each is a leak, shape (n,).
         positions: similarities at which candidates lie, ascending, shape (T,).
         weights: how many candidates lie at each, shape (T,).
-        rng: random numbers.
-        draws: how many.
         clusters: which pairs belong together (their leaks are not independent), shape (n,); None where none do.
         cases: for how many labels each counts, shape (n,); 1 without it.
 

@@ -25,16 +25,7 @@ def holds_matrix(audit: object) -> bool:
 
 
 def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) -> dict[str, Any]:
-    """The statement, as plain values; `matrix_card.schema.json` describes it.
-
-    Args:
-        folder: what `leakage matrix` wrote.
-        date: the date to state.
-        key: for keyed hashes in place of the names of training sets; None for the plain ones.
-
-    Raises:
-        InputError: the file of the cells cannot be read.
-    """
+    """The statement, as plain values; `matrix_card.schema.json` describes it."""
     path = Path(folder) / _FILE
     with written_by("leakage matrix", path.parent, path.name):
         frame = read_table(path, {name: CELLS[name] for name in _COLUMNS})

@@ -125,9 +125,5 @@ class CardTarget(Options):
 
 
 def opened_labels(judged: Labels) -> Judgments | None:
-    """The judgments that the options name; None where they name none.
-
-    Args:
-        judged: the sources of labels, and the rule for several voices.
-    """
+    """The judgments that the options name; None where they name none."""
     return open_judgments(judged) if judged else None

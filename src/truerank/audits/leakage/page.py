@@ -45,12 +45,7 @@ def lead(summary: AuditSummary) -> str:
 
 
 def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSection, ...]:
-    """The sections in reading order.
-
-    Args:
-        result: the audit.
-        truth: precision and recall against a known truth, such as the planted leaks of the embedded sample.
-    """
+    """The sections in reading order."""
     summary = result.summary
     similarities = tuple(_drawn(picture) for picture in similarity_pictures(result))
     return (
@@ -115,14 +110,7 @@ def _drawn(picture: Picture) -> Drawing:
 
 
 def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
-    """How similar the nearest queries of all topics are, and all neighbours that were kept.
-
-    Args:
-        result: the audit.
-
-    Yields:
-        Two figures; none where no pair was kept.
-    """
+    """How similar the nearest queries of all topics are, and all neighbours that were kept."""
     neighbours, summary = result.neighbours, result.summary
     if neighbours.is_empty():
         return

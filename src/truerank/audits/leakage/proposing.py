@@ -104,14 +104,7 @@ def propose(
     plan: SearchPlan,
     job: Job,
 ) -> Proposed:
-    """Searches every source for neighbours of every topic text.
-
-    Args:
-        sources: name and source, in the order given by the user.
-        texts: the topic texts; a place in this list is a topic text's number in the plan.
-        plan: what to look for and how.
-        job: where unfinished work lies, and what runs it.
-    """
+    """Searches every source for neighbours of every topic text."""
     counts: dict[str, SourceCount] = {}
     found: dict[str, NeighbourPairs] = {}
     for place, (name, source) in enumerate(sources):

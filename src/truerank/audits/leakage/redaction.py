@@ -67,12 +67,7 @@ def open_key(path: str | Path | None = None) -> bytes:
 
 
 def hash_text(text: str, key: bytes) -> str:
-    """The hash that stands for a text: `hmac:KEYMARK:HASH`, 8 and 16 hexadecimal digits.
-
-    Args:
-        text: hashed in its normalised form, so that what counts as the same query has the same hash.
-        key: the secret; the key mark tells keys apart and does not tell the key.
-    """
+    """The hash that stands for a text: `hmac:KEYMARK:HASH`, 8 and 16 hexadecimal digits."""
     digest = hmac.new(key, normalise(text).encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
     return f"hmac:{_mark(key)}:{digest[:16]}"
 

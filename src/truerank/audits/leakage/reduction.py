@@ -120,22 +120,6 @@ def reduce_topics(
 
     TREC topics, web XML, TSV, CSV and JSONL keep the bytes of the topics that stay; Parquet its columns; other
     sources become TSV (`id TAB title`) or JSONL (all fields), as the name of the output says.
-
-    Args:
-        test: the topics, as in the audit.
-        audit: the audit, or the folder it wrote.
-        out: the file to write; its name says the compression.
-        test_set: the test set's name in the audit, where it cannot be told from the source.
-        rules: which pairs count as leaks. Without labels and threshold the leaked topics are the audit's.
-        judged: judged pairs.
-        sds: standard deviations of per-topic differences for which the smallest detectable difference is computed, in
-            the measure's unit; by name where they come from runs (`effect.difference_sds`).
-
-    Returns:
-        What is left, and what can be shown with it (power 0.8, α 0.05).
-
-    Raises:
-        InputError: a source or option is at fault, every topic leaks, or the output cannot be written.
     """
     out, spec, found = Path(out), parse(str(test)), open_audit(audit, rules.kinds)
     name = _name(spec, found, test_set)

@@ -98,11 +98,6 @@ def render(result: AuditResult, provenance: Mapping[str, Any] | None = None, fil
     """The audit as one HTML page that needs no network; the same audit gives the same text.
 
     Texts that were redacted (`--redact`) are left out of the table; their hashes stand in the saved file.
-
-    Args:
-        result: the audit.
-        provenance: inputs with hashes, options and versions, as in `manifest.json`.
-        files: names of the files beside the page.
     """
     page = _report(result).page(_no_picture, provenance or {}, files)
     return (page if provenance else replace(page, sections=page.sections[:-1])).html()
@@ -113,15 +108,7 @@ def _no_picture(picture: Any) -> str:
 
 
 def to_text(result: AuditResult, *, width: int = 100) -> str:
-    """The verdicts and the table of counts for a terminal.
-
-    Args:
-        result: the audit.
-        width: characters per line.
-
-    Returns:
-        Plain text that ends with a line end.
-    """
+    """The verdicts and the table of counts for a terminal."""
     return Summary(tuple(_parts(result, width)), {}, width=width).show("text")
 
 

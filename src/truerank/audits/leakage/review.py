@@ -45,12 +45,7 @@ _KEY: Final = ("test", "topic_id", "source", "query_id")
 
 
 def review(result: AuditResult, inputs: Sequence[Input]) -> str:
-    """The audit as SARIF: each leaking training query where it stands; with a baseline, only those that are new.
-
-    Args:
-        result: the audit.
-        inputs: what it read, as in its manifest.
-    """
+    """The audit as SARIF: each leaking training query where it stands; with a baseline, only those that are new."""
     places = {(one.role, one.name): one.source or one.name for one in inputs}
     baseline = next((one.source for one in inputs if one.role == "baseline"), None)
     names = ", ".join(one.name for one in inputs if one.role in ("train", "test"))

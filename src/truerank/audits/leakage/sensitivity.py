@@ -50,18 +50,7 @@ class _Plant(NamedTuple):
 def check(
     texts: Sequence[TopicText], plan: SearchPlan, passes: Passes | None = None, *, seed: int = 0
 ) -> dict[str, Sensitivity]:
-    """Plants rewordings of the topic texts and counts those that the audit would have found.
-
-    Args:
-        texts: the topic texts of all test sets; a place in this list is a topic text's number in the plan.
-        plan: what encodes, the vectors of the topic texts, and the evidence beside the encoder; a pair above its floor
-            is a candidate.
-        passes: which texts the prefilter lets through to the encoder; None for exhaustive mode.
-        seed: of the rewordings.
-
-    Returns:
-        By test set, the kinds by field, and how often another topic of the same set would be taken for a topic.
-    """
+    """Plants rewordings of the topic texts and counts those that the audit would have found."""
     plants = [plant for test in dict.fromkeys(text.test for text in texts) for plant in _plants(texts, test, seed)]
     seen = _seen(plants, plan, passes)
     result: dict[str, Sensitivity] = {}

@@ -54,12 +54,7 @@ class Known:
 
 
 def summarise(known: Known, options: AuditOptions) -> AuditResult:
-    """The result of an audit.
-
-    Args:
-        known: what was found, and what people said of it.
-        options: of the audit.
-    """
+    """The result of an audit."""
     proposed, tests, judgments = known.proposed, known.tests, known.judgments
     pairs = _with_evidence(proposed.pairs, options.threshold)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
@@ -213,13 +208,7 @@ def _recall_by_form(parts: Sequence[tuple[Filtered, pl.DataFrame]], fields: Sequ
 
 
 def with_types(pairs: pl.DataFrame, tests: Sequence[TopicSet], encoder: Encoder) -> pl.DataFrame:
-    """Adds the columns `type` and `title_type` to the candidates.
-
-    Args:
-        pairs: columns as in `NEIGHBOUR_SCHEMA`.
-        tests: the test sets with the titles.
-        encoder: tells how alike words and sentences are.
-    """
+    """Adds the columns `type` and `title_type` to the candidates."""
     titles = {(test.name, topic.topic_id): topic.title for test in tests for topic in test.topics}
     of_title = [titles[key] for key in pairs.select("test", "topic_id").iter_rows()]
     against_field = list(zip(pairs["topic_text"], pairs["query_text"], strict=True))

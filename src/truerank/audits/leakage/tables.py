@@ -23,15 +23,7 @@ _SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text"
 
 
 def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> Table:
-    """Topics and queries with a similarity above the threshold, by field and cumulative source.
-
-    Args:
-        summary: the audit's summary.
-        tests: the test sets to show; None for all.
-
-    Returns:
-        Table 1 of the leakage paper.
-    """
+    """Topics and queries with a similarity above the threshold, by field and cumulative source."""
     chosen = {name: summary["tests"][name] for name in tests or summary["tests"]}
     groups: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
         (name, _shown(label), {field: counts.get(label) for field, counts in test["fields"].items()})
@@ -105,16 +97,7 @@ def news_table(baseline: Mapping[str, Any]) -> Table:
 
 
 def neighbours_table(result: AuditResult, topic_id: str, *, most: int = 10) -> Table:
-    """The nearest training queries of a topic, by test set and text.
-
-    Args:
-        result: an audit.
-        topic_id: the topic.
-        most: so many queries for each text, over all sources.
-
-    Raises:
-        InputError: no test set has such a topic with a neighbour.
-    """
+    """The nearest training queries of a topic, by test set and text."""
     found = result.neighbours.filter(pl.col("topic_id") == topic_id)
     if found.is_empty():
         known = result.neighbours["topic_id"].unique(maintain_order=True).head(5).to_list()

@@ -47,11 +47,7 @@ _NOTHING: Final = frozenset(("", "_", "na", "nan", "none", "null", "-"))
 
 
 def given_by_people(pool: str | Path | None, judged: Labels) -> bool:
-    """Whether a pool with its labels is given.
-
-    Raises:
-        OptionError: one without the other.
-    """
+    """Whether a pool with its labels is given."""
     if (pool is not None) != bool(judged):
         raise OptionError("pool" if pool is None else "labels", "a pool goes with labels", "give `pool` and `labels`")
     return pool is not None
@@ -76,19 +72,7 @@ class JudgedPassages(NamedTuple):
 
 
 def judged_by_people(pool: str | Path, judged: Labels) -> JudgedPassages:
-    """What people said about a pool.
-
-    Args:
-        pool: the folder of a pool that `survivorship answerable` wrote.
-        judged: labels of its items.
-
-    Returns:
-        The passages of every query that somebody labelled. What the rule for several voices says answers,
-        or an adjudication; where it says neither, the passage does not answer, and a note says so.
-
-    Raises:
-        InputError: no pool, labels of another scheme, or of other items only.
-    """
+    """What people said about a pool."""
     folder = Path(pool)
     passages, items = _opened(folder)
     ratings = read_ratings(judged, scheme="answerability")
@@ -130,18 +114,7 @@ def judged_by_people(pool: str | Path, judged: Labels) -> JudgedPassages:
 def judged_by_qrels(
     runs: Sequence[str], qrels: str, rel: int, k: int, discarded: DiscardedQueries | None = None
 ) -> JudgedPassages:
-    """What existing judgments say about the first results of rankers.
-
-    Args:
-        runs: `FILE` or `SYSTEM=FILE`.
-        qrels: the judgments.
-        rel: the lowest grade that answers.
-        k: results of each run.
-        discarded: the queries that count; None for all that have a judgment.
-
-    Raises:
-        InputError: a fault in a file, or a run that has none of the queries.
-    """
+    """What existing judgments say about the first results of rankers."""
     systems = named_sources(runs, "run")
     if not systems:
         raise OptionError("run", "no run", "name at least one")
@@ -192,17 +165,7 @@ def first_answers(judged: JudgedPassages) -> pl.DataFrame:
 
 
 def read_firsts(source: str) -> pl.DataFrame:
-    """A table of first answers: system (or scorer), query_id, doc_id and rank, NA or _ where there is none.
-
-    Args:
-        source: CSV, TSV, JSONL or Parquet; a column `corpus` is taken where there is one.
-
-    Returns:
-        Columns as in `FIRST_SCHEMA`.
-
-    Raises:
-        InputError: a column or value is missing or wrong, or a system lacks a query that another has.
-    """
+    """A table of first answers: system (or scorer), query_id, doc_id and rank, NA or _ where there is none."""
     spec = grammar.parse(source)
     if spec.scheme != "file":
         raise InputError("tables of first answers are read from files", "give a path", where=source)

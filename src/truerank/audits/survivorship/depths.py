@@ -43,16 +43,7 @@ _ROWS: Final = 1 << 16
 
 
 def depth_label(text: str, option: str, given: str = "") -> str:
-    """The label of a depth: a number from 1 as it is usually written, or "all".
-
-    Args:
-        text: the depth.
-        option: that names it.
-        given: what it stands in, for the message.
-
-    Raises:
-        OptionError: neither.
-    """
+    """The label of a depth: a number from 1 as it is usually written, or "all"."""
     number = whole_number(text)
     if text != ALL and not number:
         place = f" in '{given}'" if given else ""
@@ -296,11 +287,7 @@ def open_depths(folder: str | Path) -> pl.DataFrame:
 
 
 def depth_batches(folder: str | Path, columns: Sequence[str]) -> Iterator[pl.DataFrame]:
-    """Some columns of the judgments that `survivorship depth` wrote, streamed; at least one frame.
-
-    Raises:
-        InputError: as for `open_depths`.
-    """
+    """Some columns of the judgments that `survivorship depth` wrote, streamed; at least one frame."""
     path = depths_file(folder)
     with written_by("survivorship depth", path.parent, path.name):
         scanned = pl.scan_parquet(path, glob=False).select(list(DEPTH_SCHEMA)).select(columns)

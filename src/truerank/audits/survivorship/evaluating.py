@@ -133,15 +133,7 @@ class DepthSets:
 
 
 def read_depth_sets(folder: str | Path | None = None, files: Mapping[str, str] = MappingProxyType({})) -> DepthSets:
-    """Reads judgments by depth.
-
-    Args:
-        folder: what `survivorship depth` wrote, or any folder with files called NAME-K.qrels and NAME-all.qrels.
-        files: in its place a file for each depth, a number or "all".
-
-    Raises:
-        InputError: both or neither, fewer than two depths, files of several names, or a fault in a file.
-    """
+    """Reads judgments by depth."""
     if (folder is None) == (not files):
         remedy = "give `depths`, or `qrels` K=FILE for each depth"
         raise InputError("judgments by depth are needed", remedy, where="survivorship evaluate")
@@ -235,17 +227,7 @@ def largest_cutoff(measures: Sequence[Measure]) -> int | None:
 
 
 def kept_run(path: str, wanted: pl.Series, cutoff: int | None) -> KeptRun:
-    """Reads a run in pieces and keeps what is scored.
-
-    Args:
-        path: the file.
-        wanted: ids of the queries.
-        cutoff: the rank beyond which nothing is looked at; rows that are among the first by rank or by score, ties
-            included, are kept.
-
-    Raises:
-        InputError: a fault in the file, or none of the queries in it.
-    """
+    """Reads a run in pieces and keeps what is scored."""
     parts: list[pl.DataFrame] = []
     topics: set[str] = set()
     for piece in whole_topics(run_frames(path)):

@@ -115,10 +115,6 @@ def nested_contrast(scores: Floats, weights: Sequence[float] | Floats, confidenc
     Args:
         scores: shape (depths, queries), NaN where a depth lacks the query.
         weights: of the means, shape (depths,).
-        confidence: of the interval.
-
-    Returns:
-        The sum; NaN if a depth has no query.
 
     Source: Woodruff, A simple method for approximating the variance of a complicated estimate (JASA 1971).
     """

@@ -104,15 +104,7 @@ def depth_curve(
     quasi-binomial fit, so that an uneven course widens it; the interval spans those of all shapes.
 
     Args:
-        first: of each query, the 0-based position of the first selected document, -1 for none.
-        shown: of each query, how many documents were shown.
-        to: the last depth; None for twice the depth shown to most, 0 for no extrapolation.
-        confidence: of the intervals.
         resamples: draws from each shape's uncertainty.
-        seed: of these draws.
-
-    Returns:
-        The curve.
 
     Source: the cuts are those of Gupta, MacAvaney (SIGIR 2022), section 4.1; the extrapolation is this project's.
     """

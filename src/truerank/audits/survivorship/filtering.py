@@ -164,11 +164,7 @@ def triples(
 
 
 def _counts(found: _Filtered, options: TriplesOptions, source: InstanceSource) -> Triples:
-    """What is left.
-
-    Raises:
-        InputError: nothing.
-    """
+    """What is left."""
     if not found.kept[-1]:
         raise InputError("no relevant pair of the triples is judged in the log", "give its own", where=source.spec.spec)
     read = Input(source.spec.name, source.spec.spec, "instances", found.read, found.fingerprint or source.fingerprint)

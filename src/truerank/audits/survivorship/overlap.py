@@ -40,12 +40,7 @@ class OverlapIndex(NamedTuple):
 
 
 def overlap_index(blocks: Iterable[Sequence[str]], words: int) -> OverlapIndex:
-    """Texts, given block by block, ready to be looked for.
-
-    Args:
-        blocks: the texts.
-        words: length of the sequences; a text with fewer words is one sequence.
-    """
+    """Texts, given block by block, ready to be looked for."""
     found: list[_Sequences] = []
     number = 0
     for block in blocks:
@@ -59,16 +54,7 @@ def overlap_index(blocks: Iterable[Sequence[str]], words: int) -> OverlapIndex:
 
 
 def overlaps(index: OverlapIndex, documents: DocumentSource, progress: Progress) -> NDArray[np.float64]:
-    """For each text the largest share of its sequences that stand in one document; one pass over the documents.
-
-    Args:
-        index: the texts.
-        documents: the later corpus.
-        progress: told about the work.
-
-    Returns:
-        Shares between 0 and 1, one for each text.
-    """
+    """For each text the largest share of its sequences that stand in one document; one pass over the documents."""
     progress.start("documents of the later corpus")
     best = np.zeros(len(index.sizes))
     for block in documents.batches(_BLOCK):

@@ -121,16 +121,7 @@ class PassageTable:
 
 
 def passage_table(documents: DocumentSource, *, unique: bool, progress: Progress) -> PassageTable:
-    """Reads a collection and keeps its passages' ids by their texts' keys.
-
-    Args:
-        documents: the collection.
-        unique: two passages with the same text are an error.
-        progress: told about the work.
-
-    Raises:
-        InputError: a fault in the collection; the same text twice, where that is an error.
-    """
+    """Reads a collection and keeps its passages' ids by their texts' keys."""
     progress.start("passages of the collection")
     parts: list[Keys] = []
     names: list[pl.Series] = []
@@ -194,11 +185,7 @@ def mapping_file(folder: str | Path) -> Path:
 
 
 def open_passage_ids(folder: str | Path) -> PassageIds:
-    """Opens what `survivorship map --out` wrote.
-
-    Raises:
-        InputError: no such folder, or no mapping in it.
-    """
+    """Opens what `survivorship map --out` wrote."""
     path = mapping_file(folder)
     with written_by("survivorship map", path.parent, path.name):
         return PassageIds(read_table(path, MAPPING_SCHEMA))

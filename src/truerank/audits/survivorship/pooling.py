@@ -139,18 +139,6 @@ def pool_discarded(
 ) -> AnswerPool:
     """Pools the first results of several rankers for discarded queries, over one or several corpora.
 
-    Args:
-        runs: `FILE`, `SYSTEM=FILE` or `CORPUS/SYSTEM=FILE`; the corpus is needed where there are several.
-        discarded: where the discarded queries and their texts are.
-        options: the collections, how many results and queries, and the seed.
-        progress: is told about the work.
-
-    Returns:
-        The pool, with items for a judging store.
-
-    Raises:
-        InputError: a fault in a source; a query without a text; a document that its collection lacks.
-
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 3, Table 2.
     """
     told = progress or Quiet()
@@ -176,19 +164,7 @@ def pool_discarded(
 
 
 def top_results(run: SourceSpec, queries: pl.Series, k: int) -> pl.DataFrame:
-    """The first results of a run, with ranks from 1: by score as a 32-bit number, then by document id descending.
-
-    Args:
-        run: the file.
-        queries: ids.
-        k: results of each.
-
-    Returns:
-        Columns query_id, doc_id, rank.
-
-    Raises:
-        InputError: a fault in the run, or none of the queries in it.
-    """
+    """The first results of a run, with ranks from 1: by score as a 32-bit number, then by document id descending."""
     rows = kept_run(run.spec, queries, k).rows.with_columns(pl.col("score").cast(pl.Float32))
     ordered = rows.sort("topic_id", "score", "doc_id", descending=[False, True, True])
     ranked = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).cast(pl.Int32).alias("rank"))
@@ -238,14 +214,7 @@ class _Read(NamedTuple):
 
 
 def discarded_ids(discarded: DiscardedQueries) -> tuple[list[str], tuple[Input, ...]]:
-    """The ids of discarded queries, and what they were read from.
-
-    Args:
-        discarded: a log, a list of ids, or a list of some of the log's.
-
-    Raises:
-        InputError: neither is given, or a fault in a file.
-    """
+    """The ids of discarded queries, and what they were read from."""
     found = _read(discarded, Quiet())
     return found.ids, found.inputs
 

@@ -36,15 +36,7 @@ def named_source(given: str | Path) -> tuple[str, SourceSpec]:
 
 
 def named_sources(given: NamedSources, option: str) -> dict[str, SourceSpec]:
-    """Several sources by their names, in the order given.
-
-    Args:
-        given: one source or several; in Python also by name.
-        option: that named them.
-
-    Raises:
-        OptionError: two of one name.
-    """
+    """Several sources by their names, in the order given."""
     if isinstance(given, Mapping):
         return {name: grammar.parse(str(source)) for name, source in given.items()}
     found: dict[str, SourceSpec] = {}
@@ -57,11 +49,7 @@ def named_sources(given: NamedSources, option: str) -> dict[str, SourceSpec]:
 
 
 def whole_numbers(given: str | Sequence[int], option: str) -> tuple[int, ...]:
-    """Different numbers from 1, in ascending order; on the command line separated by commas.
-
-    Raises:
-        OptionError: something else.
-    """
+    """Different numbers from 1, in ascending order; on the command line separated by commas."""
     parts = given.split(",") if isinstance(given, str) else given
     read = [signed_number(str(part).strip()) for part in parts if str(part).strip()]
     numbers = [number for number in read if number is not None]
@@ -105,9 +93,6 @@ def read_kinds(spec: SourceSpec) -> Mapping[str, str]:
 
     TSV without a header (`id TAB label`), or CSV, TSV, JSONL, JSON and Parquet with a column of ids and one called
     label, category, kind, type or class (or named with `#COLUMN`).
-
-    Raises:
-        InputError: not a file, no such columns, an id with two different labels, or nothing in it.
     """
     if spec.scheme != "file":
         raise InputError("labels are read from files", "give a path", where=spec.spec)
@@ -129,11 +114,7 @@ def read_kinds(spec: SourceSpec) -> Mapping[str, str]:
 
 
 def read_ids(spec: SourceSpec) -> list[str]:
-    """Query ids, the first column of each line; repeated ones count once.
-
-    Raises:
-        InputError: not a file, or nothing in it.
-    """
+    """Query ids, the first column of each line; repeated ones count once."""
     if spec.scheme != "file":
         raise InputError("lists of ids are read from files", "give a path", where=spec.spec)
     formats.detect(spec.path, spec.format)

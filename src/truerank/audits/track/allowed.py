@@ -47,16 +47,6 @@ def read_allowed(
     """Reads what runs may hold.
 
     Memory is 8 bytes for each candidate and each id of the collection.
-
-    Args:
-        topics: a source of topics.
-        qrels: a source of judgments.
-        candidates: a run, lines of topic TAB document (what follows is not looked at), or JSONL with `topic_id` and
-            `doc_id`.
-        ids: the ids of the collection, one a line; what follows a blank or tab is not looked at.
-
-    Raises:
-        InputError: one of them cannot be read or holds nothing.
     """
     return Allowed(
         None if topics is None else tuple(topic.topic_id for topic in read_topics(topics).topics),

@@ -200,12 +200,7 @@ class _Maker:
             yield frame
 
     def write(self, frames: Iterable[pl.DataFrame], stream: IO[bytes]) -> _Counts:
-        """Writes the first k of each topic.
-
-        Args:
-            frames: whole topics, the rows of each together.
-            stream: where to.
-        """
+        """Writes the first k of each topic."""
         counts = _Counts()
         if self.form == "tsv":
             heading = ("topic_id", "doc_id", "rank", "score", *(() if self.known is None else ("query",)))

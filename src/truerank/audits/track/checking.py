@@ -91,11 +91,7 @@ class RunChecker:
             self._ledger.add("unreadable", error.line, error.fault, error.remedy)
 
     def check_topics(self, frame: pl.DataFrame) -> None:
-        """Checks whole topics.
-
-        Args:
-            frame: as `frames` yields it, all rows of a topic together and in the order of the file.
-        """
+        """Checks whole topics."""
         runs = frame["topic_id"].rle().struct.unnest()
         lengths = runs["len"].to_numpy().astype(np.intp)
         starts = np.cumsum(lengths) - lengths

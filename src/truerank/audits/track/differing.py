@@ -18,21 +18,13 @@ _SECTION: Final = "differences"
 
 
 def best_differences(comparison: Comparison) -> tuple[Difference, ...]:
-    """The differences of all other runs to the best one, in their order.
-
-    Args:
-        comparison: all pairs of runs by one measure, the best run first.
-    """
+    """The differences of all other runs to the best one, in their order."""
     best = comparison.runs[0]
     return tuple(row for row in comparison.differences if row.baseline == best)
 
 
 def finding(comparison: Comparison) -> Verdict:
-    """Whether the best run is significantly better than the others, and by how much.
-
-    Args:
-        comparison: all pairs of runs by one measure, the best run first.
-    """
+    """Whether the best run is significantly better than the others, and by how much."""
     rows = best_differences(comparison)
     best, measure = comparison.runs[0], comparison.measures[0]
     worse, alike = [row for row in rows if row.significant], [row for row in rows if not row.significant]

@@ -77,14 +77,7 @@ class Ledger:
         self._enter(kind, 1, lambda: [(line, fault)], remedy)
 
     def add_rows(self, kind: str, rows: pl.DataFrame, say: Callable[..., str], remedy: str) -> None:
-        """Enters one fault for each row.
-
-        Args:
-            kind: of the faults.
-            rows: with the column `line` first; what `say` needs comes after it.
-            say: makes the words of a fault from the other columns of its row.
-            remedy: what to do about all of them.
-        """
+        """Enters one fault for each row."""
         head = rows if self._cap is None else rows.sort("line").head(self._cap)
         self._enter(kind, len(rows), lambda: [(line, say(*rest)) for line, *rest in head.iter_rows()], remedy)
 
@@ -113,14 +106,7 @@ class Ledger:
 
 
 def levels_of(changes: Mapping[str, Any]) -> dict[str, Level]:
-    """The level of every kind of fault.
-
-    Args:
-        changes: levels that differ from `KINDS`.
-
-    Raises:
-        InputError: there is no such kind or level.
-    """
+    """The level of every kind of fault."""
     levels = dict(KINDS)
     for kind, level in changes.items():
         if kind not in KINDS:

@@ -38,14 +38,6 @@ def pictures(
 ) -> Iterator[Picture]:
     """The figures that the runs allow, in the order of the paper.
 
-    Args:
-        analysis: what the runs show.
-        alike: the runs in a plane, or the similarities of few runs.
-        topics: the texts of topics by id, to name them by.
-
-    Yields:
-        Figures; those that lack what they need are left out.
-
     Source: Craswell et al.: Overview of the TREC 2019 Deep Learning Track, Figures 1 to 8.
     """
     if analysis.best:

@@ -22,15 +22,6 @@ def grouped_topics(frames: Iterable[pl.DataFrame]) -> Iterator[pl.DataFrame]:
     """Cuts frames anew so that no topic is cut; for files in which the rows of each topic stand together.
 
     Memory grows with the largest topic and with the number of topics.
-
-    Args:
-        frames: with a column `topic_id`, in the order of the file.
-
-    Yields:
-        Frames with the same columns, all rows of a topic in one of them, in the order of the file.
-
-    Raises:
-        ScatteredError: a topic stands in two places; what was yielded before lacks rows.
     """
     seen: set[str] = set()
     held: list[pl.DataFrame] = []
@@ -63,14 +54,6 @@ def scattered_topics(frames: Iterable[pl.DataFrame], *, rows: int = _ROWS) -> It
 
     The topics are numbered as they appear; consecutive ones share a bucket of about `rows` rows, and the buckets are
     sorted one after the other. Memory grows with `rows`, the largest topic and the number of topics.
-
-    Args:
-        frames: with the columns `topic_id` and `line`, in the order of the file.
-        rows: how many rows are held at once.
-
-    Yields:
-        Frames with the same columns: all rows of a topic together and in the order of the file, the topics in the
-        order in which they first appear.
     """
     with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
         counts: dict[str, int] = {}

@@ -85,11 +85,7 @@ class RowFilter:
         return all(_text(values[_key(name)]) == wanted for name, wanted in there.items())
 
     def check(self) -> None:
-        """Refuses a condition on a column that no table has.
-
-        Raises:
-            InputError: there is one.
-        """
+        """Refuses a condition on a column that no table has."""
         for name in self.conditions:
             if name not in self.found:
                 raise OptionError("where", f"no table has a column '{name}'", "name a column of the tables")
@@ -147,18 +143,6 @@ def read_metadata(paths: Sequence[str | Path], selection: RowFilter, known: Meta
     """Reads tables with one row per run: CSV, TSV, JSONL or Parquet, columns found by their usual names.
 
     Several tables complete one another.
-
-    Args:
-        paths: the tables.
-        selection: which rows count.
-        known: what is known already.
-
-    Returns:
-        What is known about the runs.
-
-    Raises:
-        InputError: not readable; no column of runs; a run without name, twice in a table, or described otherwise by an
-            earlier table; a subtask that is neither fullrank nor rerank.
     """
     found = known or Metadata()
     for path in paths:
@@ -180,17 +164,6 @@ def read_means(path: str | Path, selection: RowFilter) -> MeansTable:
 
     Columns of the first form that are no measure and no description of the run are passed over. Measures may be
     spelled as by trec_eval (`ndcg_cut_10`), ir_measures (`nDCG@10`) or papers (`NDCG@10`, `MRR (MS)`).
-
-    Args:
-        path: CSV, TSV, JSONL or Parquet.
-        selection: which rows count.
-
-    Returns:
-        The table.
-
-    Raises:
-        InputError: not readable; no column of runs or of scores; a score that is no number; a run, or a run's measure,
-            that stands there twice.
     """
     taken: list[_Taken] = []
     long = False

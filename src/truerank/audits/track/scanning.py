@@ -40,11 +40,7 @@ class LineScan(NamedTuple):
 
 
 def run_path(source: str | Path) -> Path:
-    """The path of a run.
-
-    Raises:
-        InputError: not a file.
-    """
+    """The path of a run."""
     spec = grammar.parse(str(source))
     if spec.scheme != "file":
         raise InputError("runs are read from files", "give a path", where=spec.spec)
@@ -56,12 +52,6 @@ def scan(path: Path) -> Iterator[LineScan]:
 
     Blocks whose lines all have single blanks (or tabs) between six columns are parsed as columns, the others line by
     line, split at any blank.
-
-    Args:
-        path: the file, compressed or not.
-
-    Raises:
-        InputError: the file cannot be read (further), or is no text.
     """
     formats.detect(path)
     for first, data in byte_blocks(path):
@@ -77,9 +67,6 @@ def scan(path: Path) -> Iterator[LineScan]:
 def strict_frames(path: Path) -> Iterator[pl.DataFrame]:
     """The same for those who need a sound run: `line`, `topic_id`, `doc_id`, `rank` and `value` as numbers, `score`,
     `tag`.
-
-    Raises:
-        InputError: the file cannot be read, or its first faulty line.
     """
     for block in scan(path):
         numbers = block.frame.select(

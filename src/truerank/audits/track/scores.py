@@ -90,17 +90,10 @@ def from_tables(
     rounding, the later one's measure stands beside the earlier one's under the name of its table.
 
     Args:
-        paths: the tables, the most trusted first.
-        metadata: what is known about the runs; what the tables themselves say is added.
-        selection: which rows count.
         main: the measure that runs are sorted by.
-        measures: the measures to take, empty for all.
 
     Returns:
         The scores, runs sorted by the main measure.
-
-    Raises:
-        InputError: a table is not readable, or none has the main measure.
     """
     tables = [read_means(path, selection) for path in paths]
     known = metadata
@@ -152,20 +145,10 @@ def from_runs(
     """Scores run files.
 
     Args:
-        qrels: the judgments.
-        runs: the run files.
-        metadata: what is known about the runs.
-        selection: which rows of the metadata count; runs that it leaves out are not read.
         main: the measure that runs are sorted by.
-        measures: further measures.
-        policy: how runs are scored.
-        sparse_qrels: other judgments, for a reciprocal rank over those of their topics that the qrels have too.
 
     Returns:
         The scores, runs sorted by the main measure.
-
-    Raises:
-        InputError: a file is not readable, a measure is not known, the judgments have no topic in common.
     """
     metadata = metadata.without(selection.excluded)
     chosen = [str(path) for path in runs if parse(str(path)).name not in selection.excluded]

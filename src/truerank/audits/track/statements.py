@@ -41,18 +41,7 @@ class Statement(NamedTuple):
 
 
 def statements(analysis: Analysis, stated: Mapping[str, str] | None = None) -> tuple[Statement, ...]:
-    """The figures of a track's text, beside those that are stated.
-
-    Args:
-        analysis: what the runs show.
-        stated: figures as written, by the names of statements.
-
-    Returns:
-        Percentages first, then counts.
-
-    Raises:
-        InputError: a figure is stated under a name that is none.
-    """
+    """The figures of a track's text, beside those that are stated."""
     found = [*_percentages(analysis), *_counts(analysis)]
     names = [one.name for one in found]
     for name in stated or {}:
@@ -72,11 +61,7 @@ def agrees(statement: Statement) -> bool | None:
 
 
 def read_stated(path: str | Path) -> dict[str, str]:
-    """Reads figures that a text states, as they are written: a table with the columns `statement` and `value`.
-
-    Raises:
-        InputError: not readable, a column is missing, or a value is no number.
-    """
+    """Reads figures that a text states, as they are written: a table with the columns `statement` and `value`."""
     spec = grammar.parse(str(path))
     form = formats.detect(compressed.checked_file(spec.path), spec.format)
     found: dict[str, str] = {}

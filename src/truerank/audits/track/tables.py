@@ -63,12 +63,7 @@ def counts_table(analysis: Analysis) -> Table:
 
 
 def results_table(scores: Scores, *, whole: bool = False) -> Table:
-    """Tables 3 and 4: every run with its means, best first by the main measure.
-
-    Args:
-        scores: the scores.
-        whole: with the measures of every table of means, not of the first one only.
-    """
+    """Tables 3 and 4: every run with its means, best first by the main measure."""
     columns = [Column("run"), Column("group"), Column("subtask"), Column("category")]
     measures = scores.measures if whole or not scores.printed else scores.printed
     columns += Column.numbers(".4f", *measures)

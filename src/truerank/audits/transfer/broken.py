@@ -48,19 +48,7 @@ class Verdicts(NamedTuple):
 
 
 def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...]) -> dict[Key, Flagged]:
-    """The candidates of a scan that say a version's document does not answer what another one's does.
-
-    Args:
-        scan: the scan.
-        version: whose documents are in question.
-        by: what must name a candidate: the scores by the aggregation "max" or "first", or by "both"; the "texts";
-            "max-or-texts"; "any" of the three.
-        ids: whether judgments name documents by the judged version's ids or by this version's.
-        reasons: only these classes of reasons; all where empty.
-
-    Raises:
-        InputError: the scan has no such version or no such class.
-    """
+    """The candidates of a scan that say a version's document does not answer what another one's does."""
     if version not in scan.versions:
         raise OptionError("version_name", f"no version '{version}'", f"there is {', '.join(scan.versions)}")
     frame = scan.candidates.filter(pl.col("worse") == version)
@@ -88,17 +76,7 @@ def flags_of(scan: Scan, version: str, by: By, ids: Ids, reasons: tuple[str, ...
 
 
 def verdicts_of(judged: Labels, scan: Scan | None, version: str, ids: Ids) -> Verdicts:
-    """What people said of a version's documents, by the scheme `transfer` or `transfer:N`.
-
-    Args:
-        judged: a judging store, or label files, and the rule for several voices.
-        scan: the scan whose items were judged; without it `version` is V1, V2, … of the labels.
-        version: whose documents are in question.
-        ids: as in `flags_of`.
-
-    Raises:
-        InputError: the labels are of another scheme, or say nothing about the version.
-    """
+    """What people said of a version's documents, by the scheme `transfer` or `transfer:N`."""
     ratings = read_ratings(judged)
     scheme = "" if ratings.scheme is None else ratings.scheme.name
     if scheme and not scheme.startswith("transfer"):

@@ -158,9 +158,6 @@ def estimate(
 def read_counts(path: str | Path) -> list[Counts]:
     """Reads counted labels: CSV with the columns set, 00, 01, 10, 11, 21, 12, documents, and error ("10", "01" or
     empty).
-
-    Raises:
-        InputError: not readable, columns are missing, or a cell is no number.
     """
     path = checked_file(Path(path))
     needed = ("set", *COMBINATIONS.values(), "documents", "error")

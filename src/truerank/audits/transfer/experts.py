@@ -55,18 +55,6 @@ def compare_with_experts(
 ) -> ExpertComparison:
     """Counts where carried judgments and those of experts differ, on the documents that both judged.
 
-    Args:
-        carried: topic_id, doc_id, relevance.
-        expert: the judgments of the experts.
-        grades: the grades from which a carried and an expert's judgment count as relevant.
-        confidence: of the intervals.
-
-    Returns:
-        The shares of disagreement.
-
-    Raises:
-        InputError: the experts' judgments cannot be read.
-
     Source:
         Section 3 of the paper: the same count on 46 queries of TREC 2020.
     """

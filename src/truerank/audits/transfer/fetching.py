@@ -82,20 +82,6 @@ def fetch_pages(
     The folder gets `fetched.parquet` and `snapshots-N.warc.gz`, each with a record of its length and checksum. What is
     there and whole is not fetched again; URLs that could not be asked for are, in another WARC file. A run that was
     killed goes on.
-
-    Args:
-        urls: distinct URLs.
-        wanted: years, day and tries.
-        options: the archive.
-        folder: where the files lie.
-        progress: is told how many URLs are done.
-
-    Returns:
-        One row per URL and year, columns as in `FETCHED_SCHEMA`, in their order.
-
-    Raises:
-        InputError: the archive cannot be reached, closes its captures to programs, or stopped answering.
-        MissingExtraError: the extra [pages] is not installed.
     """
     identity = digest(
         {"urls": list(urls), "years": wanted.years, "day": wanted.day, "tries": wanted.tries, **options.content()}

@@ -112,19 +112,6 @@ def open_collection(
     """Searches a collection or reads its run, and keeps the texts of all that will be scored.
 
     What an earlier run of the grid left is taken over where nothing has changed.
-
-    Args:
-        design: of the collection.
-        sets: all sets; those for this collection say what leaks.
-        depths: all that are used.
-        out: the folder of the grid; texts go to `inputs/` in it.
-        told: is told what happens.
-
-    Returns:
-        The collection, and what leaked, columns as in `LEAKED_SCHEMA`.
-
-    Raises:
-        InputError: a fault in its sources; no judged topic has a text and candidates; a folder of others in its place.
     """
     inputs = _read(design, sets, depths)
     key = digest(
@@ -162,13 +149,7 @@ def open_collection(
 
 
 def pairs_of(work: Path, queries: Mapping[str, str], depth: int) -> Iterator[list[TestPair]]:
-    """What a cell scores, some topics at a time, in the order of the first stage.
-
-    Args:
-        work: of a `TestCollection`.
-        queries: texts of the topics.
-        depth: how many candidates of each topic.
-    """
+    """What a cell scores, some topics at a time, in the order of the first stage."""
     with (work / _PAIRS).open("rb") as stream:
         pairs = pl.read_parquet(stream)
     scored = pairs.filter((pl.col("place") < depth) | pl.col("leaked"))

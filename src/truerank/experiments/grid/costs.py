@@ -115,13 +115,7 @@ class CostEstimate:
 
 
 def pending_works(plan: Plan, out: Path, *, retry_failed: bool = False) -> list[Work]:
-    """Trainings with unfinished cells; of trainings with the same cells, the first.
-
-    Args:
-        plan: of the grid.
-        out: its folder.
-        retry_failed: those that failed too.
-    """
+    """Trainings with unfinished cells; of trainings with the same cells, the first."""
     seen: set[str] = set()
     found = []
     for work in plan.works:
@@ -145,15 +139,6 @@ def estimate_cost(
     told: Progress,
 ) -> tuple[CostEstimate, dict[int, float]]:
     """What the works of a grid will cost.
-
-    Args:
-        plan: of the grid.
-        out: its folder.
-        works: that are left.
-        workers: on this machine.
-        cluster: workers of a cluster to compare with.
-        device: where checkpoints are trained.
-        told: is told what is tried.
 
     Returns:
         The estimate, and the seconds of each work by its number; 0 for what could not be tried.

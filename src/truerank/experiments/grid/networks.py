@@ -62,17 +62,7 @@ class NetworkMaker:
         self._memory: dict[Path, Vocabulary] = {}
 
     def ready(self, model: ModelDesign, docs: Sequence[str], checkpoint: str | None = None) -> Network:
-        """A network, the words of its vocabulary counted in these documents.
-
-        Args:
-            model: what is trained.
-            docs: the documents of small models.
-            checkpoint: a ranker that is tested in place of the model, with its settings but without training.
-
-        Raises:
-            InputError: an unknown setting, a checkpoint that cannot be loaded or trained, a fault in the documents.
-            MissingExtraError: what trains it is not installed.
-        """
+        """A network, the words of its vocabulary counted in these documents."""
         small = checkpoint is None and is_drawn(model.model)
         key = digest([model.json(), checkpoint, list(docs) if small else []])
         if key not in self._ready:
@@ -104,17 +94,7 @@ class NetworkMaker:
 
 
 def network_of(network: Network, *, seed: int, device: str | None, memory: dict[Path, Vocabulary] | None = None) -> Any:
-    """A ranker ready to be trained, its weights drawn from the seed or those of the checkpoint.
-
-    Args:
-        network: which.
-        seed: of the weights that are drawn.
-        device: None for a GPU where there is one, except for small models.
-        memory: vocabularies that are open, by folder.
-
-    Raises:
-        InputError: it cannot be opened or trained.
-    """
+    """A ranker ready to be trained, its weights drawn from the seed or those of the checkpoint."""
     model = network.model
     recipe, settings = recipe_of(model), divided(model.changes)[1]
     if network.vocabulary is None:

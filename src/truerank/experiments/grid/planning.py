@@ -99,17 +99,7 @@ class Plan:
 
 
 def make_plan(design: Design, out: Path, told: Progress) -> Plan:
-    """Makes what the cells share, and the cells.
-
-    Args:
-        design: of the experiment.
-        out: the folder of the grid; `sets/`, `collections/` and `inputs/` in it are filled, or taken as they are.
-        told: is told what happens.
-
-    Raises:
-        InputError: a fault in a source, a set that is too small, a model that cannot be opened.
-        MissingExtraError: what runs a model is not installed.
-    """
+    """Makes what the cells share, and the cells."""
     trainings = expand(design)
     draws = {one.name: one for one in (each.drawn for each in trainings) if one.checkpoint is None}
     # Sets without a fault first: others may be filled from them.

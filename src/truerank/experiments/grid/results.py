@@ -217,16 +217,7 @@ def write_cell(
     loss: float | None,
     about: Mapping[str, Any] | None = None,
 ) -> None:
-    """Writes a finished cell; it counts as finished once `cell.json` is there, which is written last.
-
-    Args:
-        out: the folder of the grid.
-        cell: which.
-        scores: columns as in `SCORE_SCHEMA`, in any order of rows.
-        steps: of the training.
-        loss: at the end of the training: the mean over the last tenth of the steps.
-        about: what else `cell.json` should hold: what the address follows from.
-    """
+    """Writes a finished cell; it counts as finished once `cell.json` is there, which is written last."""
     folder = cell_folder(out, cell.address)
     ordered = scores.select(*SCORE_SCHEMA).cast(pl.Schema(SCORE_SCHEMA))
     with kept_path(folder / _SCORES_FILE) as temporary:
@@ -245,15 +236,7 @@ def write_failed(out: Path, cell: Cell, reason: str) -> None:
 def write_collection(
     out: Path, name: str, *, first_stage: pl.DataFrame, qrels: pl.DataFrame, topics: pl.DataFrame
 ) -> None:
-    """Writes what all cells of a collection share.
-
-    Args:
-        out: the folder of the grid.
-        name: of the collection.
-        first_stage: the candidates, columns as in `RUN_SCHEMA`, down to the depth.
-        qrels: columns as in `QREL_SCHEMA`.
-        topics: topic_id and text.
-    """
+    """Writes what all cells of a collection share."""
     folder = out / "collections" / name
     folder.mkdir(parents=True, exist_ok=True)
     write_run(first_stage, folder / "first-stage.run")

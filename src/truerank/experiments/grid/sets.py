@@ -59,16 +59,7 @@ class TrainingSet:
 
 
 def open_set(design: SetDesign, out: Path, progress: Progress) -> TrainingSet:
-    """Builds a set where that was asked for and is not done yet, and reads what its identity needs.
-
-    Args:
-        design: of the set.
-        out: the folder of the grid; what is built, or has to be put together, goes to `sets/NAME` in it.
-        progress: is told what happens.
-
-    Raises:
-        InputError: a fault in its sources, or fewer rows than its largest size needs.
-    """
+    """Builds a set where that was asked for and is not done yet, and reads what its identity needs."""
     source = design.instances or ""
     if design.build is not None:
         source = str(_built(design, out, progress))
@@ -81,12 +72,7 @@ def open_set(design: SetDesign, out: Path, progress: Progress) -> TrainingSet:
 
 
 def rows_of(source: str, size: int) -> list[Instance]:
-    """The first rows of a set.
-
-    Args:
-        source: of a `TrainingSet`.
-        size: in instances: twice the rows.
-    """
+    """The first rows of a set."""
     return list(islice(open_instances(source), size // 2))
 
 

@@ -34,17 +34,7 @@ class _NoTracker:
 
 @contextlib.contextmanager
 def open_tracker(record: str | None, design: Design, out: Path) -> Iterator[Tracker]:
-    """Opens where cells are recorded besides the results folder.
-
-    Args:
-        record: "mlflow:URI", or None for nowhere.
-        design: of the grid.
-        out: its folder.
-
-    Raises:
-        InputError: no such kind of record, or nothing answers there.
-        MissingExtraError: MLflow is not installed.
-    """
+    """Opens where cells are recorded besides the results folder."""
     if record is None:
         yield _NoTracker()
         return

@@ -145,16 +145,7 @@ class YamlMapping:
 
 
 def read_tree(path: Path, settings: Mapping[str, str], *, variables: bool = True) -> Value:
-    """Reads a file.
-
-    Args:
-        path: the file. `${NAME}` and `${NAME:-default}` in its texts are taken from the environment.
-        settings: values that replace those of the file, by the keys above them joined by dots.
-        variables: whether all variables have to be set; False leaves the names of those that are not.
-
-    Raises:
-        InputError: not readable, no YAML, a key that stands twice, an unset variable, a setting of no place.
-    """
+    """Reads a file."""
     text = text_file(path, "give a design file")
     tree = _parsed(text, str(path), "")
     if not isinstance(tree.content, dict):

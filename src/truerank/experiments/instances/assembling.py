@@ -88,16 +88,7 @@ class Assembled:
 
 
 def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
-    """Draws the rows of a set.
-
-    Args:
-        kind: "none", "leak" or one of `TEST_KINDS`.
-        rows: of the largest size.
-        opened: gives the sources; its options were checked for this kind.
-
-    Raises:
-        InputError: a fault in a source, or fewer rows than asked for.
-    """
+    """Draws the rows of a set."""
     options, seed = opened.options, opened.seed
     candidates = read_candidates(options.audit)
     judgments, leaks = _leaks(kind, options, candidates)

@@ -39,17 +39,7 @@ _ENDINGS: Final = {
 
 
 def write_rows(artifacts: Artifacts, blocks: Iterator[pl.DataFrame], folder: Path, extra: dict[str, Any]) -> int:
-    """Writes `instances.parquet`; only a block of rows is in memory at a time.
-
-    Args:
-        artifacts: of the set.
-        blocks: frames with the columns of `SCHEMA` but `number`, and those of `extra`.
-        folder: where the blocks lie meanwhile.
-        extra: columns that only this kind of set has.
-
-    Returns:
-        The number of rows.
-    """
+    """Writes `instances.parquet`; only a block of rows is in memory at a time."""
     shutil.rmtree(folder, ignore_errors=True)
     store, schema = BlockStore(folder), {**SCHEMA, **extra}
     written = number = 0
@@ -126,17 +116,7 @@ def export(
 
 
 def write_export(built: Built, form: Format, target: Path, size: int | None = None) -> None:
-    """Writes a set, or the beginning of one, in a format.
-
-    Args:
-        built: the set.
-        form: one of `FORMATS`.
-        target: the file.
-        size: in instances; None for the whole set.
-
-    Raises:
-        InputError: a size that the set does not have.
-    """
+    """Writes a set, or the beginning of one, in a format."""
     rows = built.rows if size is None else size // 2
     if size is not None and (size % 2 or not 0 < rows <= built.rows):
         fault = f"there are {2 * built.rows:,} instances, not {size:,}"

@@ -158,13 +158,6 @@ def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: Quer
     """Draws queries at random and looks for others, in one pass and in memory that grows with `room` only.
 
     A query is its normalised text; of a text that stands there several times the first id counts.
-
-    Args:
-        source: the queries.
-        seed: of the draw.
-        room: how many distinct queries are drawn at most.
-        excluded: what must not be drawn.
-        wanted: what is looked for.
     """
     numbers, kept = Keyed(seed, "queries"), _Smallest(room)
     own_ids = frozenset(excluded.ids.get(source.name, ()))

@@ -31,16 +31,7 @@ class QueryGrades(NamedTuple):
 def judged_documents(
     specs: Sequence[str], wanted: Sequence[Collection[str]], relevant_from: int
 ) -> list[dict[str, QueryGrades]]:
-    """Looks up the judgments of some queries; each source of judgments is read once, as a stream.
-
-    Args:
-        specs: for each source of queries the source of its judgments; several may share one.
-        wanted: for each source of queries the ids.
-        relevant_from: lowest grade of a relevant document.
-
-    Returns:
-        For each source of queries the documents by query id; queries without any judgment are absent.
-    """
+    """Looks up the judgments of some queries; each source of judgments is read once, as a stream."""
     tables: dict[str, pl.DataFrame] = {}
     for spec in dict.fromkeys(specs):
         ids = {one for own, some in zip(specs, wanted, strict=True) if own == spec for one in some}

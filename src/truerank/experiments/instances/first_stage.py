@@ -51,14 +51,7 @@ class FirstStage(Protocol):
     """A ranking of documents for queries."""
 
     def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
-        """For each query some of its best documents, at random; queries without any are absent.
-
-        Args:
-            asked: the queries.
-            keys: what draws: the ranks with the smallest numbers are taken, in that order.
-            usable: which documents may be drawn.
-            count: how many are drawn at most.
-        """
+        """For each query some of its best documents, at random; queries without any are absent."""
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
         """Which of these documents the collection holds; all of them where the first stage does not know."""

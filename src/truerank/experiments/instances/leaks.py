@@ -47,14 +47,7 @@ class LeakCandidates:
 
 
 def read_candidates(folders: Sequence[str]) -> LeakCandidates:
-    """Reads what `leakage audit` wrote: every pair down to its floor.
-
-    Args:
-        folders: of the audits.
-
-    Raises:
-        InputError: no audit there, one that is broken, or one without texts.
-    """
+    """Reads what `leakage audit` wrote: every pair down to its floor."""
     tables, inputs = [pl.DataFrame(schema=_SCHEMA)], []
     for folder in folders:
         path = Path(folder) / _FILE
@@ -72,11 +65,6 @@ def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: S
 
     Candidates are known by text, and by id in the source of that name; where the audits know no source of a name, by
     id in any.
-
-    Args:
-        candidates: of all audits.
-        judgments: what people said.
-        sources: the names of the sources that queries are drawn from.
     """
     texts = {normalise(text) for text in candidates.table["query_text"].unique()}
     ids: defaultdict[str, set[str]] = defaultdict(set)
@@ -96,16 +84,7 @@ def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: S
 def verified_leaks(
     labels: Sequence[str], topics: Collection[str] | None, votes: Votes = "majority"
 ) -> tuple[Judgments, list[Leak]]:
-    """What people judged a leak.
-
-    Args:
-        labels: label files and judging stores.
-        topics: only leaks of these topics; None for all.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-
-    Returns:
-        All judgments, and the leaks in their order.
-    """
+    """What people judged a leak."""
     judgments = open_judgments(list(labels), votes=votes)
     leaks = [
         Leak(pair.topic_id, pair.query_id, pair.text, True)
@@ -118,15 +97,7 @@ def verified_leaks(
 def leaks_above(
     candidates: LeakCandidates, threshold: float, judgments: Judgments | None, topics: Collection[str] | None
 ) -> list[Leak]:
-    """The candidates above a threshold, which nobody need have verified; what was judged to be no leak is left out.
-
-    Args:
-        candidates: of all audits.
-        threshold: a similarity.
-        judgments: what people said.
-        topics: only leaks of these topics; None for all.
-        votes: how one answer is made of several voices, see `judging.VOTES`.
-    """
+    """The candidates above a threshold, which nobody need have verified; what was judged to be no leak is left out."""
     above = candidates.table.filter(pl.col("similarity") > pl.lit(threshold, pl.Float32))
     leaks: dict[tuple[str, str], Leak] = {}
     for topic_id, query_id, raw in above.select("topic_id", "query_id", "query_text").iter_rows():
@@ -149,10 +120,6 @@ def spread(leaks: Iterable[Leak], seed: int) -> list[Leak]:
     """The leaks in a random order in which the topics take turns; a query that leaks several topics stands once.
 
     Any number of them from the beginning is a sample spread over the topics.
-
-    Args:
-        leaks: in any order.
-        seed: of the order.
     """
     of_query, of_topic = Keyed(seed, "leaks"), Keyed(seed, "topics")
     by_topic: defaultdict[str, list[Leak]] = defaultdict(list)

@@ -179,11 +179,7 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
         return {name: value for name, value in given.items() if value != usual[name]}
 
     def check(self, kind: str) -> None:
-        """Refuses options that do not go with a kind of set, or with each other.
-
-        Raises:
-            InputError: an option is missing or says nothing here.
-        """
+        """Refuses options that do not go with a kind of set, or with each other."""
         if kind in ("by-depth", "by-version"):
             self._check_table(kind)
             return
@@ -243,14 +239,7 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
 
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
-    """Sizes in ascending order, each once.
-
-    Args:
-        sizes: instances, that is pairs of a query and a document: twice the number of rows.
-
-    Raises:
-        OptionError: one is odd or below 2.
-    """
+    """Sizes in ascending order, each once."""
     for size in sizes:
         if size < 2 or size % 2:
             remedy = "give an even number: every query has one relevant and one non-relevant document"

@@ -93,13 +93,7 @@ class ProofEvidence:
 
 
 def load_set(label: str, built: Built, size: int | None) -> LoadedSet:
-    """Reads a set without the texts of its documents.
-
-    Args:
-        label: what it is called in the report.
-        built: the set.
-        size: in instances; None for all of it.
-    """
+    """Reads a set without the texts of its documents."""
     frame = built.lazy() if size is None else built.lazy().head(size // 2)
     texts = [pl.col(name).str.strip_chars().str.len_bytes() > 0 for name in ("query", "relevant", "nonrelevant")]
     rows = (
@@ -118,12 +112,7 @@ def _fill_about(built: Built) -> Mapping[str, Any] | None:
 
 
 def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
-    """The promises of a set.
-
-    Args:
-        one: the set.
-        evidence: what it is checked against.
-    """
+    """The promises of a set."""
     yield _unchanged(one)
     yield _sizes(one)
     yield _texts(one)

@@ -67,14 +67,7 @@ class TableRows:
         return {"name": self._source.name, "source": self._source.spec.spec, "fingerprint": self._source.fingerprint}
 
     def blocks(self, wanted: int | None) -> Iterator[pl.DataFrame]:
-        """The rows as frames with the columns of `SCHEMA` but `number`, and the one of `EXTRA`.
-
-        Args:
-            wanted: how many rows at most; None for all.
-
-        Raises:
-            InputError: a fault in the table, or (by-version) several versions and none chosen.
-        """
+        """The rows as frames with the columns of `SCHEMA` but `number`, and the one of `EXTRA`."""
         block: list[dict[str, Any]] = []
         for row in islice(self._kept(), wanted):
             block.append(self._values(row))

@@ -52,14 +52,7 @@ class TopicPlan(NamedTuple):
 
 
 def read_judged_topics(options: BuildOptions) -> JudgedTopics:
-    """Reads the test topics and their judgments.
-
-    Args:
-        options: `topics`, `field`, `qrels`, `test_rel`.
-
-    Raises:
-        InputError: a fault in one of them, or no topic has a text and a relevant document.
-    """
+    """Reads the test topics and their judgments."""
     if options.topics is None or options.qrels is None:
         raise OptionError("topics", "topics and judgments are missing", "give both")
     spec = parse(options.topics)
@@ -81,15 +74,7 @@ def read_judged_topics(options: BuildOptions) -> JudgedTopics:
 def plan_topics(
     topics: JudgedTopics, options: BuildOptions, seed: int, stage: FirstStage | None, *, best_first: bool = False
 ) -> list[TopicPlan]:
-    """Puts the topics, and the documents of each, into a random order.
-
-    Args:
-        topics: with their judgments.
-        options: `rows_per_topic`, `test_rel`.
-        seed: of the order.
-        stage: where non-relevant documents come from that nobody judged; None to take judged ones.
-        best_first: those of the stage stand in the order of their ranks.
-    """
+    """Puts the topics, and the documents of each, into a random order."""
     of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
     room, bound = options.rows_per_topic + _SPARE, options.test_rel
     ids = sorted(topics.judged, key=lambda topic: (of_topic(topic), topic))
@@ -122,16 +107,7 @@ class _RowEnds(NamedTuple):
 def topic_drafts(
     plans: Sequence[TopicPlan], source: str, kind: str, *, per_topic: int, texts: CollectionTexts, seed: int
 ) -> list[RowDraft]:
-    """The rows: one of each topic, then the second of each, and so on; no document stands twice in a topic's rows.
-
-    Args:
-        plans: the topics in random order; for "test-queries" the other documents with the best ranks first.
-        source: their name.
-        kind: what of a topic leaks, see `instances build`.
-        per_topic: rows of each topic at most.
-        texts: of the test collection.
-        seed: of the rewordings.
-    """
+    """The rows: one of each topic, then the second of each, and so on; no document stands twice in a topic's rows."""
     rows = [list(_rows(plan, source, _ENDS[kind], texts, seed))[:per_topic] for plan in plans]
     return [own[turn] for turn in range(per_topic) for own in rows if turn < len(own)]
 

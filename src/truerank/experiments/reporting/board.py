@@ -133,19 +133,7 @@ def size_name(size: int) -> str:
 
 
 def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
-    """Scores the finished cells of every collection, some at a time.
-
-    Args:
-        results: of the grid, finished or not.
-        options: with everything that the design says filled in.
-
-    Returns:
-        One board per collection of which any cell is finished, in the order of the design.
-
-    Raises:
-        InputError: nothing is finished; no training set is the baseline, or none of its cells is finished; an unknown
-            measure.
-    """
+    """Scores the finished cells of every collection, some at a time."""
     if options.measures is not None:
         parse_measures(options.named)
     cells = arranged(results.cells, results.design, pooled=options.kind == "transfer")
@@ -163,14 +151,7 @@ def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
 
 
 def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl.DataFrame:
-    """The record with the columns `group`, `condition` and `row`.
-
-    Args:
-        cells: the record of a grid.
-        design: the design behind it.
-        pooled: models of the design that train the same ranker, such as one that reads first passages and one that
-            takes the best passage, are one row, as are their variants.
-    """
+    """The record with the columns `group`, `condition` and `row`."""
     labels = _labels(design)
     rankers: dict[str, list[str]] = {}
     for model in design.models:

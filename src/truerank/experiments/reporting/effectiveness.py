@@ -261,10 +261,6 @@ class Effectiveness:
 def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
     """Tunes every row under every condition and compares it with itself under the baseline.
 
-    Args:
-        board: the scores.
-        options: test, correction, level; what cross-validation chooses between.
-
     Source: leakage paper, section 4, Tables 3 to 5; transfer paper, section 6, Tables 4 and 5.
     """
     mode = options.choose or "sizes"

@@ -93,19 +93,7 @@ class Memorised(NamedTuple):
 def memorised(
     results: GridResults, boards: Sequence[Board], options: ReportChoices
 ) -> tuple[tuple[Memorised, ...], tuple[str, ...]]:
-    """What every row remembers of every leak, at one training size.
-
-    Args:
-        results: of the grid.
-        boards: the scores by collection.
-        options: the training size, the draws of the intervals.
-
-    Returns:
-        One result per collection, leak and row; and, in sentences, what is missing.
-
-    Raises:
-        InputError: a size was asked for that no model was trained with on any leak.
-    """
+    """What every row remembers of every leak, at one training size."""
     found, missing = [], []
     for board in boards:
         leaked = pl.concat([_named(board, each, results.leaked(each)) for each in board.benchmark.collections])
@@ -228,15 +216,7 @@ def _side_by_side(
     cells_of: Callable[[Memorised, str], Sequence[Cell]],
     options: ReportChoices,
 ) -> tuple[tuple[Column, ...], tuple[tuple[Cell, ...], ...], tuple[int, ...]]:
-    """Columns, rows and rules of a table with the same columns for each collection.
-
-    Args:
-        found: all changes.
-        name: of the change whose significance is marked ("rank", "score", "offset").
-        headings: of the columns of a collection.
-        cells_of: its cells, from a change and the mark of those that are significant.
-        options: of the report.
-    """
+    """Columns, rows and rules of a table with the same columns for each collection."""
     collections, places, by_place = _layout(found)
     marked = significant(found, name, options)
     columns = [Column("trained on"), Column("model")]

@@ -202,9 +202,6 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
     The best of a block stands out; the first stage stands below. Where the design has several rankers, each strategy
     has a row for each.
 
-    Args:
-        found: the results by benchmark, at least one.
-
     Source: transfer paper, section 6, Tables 4 and 5.
     """
     rows = list(dict.fromkeys(row for one in found for row in one.shown_rows()))

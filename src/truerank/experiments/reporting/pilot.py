@@ -89,17 +89,6 @@ class Pilot:
 def pilot(board: Board, options: ReportChoices) -> Pilot | None:
     """The models of a collection trained on the baseline at one size.
 
-    Args:
-        board: the scores.
-        options: the size; None for the largest that all models with any finished training of the baseline share, or,
-            where they share none, the one that most models have.
-
-    Returns:
-        The pilot; None where no training of the baseline is finished.
-
-    Raises:
-        InputError: no training of the size that was asked for is finished.
-
     Source: leakage paper, section 4 (trained models: pilot experiments).
     """
     known = [row for row in board.rows if board.sizes(row, board.baseline)]

@@ -48,10 +48,6 @@ class SizeEffect(NamedTuple):
 def size_effects(board: Board, options: ReportChoices) -> tuple[SizeEffect, ...]:
     """The effect of every condition on every row at each size, by the first measure.
 
-    Args:
-        board: the scores.
-        options: the confidence.
-
     Source: leakage paper, section 4, Figure 2.
     """
     return tuple(_effects(board, options))

@@ -18,9 +18,6 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
 
     A loss is given twice, with its base: as a share of the full set's mean, and of the smaller set's.
 
-    Args:
-        found: the results by benchmark, at least one.
-
     Source: survivorship paper, section 5, Figure 1.
     """
     baseline = found[0].board.baseline

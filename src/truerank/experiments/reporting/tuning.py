@@ -47,13 +47,6 @@ class Tuned(NamedTuple):
 def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mode: Choose) -> Tuned:
     """Tunes a row under one condition.
 
-    Args:
-        board: the scores.
-        row: which row.
-        condition: which training sets.
-        sizes: the sizes that may be chosen; each has a finished cell. What is not trained has no choice.
-        mode: "sizes", with means over seeds, or "runs".
-
     Source: leakage paper, section 4 (a grid search over sizes); transfer paper, section 6 (over ten trainings).
     """
     trained = board.trained(row, condition)

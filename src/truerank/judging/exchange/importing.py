@@ -230,11 +230,7 @@ class _Work:
         return self._votes == "last"
 
     def written(self) -> LabelImport:
-        """Writes everything and says what it was.
-
-        Raises:
-            InputError: annotators contradict themselves, and the rule does not decide that.
-        """
+        """Writes everything and says what it was."""
         if self.contradictions and self._votes == "majority":
             raise contradiction_error(self.contradictions, self._place)
         added: dict[str, int] = {}

@@ -22,12 +22,7 @@ _NO_GROUP = "label"
 
 
 def tasks(rows: Iterable[Outgoing], scheme: Scheme) -> Iterator[str]:
-    """The lines of a JSON array of tasks, one task per item.
-
-    Args:
-        rows: statements in the order of the items.
-        scheme: tells which part of the interface a label belongs to.
-    """
+    """The lines of a JSON array of tasks, one task per item."""
     yield "[\n"
     first = True
     for number, (_, group) in enumerate(groupby(rows, key=lambda row: row.item.item_id), start=1):
@@ -38,12 +33,7 @@ def tasks(rows: Iterable[Outgoing], scheme: Scheme) -> Iterator[str]:
 
 
 def interface(scheme: Scheme, items: Iterable[Item]) -> str:
-    """The labelling interface (XML) for a scheme.
-
-    Args:
-        scheme: its groups become blocks of choices with their keys.
-        items: those that are exported; a scheme whose choices depend on the texts gets as many as the longest needs.
-    """
+    """The labelling interface (XML) for a scheme."""
     shown = dict.fromkeys(name for item in items for name in ("query_text", *_columns(item)))
     longest = [name.replace("_", " ") for name in shown]
     whole = scheme.for_texts(longest)

@@ -30,12 +30,6 @@ class Matcher:
 
         By the item id; otherwise by the topic with the ids of its documents, or with all texts, or with the query's
         normalised text. Where several fit, the query id, the title, the data set and the variant decide.
-
-        Args:
-            item: as a file describes it.
-
-        Returns:
-            The id and "", or None and why it was not found.
         """
         if item.item_id in self._ids:
             return item.item_id, ""

@@ -49,21 +49,7 @@ class StatementSelection(NamedTuple):
 def select(
     store: Store, which: Which = "standing", *, annotators: Sequence[str] = (), include_models: bool | None = None
 ) -> StatementSelection:
-    """Chooses what to export.
-
-    Args:
-        store: the store.
-        which: see `RULES`.
-        annotators: only what these said.
-        include_models: models beside people. None: yes where every statement names who made it (standing, events),
-            no where a rule makes one answer.
-
-    Returns:
-        The statements; for "standing" also the items without any.
-
-    Raises:
-        InputError: no such annotator.
-    """
+    """Chooses what to export."""
     people = {person.name: person for person in store.annotators()}
     for name in annotators:
         store.annotator(name)

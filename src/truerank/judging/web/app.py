@@ -24,17 +24,7 @@ from truerank.judging.web.visits import entered, visit_of
 
 
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
-    """The judging pages of a store as an ASGI application.
-
-    Args:
-        store: an open store; the caller closes it.
-        access: who may enter, and how.
-        proposer: feeds the store while people judge.
-        batch: how many items it is asked for at a time.
-
-    Returns:
-        The application behind its guard.
-    """
+    """The judging pages of a store as an ASGI application."""
     routes = (
         Route("/", _home),
         Route("/enter", _enter_page),

@@ -62,15 +62,7 @@ class JudgedForm:
 
     @classmethod
     def of(cls, form: Form, *kinds: Kind) -> JudgedForm:
-        """What a form says.
-
-        Args:
-            form: what was sent.
-            *kinds: what a form of this page can say; the first where it does not say which.
-
-        Raises:
-            Refused: none of these kinds, a text that is too long, no idempotency token, a time that is no number.
-        """
+        """What a form says."""
         kind = next((one for one in kinds if form.one("act") in (one, "")), None)
         if kind is None:
             raise Refused(422, "This page has no such button. Load the page again.")
@@ -102,12 +94,7 @@ class JudgedForm:
 
 
 async def read_form(request: Request) -> Form:
-    """Reads a posted form.
-
-    Raises:
-        Refused: 413 for a body that is too large, also one whose length was not announced; 415 for another type;
-            422 for bytes that are no text, or too many fields.
-    """
+    """Reads a posted form."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         raise Refused(415, "Only forms are taken.")
     body = bytearray()

@@ -100,13 +100,7 @@ def mine(request: Request) -> Response:
 
 
 def kept(visit: Visit, item: Item, said: JudgedForm) -> None:
-    """Writes what somebody said; it is on the disk when this returns, and once only, however often it is sent.
-
-    Raises:
-        Refused: 422 for labels that the scheme lacks or that exclude each other, and for a skip without a reason; 409
-            if the same form was sent before with another answer, or what it said was changed or taken back since; 503
-            if the store cannot be written.
-    """
+    """Writes what somebody said; it is on the disk when this returns, and once only, however often it is sent."""
     if said.kind == "skip" and not said.reason:
         raise Refused(422, "Say why you skip it.")
     if said.kind != "skip":
@@ -128,15 +122,7 @@ def kept(visit: Visit, item: Item, said: JudgedForm) -> None:
 
 
 def item_page(visit: Visit, item: Item, standing: Standing | None, attempt: Attempt | None, **values: Any) -> Response:
-    """The page of an item, with what is chosen in it.
-
-    Args:
-        visit: whose page it is.
-        item: the item.
-        standing: what held before.
-        attempt: a form that could not be taken; shown again so that nothing is typed twice.
-        **values: what differs between judging and adjudicating.
-    """
+    """The page of an item, with what is chosen in it."""
     scheme = visit.store.scheme
     before: JudgedForm | Standing | None = attempt.said if attempt else standing
     reason = before.reason if before else ""

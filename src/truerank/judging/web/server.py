@@ -139,20 +139,6 @@ def open_desk(
 
     Everybody needs an access token: one is made for each who has none yet, and only its hash is kept. On an address of
     this machine, `no_tokens` makes a name enough.
-
-    Args:
-        store: the store.
-        serving: where, and for whom.
-        proposer: feeds the store while people judge: an audit that learns from what they say.
-        batch: how many items it is asked for at a time.
-
-    Returns:
-        The desk; `run` serves it.
-
-    Raises:
-        InputError: no store, or one of a newer version; nobody of a name; the port is in use or the address is not
-            this machine's; no tokens on an address that others reach; no such certificate.
-        MissingExtraError: Starlette or Uvicorn is not installed.
     """
     uvicorn, door, create_app = _web()
     listening = _listen(serving.host, serving.port)

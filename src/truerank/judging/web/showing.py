@@ -53,13 +53,7 @@ def safe(text: object) -> Markup:
 
 @functools.lru_cache(maxsize=512)
 def shown_item(item: Item, view: View) -> Shown:
-    """An item as the scheme lays it out.
-
-    Args:
-        item: the item.
-        view: "pair": the query is marked against title and variant, or two texts against each other; "versions":
-            each version against the others; else nothing is marked.
-    """
+    """An item as the scheme lays it out."""
     bodies: dict[str, Markup] = {}
     texts = [(text, safe(text.text)) for text in item.texts]
     marked = sum(len(text.text) for text in item.texts) <= _LONGEST_MARKED

@@ -30,11 +30,7 @@ class Visit:
 
     @property
     def who(self) -> Annotator:
-        """Who has entered.
-
-        Raises:
-            Refused: 401, nobody has.
-        """
+        """Who has entered."""
         if self.visitor.annotator is None:
             raise Refused(401, "Say first who you are.")
         return self.visitor.annotator
@@ -107,11 +103,7 @@ def visit_of(request: Request) -> Visit:
 
 
 def entered(request: Request, form: Form | None = None) -> Visit:
-    """The visit of somebody who has entered, with a form that is their own.
-
-    Raises:
-        Refused: 401 for somebody who has not entered; 403 for a form that this server did not give them.
-    """
+    """The visit of somebody who has entered, with a form that is their own."""
     visit = visit_of(request)
     _ = visit.who
     if form is not None and not visit.visitor.owns(form.one("form")):
@@ -120,11 +112,7 @@ def entered(request: Request, form: Form | None = None) -> Visit:
 
 
 def number_of(text: str) -> int:
-    """A number of an address.
-
-    Raises:
-        Refused: 404, it is none.
-    """
+    """A number of an address."""
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise Refused(404, "There is no such page.")
     return int(text)

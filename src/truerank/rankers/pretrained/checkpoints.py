@@ -28,10 +28,6 @@ class Checkpoint:
 
     Args:
         name: a folder, an id, or `packaged`.
-
-    Raises:
-        InputError: no such folder, and no id either.
-        MissingExtraError: the packaged model is not installed.
     """
 
     def __init__(self, name: str) -> None:
@@ -69,12 +65,7 @@ class Checkpoint:
         ).eval()
 
     def load(self, read: Callable[[Any], Any]) -> Any:
-        """What `read` makes of transformers; its errors become one line.
-
-        Raises:
-            InputError: the model cannot be loaded.
-            MissingExtraError: transformers is not installed.
-        """
+        """What `read` makes of transformers; its errors become one line."""
         transformers = neural()
         try:
             with quiet():
@@ -125,11 +116,7 @@ class Checkpoint:
 
 
 def neural() -> Any:
-    """The package transformers.
-
-    Raises:
-        MissingExtraError: it, or torch, is not installed.
-    """
+    """The package transformers."""
     try:
         import torch  # noqa: F401
         import transformers
@@ -139,11 +126,7 @@ def neural() -> Any:
 
 
 def kind_of(name: str) -> str:
-    """The kind of ranker that a checkpoint's configuration tells.
-
-    Raises:
-        InputError: it tells none.
-    """
+    """The kind of ranker that a checkpoint's configuration tells."""
     checkpoint = Checkpoint(name)
     modules = checkpoint.json("modules.json")
     config: Mapping[str, Any] = checkpoint.json("config.json") or {}
@@ -164,11 +147,7 @@ def kind_of(name: str) -> str:
 
 
 def device_of(runtime: Runtime) -> str:
-    """The device of torch that a runtime names.
-
-    Raises:
-        InputError: it is not there, or does not run the precision.
-    """
+    """The device of torch that a runtime names."""
     neural()
     import torch
 

@@ -18,7 +18,6 @@ def run_encoder(module: Any, ids: Any, mask: Any | None, types: Any | None) -> A
     """The outputs of a classifier.
 
     Args:
-        module: of transformers.
         ids: token ids, shape (rows, tokens).
         mask: 1 for tokens, 0 for padding, the same shape; None where nothing is padded.
         types: token types, the same shape; None where the model has none.
@@ -28,14 +27,7 @@ def run_encoder(module: Any, ids: Any, mask: Any | None, types: Any | None) -> A
 
 
 def shorten_last_layer(module: Any) -> bool:
-    """Makes the last layer compute the first token only, while the model is not in training.
-
-    Args:
-        module: a classifier of transformers; its weights and what is saved of it stay as they are.
-
-    Returns:
-        Whether the model is of a family for which this is known to be right.
-    """
+    """Makes the last layer compute the first token only, while the model is not in training."""
     if module.config.model_type not in FAMILIES or getattr(module.config, "is_decoder", False):
         return False
     last = module.base_model.encoder.layer[-1]
@@ -54,7 +46,6 @@ def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:
     """The outputs of a classifier for rows of several texts each, as `vectors.encoders.packing` makes them.
 
     Args:
-        module: a classifier of one of the `FAMILIES`.
         tokens: ids, positions, numbers of texts, and token types where the model reads them, shape (rows, 3 or 4,
             width).
         pooling: 1 for the first token of each text, shape (rows, texts, width).

@@ -41,10 +41,6 @@ class OpenVinoNetwork:
         key: what the eight-bit graph is kept under in the user's cache folder.
         precision: of the products: "fp32", "bf16" or "bf16x3".
         packed: rows hold several texts.
-
-    Raises:
-        InputError: OpenVINO cannot run the model, or there are too few rows to calibrate with.
-        MissingExtraError: OpenVINO, or NNCF for eight bits, is not installed.
     """
 
     def __init__(

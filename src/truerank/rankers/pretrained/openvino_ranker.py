@@ -51,20 +51,13 @@ class OpenVinoRanker(TorchRanker):
         """What the network makes of rows without padding, shape (rows, outputs); this is what is converted.
 
         Args:
-            module: the network.
             ids: token ids, shape (rows, tokens).
             types: token types, the same shape; None where it reads none.
         """
 
     @staticmethod
     def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:
-        """What the network makes of rows that hold several texts, shape (rows, texts, outputs).
-
-        Args:
-            module: the network.
-            tokens: of a `PackedBatch`.
-            pooling: of a `PackedBatch`.
-        """
+        """What the network makes of rows that hold several texts, shape (rows, texts, outputs)."""
         raise NotImplementedError
 
     @abstractmethod

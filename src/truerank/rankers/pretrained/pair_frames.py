@@ -37,11 +37,7 @@ class PairFrame(NamedTuple):
 
 
 def pair_frame(tokenizer: Any, name: str) -> PairFrame:
-    """What a tokenizer puts around a pair, seen from a pair.
-
-    Raises:
-        InputError: it makes no pairs.
-    """
+    """What a tokenizer puts around a pair, seen from a pair."""
     probe = tokenizer.backend_tokenizer.encode("a", "a")
     parts = probe.sequence_ids
     if 0 not in parts or 1 not in parts:
@@ -62,14 +58,7 @@ def pair_types(rows: Sequence[TokenRow], width: int) -> NDArray[np.int64]:
 
 
 def packed_pairs(rows: Sequence[TokenRow], padding: int | None, *, types: bool, tokens: int) -> list[PackedBatch]:
-    """Pairs packed into rows of fixed widths; a pair's output is that of its first token.
-
-    Args:
-        rows: the tokens of each pair; none has more than the widest row.
-        padding: the id of the padding token where positions are counted after it; None where they are counted from 0.
-        types: whether the model reads token types.
-        tokens: a batch holds at most this many, but at least one row.
-    """
+    """Pairs packed into rows of fixed widths; a pair's output is that of its first token."""
     lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
     flat = np.fromiter((token for row in rows for token in row.ids), np.int32, int(lengths.sum()))
     starts = np.cumsum(lengths) - lengths

@@ -127,17 +127,8 @@ class PassageRanker(Fitting, TorchRanker):
         self._types = int(getattr(module.encoder.config, "type_vocab_size", 0) or 0)
 
     @classmethod
-    def open(cls, place: str, runtime: Runtime = Runtime(), **settings: Any) -> Self:  # noqa: B008
-        """Opens an encoder, whose upper layers are drawn from the seed, or what `save` wrote.
-
-        Args:
-            place: a folder, a Hugging Face id, or `packaged`.
-            runtime: what runs it.
-            **settings: see `settings_type`.
-
-        Raises:
-            InputError: it cannot be loaded, or a setting that it cannot have.
-        """
+    def open(cls, place: str, runtime: Runtime = Runtime(), **settings: Any) -> Self:
+        """Opens an encoder, whose upper layers are drawn from the seed, or what `save` wrote."""
         chosen = settings_from(cls.settings_type, settings)
         checkpoint = Checkpoint(place)
         longest = longest_input(checkpoint.config())
@@ -185,11 +176,7 @@ class PassageRanker(Fitting, TorchRanker):
         return self.module(self._batch(rows))
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
-        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores.
-
-        Args:
-            pairs: any number, also of empty texts.
-        """
+        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
         distinct = sorted(set(pairs))
         place = {pair: number for number, pair in enumerate(distinct)}
         rows = self.rows(distinct)
@@ -232,12 +219,7 @@ class PassageRanker(Fitting, TorchRanker):
 
 
 def chosen_passages(document: Sequence[int], settings: PassageSettings) -> list[list[int]]:
-    """The passages of a document: overlapping, the last one perhaps shorter; an empty document is one empty passage.
-
-    Args:
-        document: its word pieces.
-        settings: lengths, and how many passages at most.
-    """
+    """The passages of a document: overlapping, the last one perhaps shorter; an empty document is one empty passage."""
     count = 1 + max(0, -(-(len(document) - settings.passage) // settings.stride))
     numbers = np.arange(count)
     if count > settings.passages:

@@ -102,7 +102,7 @@ class TorchRanker(ABC):
         self.module.save_pretrained(str(folder))
 
     @classmethod
-    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:  # noqa: B008
+    def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
         """Opens what `save` wrote."""
         return cast(Self, RankerSpec(str(folder), runtime).open())
 
@@ -156,11 +156,7 @@ class CrossRanker(Fitting, TorchRanker):
         """Scores from what the network says, shape (rows,)."""
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
-        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores.
-
-        Args:
-            pairs: any number, also of empty texts.
-        """
+        """The score of each pair, shape (pairs,); higher is better; equal pairs have equal scores."""
         # Batches follow from the set of pairs, not from their order; and no pair is scored twice.
         distinct = sorted(set(pairs))
         place = {pair: number for number, pair in enumerate(distinct)}

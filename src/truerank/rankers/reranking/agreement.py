@@ -19,29 +19,14 @@ _COMPARED: Final = 200
 
 
 def calibrated(spec: RankerSpec, sample: Sample) -> RankerSpec:
-    """The same ranker; if it is to run in eight bits and was given no pairs to learn their ranges from, with pairs.
-
-    Args:
-        spec: how to open the ranker.
-        sample: gives pairs of the kind to be scored, the same at each call.
-    """
+    """The same ranker; if it is to run in eight bits and was given no pairs to learn their ranges from, with pairs."""
     if spec.runtime.precision != "int8" or spec.runtime.calibration:
         return spec
     return replace(spec, runtime=replace(spec.runtime, calibration=tuple(sample(CALIBRATION_PAIRS))))
 
 
 def agreement(spec: RankerSpec, ranker: Ranker, sample: Sample) -> dict[str, float]:
-    """How the scores of a ranker in low precision agree with those of the same model in full precision.
-
-    Args:
-        spec: how the ranker was opened.
-        ranker: the ranker.
-        sample: gives pairs of the kind to be scored.
-
-    Returns:
-        The number of pairs compared, the largest and the mean difference of their scores, and Kendall's tau-b of their
-        orders; nothing where the precision is full.
-    """
+    """How the scores of a ranker in low precision agree with those of the same model in full precision."""
     if spec.runtime.precision == "fp32":
         return {}
     from scipy.stats import kendalltau

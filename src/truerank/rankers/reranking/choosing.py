@@ -32,12 +32,7 @@ _EIGHT_BITS: Final = 1e-3
 
 
 def ranker_ways(spec: RankerSpec, device: str) -> tuple[RankerSpec, ...]:
-    """How a ranker may be run here, in full precision first.
-
-    Args:
-        spec: how it is asked for.
-        device: where torch runs it.
-    """
+    """How a ranker may be run here, in full precision first."""
     ways = [("fp32", spec.runtime.backend)]
     if device != "cpu":
         ways += [("fp16", "torch"), ("bf16", "torch")]
@@ -50,13 +45,7 @@ def ranker_ways(spec: RankerSpec, device: str) -> tuple[RankerSpec, ...]:
 
 
 def settled(spec: RankerSpec, sample: Sample, told: Callable[[ChosenWay], None] = lambda choice: None) -> RankerSpec:
-    """How a ranker is opened: precision "auto" becomes the way that was chosen, and int8 gets pairs to learn from.
-
-    Args:
-        spec: how the ranker is asked for.
-        sample: gives pairs of the kind to be scored, the same at each call.
-        told: is told what was chosen.
-    """
+    """How a ranker is opened: precision "auto" becomes the way that was chosen, and int8 gets pairs to learn from."""
     if spec.runtime.precision == "auto":
         choice = choose_runtime(spec, sample)
         told(choice)
@@ -71,10 +60,7 @@ def choose_runtime(spec: RankerSpec, sample: Sample, *, clock: Clock = CLOCK, an
     """The fastest way of running a ranker whose scores differ by no more than the tolerance.
 
     Args:
-        spec: how the ranker is asked for, with its tolerance.
-        sample: gives pairs of the kind to be scored.
         clock: seconds of processor time.
-        anew: measure although a choice is kept.
     """
     exact = spec.open()
     pairs = list(sample(_PAIRS))

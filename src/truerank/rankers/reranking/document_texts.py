@@ -42,18 +42,7 @@ class DocumentTexts:
         *,
         strict: bool = False,
     ) -> DocumentTexts:
-        """Reads a collection and keeps its documents, or those that are wanted; the file appears whole or not at all.
-
-        Args:
-            path: the file; left as it is where it is there.
-            docs: the collection, see `sources.open_documents`.
-            wanted: ids; None for all.
-            progress: is told how many documents were read.
-            strict: as for `open_documents`.
-
-        Raises:
-            InputError: a fault in the collection.
-        """
+        """Keeps the documents of a collection, or those that are wanted; the file appears whole or not at all."""
         if is_whole(path):
             return cls(path)
         told = progress or Quiet()
@@ -68,11 +57,7 @@ class DocumentTexts:
     @classmethod
     @contextlib.contextmanager
     def writing(cls, path: Path) -> Iterator[Callable[[Iterable[Document]], None]]:
-        """Gives what adds documents to a new file; the file appears when the block ends without an error.
-
-        Args:
-            path: the file.
-        """
+        """Gives what adds documents to a new file; the file appears when the block ends without an error."""
         with kept_path(path) as temporary:
             connection = sqlite3.connect(temporary)
             try:
@@ -110,11 +95,7 @@ class DocumentTexts:
         return {doc_id: url for doc_id, url in self._rows("url", doc_ids)}  # noqa: C416
 
     def check(self, doc_ids: Collection[str], what: str) -> None:
-        """Refuses ids that the collection lacks; `what` holds them.
-
-        Raises:
-            InputError: there are some.
-        """
+        """Refuses ids that the collection lacks; `what` holds them."""
         there = {doc_id for doc_id, _ in self._rows("url", doc_ids)}
         absent = [doc_id for doc_id in doc_ids if doc_id not in there]
         if absent:

@@ -64,18 +64,7 @@ class Reranked(Result, shown_in="truerank.rankers.report"):
 
 
 def merged(first: pl.DataFrame, found: pl.DataFrame, *, cut: bool, tag: str) -> pl.DataFrame:
-    """The reranked documents, and below them the others in the order of the first stage.
-
-    Args:
-        first: the run, with each document's place in its topic.
-        found: scores of those that were reranked, as in `BLOCK_SCHEMA`.
-        cut: leave out the others, but for topics of which nothing was reranked.
-        tag: the last column of the run.
-
-    Returns:
-        Rows as in `RUN_SCHEMA`. What was not reranked has the lowest score of its topic minus 1, minus 2, and so on, so
-        that the scores alone give the order.
-    """
+    """The reranked documents, and below them the others in the order of the first stage."""
     scored = found.select("topic_id", "doc_id", pl.col("score").alias("new"))
     joined = first.join(scored, on=["topic_id", "doc_id"], how="left", maintain_order="left").with_columns(
         pl.col("topic_id").rle_id().alias("topic"), pl.col("new").is_null().alias("below")

@@ -29,9 +29,6 @@ class ScoreCache:
 
     Args:
         path: the SQLite file; made where it does not exist.
-
-    Raises:
-        InputError: it cannot be opened, or is something else.
     """
 
     def __init__(self, path: str | Path) -> None:

@@ -119,17 +119,7 @@ class SharedVectors:
 def encode_shared(
     ranker: Ranker, opened: Ranker | RankerSpec, blocks: Iterable[Iterable[str]], job: Job
 ) -> tuple[Path, int] | None:
-    """Encodes the documents that more than one block needs.
-
-    Args:
-        ranker: the ranker, open in this process.
-        opened: what the engine's workers use: the same, or how to open it.
-        blocks: the documents' texts that each block of pairs needs; one that is needed once is left to its block.
-        job: where the vectors lie, and what encodes.
-
-    Returns:
-        Folder and number of blocks of vectors, for `with_vectors`; None where there is nothing to share.
-    """
+    """Encodes the documents that more than one block needs."""
     if not isinstance(ranker, TextEncoder):
         return None
     texts = _repeated(blocks)

@@ -53,16 +53,7 @@ class FineTuning(Options):
 
 
 def open_bi_encoder(place: str | Path, tokens: int) -> Any:
-    """Opens a model of sentence-transformers on the processor.
-
-    Args:
-        place: a folder, or a Hugging Face id.
-        tokens: of a text; what is longer is cut.
-
-    Raises:
-        InputError: it cannot be loaded.
-        MissingExtraError: sentence-transformers is not installed.
-    """
+    """Opens a model of sentence-transformers on the processor."""
     try:
         from sentence_transformers import SentenceTransformer
     except ImportError as error:
@@ -80,19 +71,6 @@ def fine_tune(model: Any, pairs: Sequence[Pair], how: FineTuning = FineTuning(),
     """Trains a model of sentence-transformers on pairs with its MultipleNegativesRankingLoss.
 
     The order of the pairs and the dropout follow from the seed.
-
-    Args:
-        model: of `open_bi_encoder`; it is changed.
-        pairs: queries with relevant documents.
-        how: the hyperparameters.
-        seed: of order and dropout.
-
-    Returns:
-        The loss of each step.
-
-    Raises:
-        OptionError: fewer than two pairs can stand in one batch, or the loss is no number.
-        MissingExtraError: sentence-transformers is not installed.
     """
     try:
         import torch
@@ -131,11 +109,6 @@ def pair_batches(pairs: Sequence[Pair], size: int, order: np.random.Generator) -
 
     A pair that shares a text with its batch waits for the next one: it would be a negative of itself. A batch of fewer
     than two pairs is left out, since it has no negative.
-
-    Args:
-        pairs: queries with relevant documents.
-        size: pairs of a batch.
-        order: draws the order.
     """
     waiting = [pairs[place] for place in order.permutation(len(pairs))]
     while waiting:

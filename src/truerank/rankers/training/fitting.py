@@ -112,19 +112,6 @@ def fit(
     On the CPU the same instances, recipe and seed give the same weights to the bit, whether the run was killed and
     continued or not. On GPUs it runs through accelerate: each process of `accelerate launch` takes its share of every
     batch.
-
-    Args:
-        trainee: the ranker; its weights are changed.
-        instances: read once to count them, where they do not know their number, and once to train.
-        recipe: how.
-        seed: of the order of the instances and of dropout.
-        folder: where the checkpoint lies; removed when the training ends.
-        progress: is told loss, gradient norm and instances done.
-        checkpoint_seconds: time between checkpoints.
-
-    Raises:
-        InputError: no instances; a loss that is no number; instances that differ from those of the checkpoint.
-        MissingExtraError: torch or accelerate is not installed.
     """
     torch = _torch()
     stream, total = _counted(instances)

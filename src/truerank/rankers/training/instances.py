@@ -72,18 +72,6 @@ def open_instances(
     missing; TSV of three columns without a header: MS MARCO triples, of texts, or of ids where topics and documents
     are given. A folder that `instances build` wrote, and `FOLDER?size=1000`: its first 500 rows, which are 1,000 pairs
     of a query and a document.
-
-    Args:
-        spec: the source, see `sources.grammar.parse`.
-        topics: where the texts of queries are that stand there as ids only.
-        docs: where the texts of documents are that stand there as ids only.
-        topic_field: of the topics: title, description or narrative.
-
-    Returns:
-        The source; it can be iterated any number of times.
-
-    Raises:
-        InputError: nothing there, or a kind of source that holds no instances.
     """
     if isinstance(spec, str) and (built := _built(spec)) is not None:
         return InstanceSource(built.table, topics, docs, topic_field, built=built)

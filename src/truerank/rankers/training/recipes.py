@@ -81,14 +81,7 @@ class Recipe:
         return dataclasses.asdict(self)
 
     def changed(self, values: Mapping[str, str | int | float]) -> Recipe:
-        """The recipe with other values; `lr` is short for learning_rate.
-
-        Args:
-            values: by the attribute's name; texts are read as the attribute's type.
-
-        Raises:
-            InputError: an unknown name, or a value that the attribute cannot have.
-        """
+        """The recipe with other values; `lr` is short for learning_rate."""
         kinds = {field.name: type(getattr(self, field.name)) for field in fields(self)}
         taken: dict[str, Any] = {}
         for given, value in values.items():
@@ -221,11 +214,7 @@ RECIPES: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in _RECIP
 
 
 def recipe_named(name: str) -> Recipe:
-    """The recipe of a name.
-
-    Raises:
-        InputError: there is none.
-    """
+    """The recipe of a name."""
     if name not in RECIPES:
         raise OptionError("recipe", f"no recipe '{name}'", f"there are {', '.join(RECIPES)}")
     return RECIPES[name]

@@ -132,26 +132,12 @@ class SmallRanker(Fitting):
 
     @classmethod
     def create(cls, vocabulary: Vocabulary, runtime: Runtime = _HERE, *, seed: int = 0, **settings: Any) -> Self:
-        """A ranker with weights drawn from the seed.
-
-        Args:
-            vocabulary: numbers, vectors and idf of words.
-            runtime: what runs it.
-            seed: of the weights.
-            **settings: of the network, see its `settings_type`.
-
-        Raises:
-            InputError: an unknown setting, or one with a value it cannot have.
-        """
+        """A ranker with weights drawn from the seed."""
         return cls(vocabulary, settings_from(cls.settings_type, settings), runtime, seed=seed)
 
     @classmethod
     def open(cls, place: str, runtime: Runtime = _HERE, **settings: Any) -> Self:
-        """Opens what `save` wrote.
-
-        Raises:
-            InputError: there is nothing of the kind, or it does not fit the settings.
-        """
+        """Opens what `save` wrote."""
         from safetensors.torch import load_file
 
         folder = Path(place)
@@ -216,11 +202,7 @@ class SmallRanker(Fitting):
         return self.module(self._batch(rows, (self._table, self._idf)))
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
-        """The score of each pair, shape (pairs,); higher is better.
-
-        Args:
-            pairs: any number, also of empty texts.
-        """
+        """The score of each pair, shape (pairs,); higher is better."""
         rows = self.rows(pairs)
         lengths = np.fromiter((len(row.document) for row in rows), np.int64, len(rows))
         batches = length_batches(lengths, tokens=_TOKENS, waste=_WASTE)

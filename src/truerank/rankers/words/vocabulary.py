@@ -163,12 +163,7 @@ class PieceVocabulary(Vocabulary):
 
 
 def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
-    """Counts in how many documents each word (or word piece) stands.
-
-    Args:
-        texts: of the documents, streamed.
-        vectors: as for `open_vocabulary`; decides whether words or word pieces are counted.
-    """
+    """Counts in how many documents each word (or word piece) stands."""
     pieces = None if _is_file(vectors) else PieceVocabulary(vectors, Frequencies(0, {}))
     counts: Counter[str] = Counter()
     documents = 0
@@ -194,16 +189,7 @@ def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
 
 
 def open_vocabulary(vectors: str | Path, texts: Iterable[str] = ()) -> Vocabulary:
-    """Opens a vocabulary: a saved one, or a new one of a collection.
-
-    Args:
-        vectors: a folder that `Vocabulary.save` wrote; a GloVe or word2vec file; a folder of a local encoder; or
-            `packaged`.
-        texts: of the collection's documents, for their frequencies; not read for a saved vocabulary.
-
-    Raises:
-        InputError: nothing of the kind there, or the encoder has changed since the vocabulary was saved.
-    """
+    """Opens a vocabulary: a saved one, or a new one of a collection."""
     name = str(vectors)
     if (Path(name) / _FILE).is_file():
         return _load(Path(name))

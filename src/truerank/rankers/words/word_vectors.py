@@ -43,18 +43,7 @@ class PieceTable(NamedTuple):
 
 
 def read_word_vectors(path: str | Path, keep: Container[str] | None = None) -> WordTable:
-    """Reads a file of word vectors: GloVe's text, word2vec's text or word2vec's binary form, compressed or not.
-
-    Args:
-        path: the file.
-        keep: the words that are wanted; None for all. The vectors of others are not held in memory.
-
-    Returns:
-        The words in the order of the file, each once: of a word that comes back, the first vector counts.
-
-    Raises:
-        InputError: the file cannot be read, holds no vectors, or is broken, with the line.
-    """
+    """Reads a file of word vectors: GloVe's text, word2vec's text or word2vec's binary form, compressed or not."""
     source = Path(path)
     header = _header(source)
     if header is not None and _is_binary(source):
@@ -78,15 +67,7 @@ def read_word_vectors(path: str | Path, keep: Container[str] | None = None) -> W
 
 
 def read_piece_table(name: str) -> PieceTable:
-    """Reads tokenizer and input embeddings of a local encoder; the encoder itself is not run.
-
-    Args:
-        name: a folder with tokenizer.json and safetensors, or `packaged`.
-
-    Raises:
-        InputError: something is missing there.
-        MissingExtraError: `packaged`, and its package is not installed.
-    """
+    """Reads tokenizer and input embeddings of a local encoder; the encoder itself is not run."""
     folder = packaged_folder() if name == PACKAGED else Path(name)
     tokenizer, files = folder / "tokenizer.json", weight_files(folder)
     if not tokenizer.is_file() or not files:

@@ -23,15 +23,7 @@ class ChangeRow(NamedTuple):
 
 
 def change_rows(rows: Sequence[ChangeRow], *, x_label: str) -> Figure:
-    """Changes below one another, the first on top; a bar shows where random changes lie.
-
-    Args:
-        rows: from top to bottom.
-        x_label: what changed.
-
-    Returns:
-        The figure.
-    """
+    """Changes below one another, the first on top; a bar shows where random changes lie."""
     with settings():
         figure = new_figure(0.32 * max(1, len(rows)) + 0.9)
         axes = figure.add_subplot()

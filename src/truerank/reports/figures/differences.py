@@ -33,16 +33,7 @@ class DifferencePanel:
 
 
 def difference_panels(panels: Sequence[DifferencePanel], *, y_label: str, columns: int = 2) -> Figure:
-    """Plots beside and below each other that share the axis of the differences.
-
-    Args:
-        panels: the plots, from left to right.
-        y_label: what the differences are of.
-        columns: how many stand in a row.
-
-    Returns:
-        The figure.
-    """
+    """Plots beside and below each other that share the axis of the differences."""
     with settings():
         figure, plots = new_grid(len(panels), columns, lambda rows: 2.4 * rows + 0.4, sharey=True)
         for axes, panel in zip(plots.ravel(), panels, strict=False):
@@ -87,14 +78,8 @@ def topic_pairs(
     """Each topic with the scores of two systems, in the order given; beyond 120 topics their differences as one area.
 
     Args:
-        topics: the names of the topics, the first one stands at the top.
         first: scores of the first system, shape (n,).
         second: scores of the second, shape (n,).
-        names: of the two systems.
-        x_label: the measure.
-
-    Returns:
-        The figure.
     """
     one, other = (np.asarray(part, dtype=np.float64) for part in (first, second))
     with settings():

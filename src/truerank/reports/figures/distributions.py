@@ -23,17 +23,7 @@ _STEPS: Final = 2000
 
 
 def cumulative_curves(series: Sequence[Named], *, x_label: str, counted: str, at: float | None = None) -> Figure:
-    """For each series, the share of its values up to each value.
-
-    Args:
-        series: name and values of each; their lines differ in dashes first, in ink after that.
-        x_label: what the values are, with their unit.
-        counted: what one value stands for, in the plural.
-        at: a value at which a thin line stands.
-
-    Returns:
-        The figure.
-    """
+    """For each series, the share of its values up to each value."""
     with settings():
         figure = new_figure(3.3)
         axes = figure.add_subplot()
@@ -56,17 +46,7 @@ def cumulative_curves(series: Sequence[Named], *, x_label: str, counted: str, at
 def side_by_side_histograms(
     panels: Sequence[tuple[str, Sequence[Named]]], *, edges: ArrayLike, x_label: str, counted: str
 ) -> Figure:
-    """Plots below each other on one axis of values; in each, bars of several series stand side by side.
-
-    Args:
-        panels: title, and the series as name and values, of each plot.
-        edges: borders of the bins, rising; a bin holds what is above its lower and at most at its upper border.
-        x_label: what the values are, with their unit.
-        counted: what one value stands for, in the plural.
-
-    Returns:
-        The figure.
-    """
+    """Plots below each other on one axis of values; in each, bars of several series stand side by side."""
     borders = np.asarray(edges, dtype=np.float64)
     with settings():
         figure = new_figure(0.9 + 1.6 * max(1, len(panels)))
@@ -100,15 +80,6 @@ def order_overview(
     names: Sequence[str], values: Sequence[float], groups: Sequence[tuple[int, int]], *, x_label: str
 ) -> Figure:
     """Systems below one another, each with its value; a line at the right joins each group.
-
-    Args:
-        names: from the top.
-        values: one per system.
-        groups: the first and the last place of each, which may overlap.
-        x_label: what the values are.
-
-    Returns:
-        The figure.
 
     Source: Demšar (2006), Statistical comparisons of classifiers over multiple data sets, section 3.2.2, for the
         diagram; the lines here follow the tests of the pairs, not a critical difference of mean ranks.

@@ -24,16 +24,7 @@ _OPENING: Final = re.compile(r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>")
 
 
 def to_svg(figure: Figure, *, name: str, description: str) -> str:
-    """The figure as an inert SVG element for a page: no prologue, date, script or reference to the outside.
-
-    Args:
-        figure: any figure of matplotlib.
-        name: a word that is unique in the page; every id in the SVG begins with it.
-        description: what the figure shows, for those who do not see it.
-
-    Returns:
-        The SVG; equal figures and names give equal texts.
-    """
+    """The figure as an inert SVG element for a page: no prologue, date, script or reference to the outside."""
     return page_svg(to_svg_file(figure, name=name, description=description))
 
 
@@ -46,16 +37,7 @@ def page_svg(file: str) -> str:
 
 
 def to_svg_file(figure: Figure, *, name: str, description: str) -> str:
-    """The figure as an SVG file of its own, with colours that any program understands, on no background.
-
-    Args:
-        figure: any figure of matplotlib.
-        name: every id in the SVG begins with it.
-        description: what the figure shows, for those who do not see it.
-
-    Returns:
-        The file's text; equal figures and names give equal texts.
-    """
+    """The figure as an SVG file of its own, with colours that any program understands, on no background."""
     width, height = (f"{inches * 72:g}pt" for inches in figure.get_size_inches())
     svg = _element(figure, name, description)
     return _XML + svg.replace("<svg ", f'<svg width="{width}" height="{height}" ', 1)
@@ -63,11 +45,6 @@ def to_svg_file(figure: Figure, *, name: str, description: str) -> str:
 
 def to_files(figure: Figure, *, name: str, description: str) -> tuple[str, bytes]:
     """The figure as an SVG file and as PDF; it is laid out once and keeps that layout.
-
-    Args:
-        figure: any figure of matplotlib.
-        name: every id in the SVG begins with it.
-        description: what the figure shows, for those who do not see it.
 
     Returns:
         The text of the SVG file and the bytes of the PDF; equal figures and names give equal ones.

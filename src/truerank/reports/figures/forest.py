@@ -69,21 +69,7 @@ def forest_plot(
     percent: bool = False,
     narrow: bool = False,
 ) -> Figure:
-    """Draws the rows from the top.
-
-    Args:
-        rows: values and headings.
-        x_label: what the values are, with their unit.
-        zero: draw a solid line at 0.
-        line: a value that all rows are seen against; dashed and named above the plot, or dotted without a name.
-        line_label: what that line is.
-        meanings: what marks mean, for the legend; a mark that no row has is left out.
-        percent: the values are shares, shown as percentages.
-        narrow: for narrow screens: the label and the figures of a row stand above its value.
-
-    Returns:
-        The figure.
-    """
+    """Draws the rows from the top."""
     with settings():
         figure = new_figure(_height(rows, narrow))
         axes = figure.add_subplot()

@@ -41,14 +41,6 @@ def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: in
 
     Darkness is the system's share of all its positions, so that the figure needs no colour; a line goes through the
     positions that are taken for true.
-
-    Args:
-        maps: what is drawn; systems in the order that is taken for true.
-        x_label: of the positions.
-        columns: how many stand in a row.
-
-    Returns:
-        The figure.
     """
     longest = max((len(one.systems) for one in maps), default=1)
     with settings():
@@ -62,11 +54,7 @@ def similarity_map(names: Sequence[str], values: NDArray[np.float64]) -> Figure:
     """A heat map of similarities with its figures; the darker a cell, the larger its value.
 
     Args:
-        names: of the systems, from the top and from the left.
         values: shape (systems, systems); NaN where unknown.
-
-    Returns:
-        The figure.
     """
     from matplotlib.colors import to_rgba
 

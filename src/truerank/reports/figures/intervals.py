@@ -46,16 +46,7 @@ class IntervalPanel:
 
 
 def interval_panels(rows: Sequence[str], panels: Sequence[IntervalPanel], *, groups: Sequence[str] = ()) -> Figure:
-    """Plots beside each other that share their rows.
-
-    Args:
-        rows: the names, from the top.
-        panels: the plots, from left to right.
-        groups: at most four, each with a mark of its own; none for one mark.
-
-    Returns:
-        The figure.
-    """
+    """Plots beside each other that share their rows."""
     looks = dict(zip(groups, _SHAPES, strict=False))
     with settings():
         figure = new_figure(max(1.3, 0.9 + _ROW * len(rows)) + (0.3 if groups else 0.0))

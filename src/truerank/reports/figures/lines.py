@@ -46,15 +46,6 @@ def line_panels(panels: Sequence[LinePanel], *, x_label: str, y_label: str, colu
     """Plots of lines beside and below each other; a series has the same mark and dashes in all of them.
 
     Conditions stand at equal distances. Plots of one row share the axis of the values.
-
-    Args:
-        panels: the plots, from left to right.
-        x_label: what the conditions are.
-        y_label: what the values are.
-        columns: how many stand in a row.
-
-    Returns:
-        The figure.
     """
     names = list(dict.fromkeys(line.name for panel in panels for line in panel.lines))
     looks = marks(names)

@@ -59,14 +59,7 @@ def marks(names: Sequence[str]) -> dict[str, Mark]:
 def legend_below(
     place: Any, entries: Sequence[tuple[str, Mark]], *, share: float = 1.0, distance: float = 0.12
 ) -> None:
-    """A legend below a whole figure, or below one of its plots.
-
-    Args:
-        place: the figure, or the axes.
-        entries: names and their marks.
-        share: how much of the figure's width the place has.
-        distance: how far below the axes, in their heights.
-    """
+    """A legend below a whole figure, or below one of its plots."""
     from matplotlib.axes import Axes
     from matplotlib.lines import Line2D
 

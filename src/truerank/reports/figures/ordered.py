@@ -34,17 +34,7 @@ class RunGroup:
 def grouped_scores(
     groups: Sequence[RunGroup], *, y_label: str, reference: float | None, reference_label: str
 ) -> Figure:
-    """The scores of runs side by side by group, best first, the best ringed and named.
-
-    Args:
-        groups: from left to right.
-        y_label: the measure.
-        reference: a score drawn as a dashed line through all groups; None for none.
-        reference_label: what that line is.
-
-    Returns:
-        The figure.
-    """
+    """The scores of runs side by side by group, best first, the best ringed and named."""
     looks = marks([group.name for group in groups])
     with settings():
         figure = new_figure(3.8)
@@ -90,12 +80,6 @@ def ordered_scores(
 
     Args:
         panels: measure and its scores in the order of the runs, shape (n,); NaN where unknown.
-        kinds: the kind of each run, n of them.
-        x_label: what the runs are ordered by.
-        counted: what a point is, in the plural ("runs").
-
-    Returns:
-        The figure.
     """
     names = list(dict.fromkeys(sorted(kinds)))
     looks = marks(names)

@@ -52,14 +52,6 @@ def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float =
     """Scatter plots beside and below each other; a series has the same mark in all of them.
 
     Plots that share a series have one legend; plots that share none have each their own.
-
-    Args:
-        panels: the plots, from left to right.
-        columns: how many stand in a row.
-        height: of one plot, in inches.
-
-    Returns:
-        The figure.
     """
     everything = [series.name for panel in panels for series in panel.series]
     names = list(dict.fromkeys(everything))

@@ -85,17 +85,7 @@ def new_figure(height: float) -> Figure:
 
 
 def new_grid(number: int, columns: int, height: Callable[[int], float], **shared: Any) -> tuple[Figure, NDArray[Any]]:
-    """An empty figure with so many plots beside and below each other; places that are left over stay blank.
-
-    Args:
-        number: of plots.
-        columns: how many stand in a row, at most.
-        height: of the figure in inches, by the number of rows.
-        **shared: the axes that plots share, as in matplotlib's `subplots`.
-
-    Returns:
-        The figure and its plots, rows by columns.
-    """
+    """An empty figure with so many plots beside and below each other; places that are left over stay blank."""
     columns = max(1, min(columns, number))
     rows = max(1, -(-number // columns))
     figure = new_figure(height(rows))

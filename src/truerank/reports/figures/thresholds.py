@@ -23,19 +23,7 @@ def histogram(
     bin_width: float = 0.01,
     scale: Literal["linear", "log"] = "log",
 ) -> Figure:
-    """A histogram with a threshold; the part above it is hatched.
-
-    Args:
-        values: the values, any length, in the unit of `x_label`.
-        threshold: where the line stands; it is also an edge between two bins.
-        x_label: what the values are, with their unit.
-        counted: what one value stands for, in the plural ("pairs").
-        bin_width: width of a bin, in the unit of the values.
-        scale: scale of the counts.
-
-    Returns:
-        The figure.
-    """
+    """A histogram with a threshold; the part above it is hatched."""
     with settings():
         figure = new_figure(2.9)
         axes = figure.add_subplot()
@@ -55,18 +43,7 @@ def stacked_histograms(
     counted: str,
     bin_width: float = 0.01,
 ) -> Figure:
-    """One histogram per series below each other on one axis of values, with one threshold.
-
-    Args:
-        series: name and values of each.
-        threshold: where the line stands; it is also an edge between two bins.
-        x_label: what the values are, with their unit.
-        counted: what one value stands for, in the plural ("topics").
-        bin_width: width of a bin, in the unit of the values.
-
-    Returns:
-        The figure.
-    """
+    """One histogram per series below each other on one axis of values, with one threshold."""
     with settings():
         rows = max(1, len(series))
         figure = new_figure(1.0 + 1.5 * rows)
@@ -99,12 +76,6 @@ def precision_curve(
         precision: share of true pairs above each threshold, 0 to 1, shape (k,).
         low: lower end of the interval, shape (k,).
         high: upper end of the interval, shape (k,).
-        labels: number of labelled pairs behind the curve.
-        target: the precision asked for, drawn as a dashed line.
-        chosen: the threshold that was chosen, drawn as a line with its value.
-
-    Returns:
-        The figure.
     """
     with settings():
         figure = new_figure(3.0)

@@ -30,12 +30,7 @@ _ERROR_CODE: Final = re.compile(r"\b([1-5]\d\d)\b")
 
 
 def open_archive(options: ArchiveOptions) -> Archive:
-    """Opens an archive, after its robots.txt.
-
-    Raises:
-        InputError: it cannot be reached, or closes its captures to programs.
-        MissingExtraError: the extra [pages] is not installed.
-    """
+    """Opens an archive, after its robots.txt."""
     session = make_session(options)
     delay = check_robots(session, options)
     if delay:
@@ -82,25 +77,14 @@ class Archive:
         return int(answer.status_code) < 500
 
     def captures(self, url: str, years: Sequence[int]) -> list[Capture]:
-        """The captures of a page in these years and between them, in order of time.
-
-        Raises:
-            MissedError: the archive may not, or cannot, look this URL up.
-            FailedError: it could not be asked.
-        """
+        """The captures of a page in these years and between them, in order of time."""
         asked = url.strip().partition("#")[0]
         if self._options.lookup == "timemap":
             return self._patiently(lambda: self._timemap(asked, years))
         return self._patiently(lambda: list(self._cdx(asked, years)))
 
     def play(self, capture: Capture) -> Played:
-        """The page of a capture as it was sent.
-
-        Raises:
-            MissedError: it was captured as something else than a page (HTTP status 200), cannot be played back, is
-                closed or too large.
-            FailedError: it could not be asked for.
-        """
+        """The page of a capture as it was sent."""
         return self._patiently(lambda: self._played(capture))
 
     def _cdx(self, url: str, years: Sequence[int]) -> Iterator[Capture]:

@@ -45,13 +45,7 @@ class BrokenError(FailedError):
 
 
 def nearest(captures: Iterable[Capture], year: int, day: tuple[int, int]) -> list[Capture]:
-    """The captures of a year, that nearest to noon of a day first; of two as near the earlier.
-
-    Args:
-        captures: of any years.
-        year: the year wanted.
-        day: month and day.
-    """
+    """The captures of a year, that nearest to noon of a day first; of two as near the earlier."""
     middle = datetime.datetime(year, *day, 12, tzinfo=datetime.UTC)
     of_year = [capture for capture in captures if capture.timestamp.startswith(f"{year:04d}")]
     return sorted(of_year, key=lambda one: (abs(moment(one.timestamp) - middle), one.timestamp, one.url))
@@ -63,11 +57,7 @@ def moment(timestamp: str) -> datetime.datetime:
 
 
 def parse_day(text: str) -> tuple[int, int]:
-    """Month and day of `MM-DD`.
-
-    Raises:
-        InputError: no such day in every year.
-    """
+    """Month and day of `MM-DD`."""
     month, _, day = text.partition("-")
     try:
         found = datetime.date(2001, int(month), int(day))

@@ -26,11 +26,7 @@ _RATE_LIMITED: Final = 60.0
 
 
 def make_session(options: ArchiveOptions) -> Any:
-    """A session that keeps the rates and repeats what failed for the moment.
-
-    Raises:
-        MissingExtraError: the package `wayback` is not installed.
-    """
+    """A session that keeps the rates and repeats what failed for the moment."""
     session = _session_class()(options)
     elsewhere = _adapter_class()(_Asker(options))
     # Also for what the archive sends us to: nothing is asked past this adapter.
@@ -44,9 +40,6 @@ def check_robots(session: Any, options: ArchiveOptions) -> float:
 
     Returns:
         The seconds between requests that its robots.txt asks for, 0 where it asks for none.
-
-    Raises:
-        InputError: it forbids what is needed, asks for more than 300 seconds, or cannot be reached or read at all.
     """
     import requests
     from wayback.exceptions import WaybackException
@@ -118,12 +111,7 @@ class _Asker:
         self._paths = ((_TIMEMAP, options.timemap_path), (_CDX, options.cdx_path), ("/web/", options.playback_path))
 
     def ask(self, request: Any) -> network.HttpAnswer:
-        """One attempt.
-
-        Raises:
-            MissedError, FailedError: no answer, and repeating it at once does not help.
-            NetworkError: no answer, for the moment.
-        """
+        """One attempt."""
         path = urlunsplit(("", "", *urlsplit(request.url)[2:]))
         if network.origin(request.url) == network.origin(CANONICAL):
             theirs = next((new + path[len(old) :] for old, new in self._paths if path.startswith(old)), path)

@@ -25,9 +25,6 @@ def warc_record(page: Played) -> bytes:
 
     Its id comes from URL, time and content, its date is that of the capture, so that equal pages give equal bytes.
 
-    Args:
-        page: what the archive played back.
-
     Returns:
         The bytes; records put one after another are a WARC file.
 
@@ -55,16 +52,7 @@ def warc_record(page: Played) -> bytes:
 
 
 def read_record(path: Path, offset: int) -> Played:
-    """The page that begins at a place of a WARC file.
-
-    Args:
-        path: the file.
-        offset: where the record's gzip member begins.
-
-    Raises:
-        InputError: the file cannot be read, or no response is there.
-        MissingExtraError: FastWARC is not installed.
-    """
+    """The page that begins at a place of a WARC file."""
     try:
         from fastwarc.warc import ArchiveIterator, WarcRecordType
     except ImportError as error:

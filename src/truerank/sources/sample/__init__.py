@@ -61,11 +61,7 @@ class TruthRow(NamedTuple):
 
 
 def sample_folder() -> Path:
-    """The folder that holds the files of the sample.
-
-    Raises:
-        InputError: the package is not installed as plain files.
-    """
+    """The folder that holds the files of the sample."""
     folder = resources.files(__name__)
     if not isinstance(folder, Path):
         raise InputError("the sample lies inside an archive", "install truerank with pip, which unpacks it")

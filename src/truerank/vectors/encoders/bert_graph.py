@@ -101,15 +101,7 @@ class _Sizes:
 
 
 def check_supported(config: Mapping[str, Any], where: object) -> None:
-    """Says whether a graph can be built for this config.json.
-
-    Args:
-        config: config.json.
-        where: the file, for messages.
-
-    Raises:
-        InputError: names the model type, the activation or the option that has no graph here, and the remedy.
-    """
+    """Says whether a graph can be built for this config.json."""
     place = str(where)
     kind = config.get("model_type")
     if kind not in _FAMILIES:
@@ -130,11 +122,7 @@ def check_supported(config: Mapping[str, Any], where: object) -> None:
 
 
 def padding_before_positions(config: Mapping[str, Any]) -> int | None:
-    """The id of the padding token where positions are counted after it; None where they are counted from 0.
-
-    Args:
-        config: config.json, of a type that is supported.
-    """
+    """The id of the padding token where positions are counted after it; None where they are counted from 0."""
     family = _FAMILIES[str(config["model_type"])]
     return None if family.positions == "counted" else _sizes(config, family, "config.json").padding
 
@@ -142,21 +130,7 @@ def padding_before_positions(config: Mapping[str, Any]) -> int | None:
 def write_encoder(
     graph: GraphWriter, config: Mapping[str, Any], weights: Weights, where: object, *, packed: bool = False
 ) -> tuple[str, int]:
-    """Writes the transformer from token ids to token vectors.
-
-    Args:
-        graph: the graph to write to.
-        config: config.json.
-        weights: the tensors, with or without the family's prefix.
-        where: the file of the config, for messages.
-        packed: rows hold several texts, see `packing.PackedBatch`.
-
-    Returns:
-        The name of the token vectors, [texts, tokens, hidden], and the hidden size.
-
-    Raises:
-        InputError: the model has no graph here (see `check_supported`), or a tensor is missing or has another shape.
-    """
+    """Writes the transformer from token ids to token vectors."""
     check_supported(config, where)
     family = _FAMILIES[str(config["model_type"])]
     sizes = _sizes(config, family, str(where))

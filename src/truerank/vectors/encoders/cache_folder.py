@@ -13,11 +13,7 @@ from truerank.errors import InputError
 
 
 def user_cache_folder() -> Path:
-    """The folder for graphs and quantised models: `TRUERANK_CACHE`, else the platform's cache folder.
-
-    Returns:
-        The folder; it need not exist yet.
-    """
+    """The folder for graphs and quantised models: `TRUERANK_CACHE`, else the platform's cache folder."""
     if chosen := os.environ.get("TRUERANK_CACHE"):
         return Path(chosen).expanduser().absolute()
     if sys.platform == "darwin":
@@ -28,15 +24,7 @@ def user_cache_folder() -> Path:
 
 
 def publish_folder(target: Path, write: Callable[[Path], None]) -> None:
-    """Writes a folder under a temporary name and moves it into place, so that nobody sees half of it.
-
-    Args:
-        target: the folder to make; where another process has made it meanwhile, that one stands.
-        write: fills the empty folder that it is given.
-
-    Raises:
-        InputError: the folder cannot be written.
-    """
+    """Writes a folder under a temporary name and moves it into place, so that nobody sees half of it."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         temporary = Path(tempfile.mkdtemp(prefix=f".{target.name}.", dir=target.parent))

@@ -56,9 +56,6 @@ def first_passes(exact: EncoderSpec) -> tuple[EncoderSpec, ...]:
     """The encoders that may run a first pass before this one on this machine.
 
     Int8 learns its ranges from the embedded sample, so it is the same whatever is audited.
-
-    Args:
-        exact: the encoder in full precision, as `open_spec` resolved it.
     """
     if exact.precision != "fp32":
         return ()
@@ -77,16 +74,7 @@ def first_passes(exact: EncoderSpec) -> tuple[EncoderSpec, ...]:
 
 
 def spec_of_way(way: Way, exact: EncoderSpec, others: Sequence[EncoderSpec]) -> EncoderSpec:
-    """How the encoder of a way is opened.
-
-    Args:
-        way: one that `measure_encoder` measured.
-        exact: the encoder in full precision.
-        others: its first passes.
-
-    Raises:
-        ValueError: there is no such way here.
-    """
+    """How the encoder of a way is opened."""
     for spec in (exact, *others):
         if (spec.backend, spec.precision) == (way.backend, way.precision):
             return replace(spec, threads=way.threads or exact.threads, batch_tokens=way.batch_tokens, packed=way.packed)
@@ -105,12 +93,7 @@ def choose_first_pass(
     """The fastest way of a first pass on this machine; the reference, where it is better to have none.
 
     Args:
-        exact: the encoder in full precision.
-        spec: how it was opened.
-        texts: of the kind to be encoded; some at even distances are measured.
-        opened: opens the others.
         clock: seconds of processor time.
-        anew: measure although a choice is kept.
     """
     others = first_passes(spec)
     key = machine_key(exact.fingerprint, [each.precision for each in others], length_class(texts), spec.device)
@@ -122,12 +105,7 @@ def choose_first_pass(
 
 
 def usual_first_pass(spec: EncoderSpec, *, elsewhere: bool = False) -> ChosenWay:
-    """The way of a first pass where none is measured, by what the processor has: bf16, else int8, else none.
-
-    Args:
-        spec: how the encoder in full precision was opened.
-        elsewhere: other machines run it: int8 in OpenVINO, which any processor does.
-    """
+    """The way of a first pass where none is measured, by what the processor has: bf16, else int8, else none."""
     low = {each.precision: each for each in first_passes(spec) if each.backend == spec.backend == "openvino"}
     usual = None if elsewhere else low.get("bf16")
     if usual is None and (elsewhere or not _BYTE_PRODUCTS.isdisjoint(instruction_sets())):
@@ -147,11 +125,6 @@ def measure_encoder(
     """Rates and errors of ways of encoding: first all with their usual batches, then other batches of the fastest.
 
     Args:
-        exact: the reference.
-        spec: how it was opened.
-        others: the ways beside it.
-        texts: of the kind to be encoded.
-        opened: opens the others.
         clock: seconds of processor time.
     """
     sample = _sample(texts)

@@ -44,15 +44,7 @@ class PreparedModel:
 
 
 def prepare_model(model: ModelFolder, *, packed: bool = False) -> PreparedModel:
-    """Opens the tokenizer and builds the graph, or finds it in the cache.
-
-    Args:
-        model: a local model folder.
-        packed: rows hold several texts, where the model allows it.
-
-    Raises:
-        InputError: the tokenizer is missing, or no graph can be had.
-    """
+    """Opens the tokenizer and builds the graph, or finds it in the cache."""
     tokenizer = TextTokenizer(model)
     skip = 0 if model.pool_prompt else tokenizer.prompt_tokens
     if not packed or not can_pack(model):
@@ -120,11 +112,7 @@ class GraphEncoder(OpenedEncoder):
 
 
 def only_cpu(device: str | None, backend: str) -> None:
-    """Refuses a device that a graph runtime does not serve here.
-
-    Raises:
-        InputError: the device is not the processor.
-    """
+    """Refuses a device that a graph runtime does not serve here."""
     if device not in (None, "cpu"):
         raise OptionError("device", f"backend '{backend}' runs on the CPU, not on '{device}'", "use --backend torch")
 
@@ -136,10 +124,6 @@ def same_length_batches(lengths: NDArray[np.int64], *, tokens: int) -> list[NDAr
 
     Args:
         lengths: tokens of each text, shape (texts,).
-        tokens: a batch holds at most this many tokens, but at least one text.
-
-    Returns:
-        Row numbers of each batch; every row is in one batch.
     """
     if len(lengths) == 0:
         return []

@@ -44,16 +44,7 @@ class EncoderGraph:
 
 
 def encoder_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> EncoderGraph:
-    """The graph of a model, from the cache or made now.
-
-    Args:
-        model: the model's folder.
-        skip: tokens at the beginning that take no part in pooling.
-        packed: rows hold several texts, where `can_pack` says that this is possible.
-
-    Raises:
-        InputError: neither can a graph be built from the weights nor is there an ONNX file, or a file is broken.
-    """
+    """The graph of a model, from the cache or made now."""
     key = _key(model, skip, packed=packed)
     folder = user_cache_folder() / "graphs" / key[:32]
     kept = _kept(folder, key)
@@ -79,17 +70,6 @@ def build_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> t
 
     It is built from the safetensors where the family is known; otherwise the model's own ONNX file is completed with
     the mask of a batch without padding, and with pooling.
-
-    Args:
-        model: the model's folder.
-        skip: tokens at the beginning that take no part in pooling.
-        packed: rows hold several texts, where `can_pack` says that this is possible.
-
-    Returns:
-        The ONNX model and the dimension of its vectors.
-
-    Raises:
-        InputError: the model has neither weights that can be used here nor an ONNX file.
     """
     files = weight_files(model.transformer)
     if files and _can_build(model):

@@ -19,22 +19,7 @@ _SQRT2: Final = 2**0.5
 def write_head(
     graph: GraphWriter, tokens: str, width: int, pooling: Sequence[str], steps: Sequence[HeadStep], *, skip: int = 0
 ) -> tuple[str, int]:
-    """Writes pooling and what follows it; the batch has no padding, so every token counts.
-
-    Args:
-        graph: the graph to write to.
-        tokens: name of the token vectors, [texts, tokens, width].
-        width: length of a token vector.
-        pooling: modes whose vectors are concatenated.
-        steps: the modules after pooling.
-        skip: that many tokens at the beginning (a prompt's) take no part in pooling.
-
-    Returns:
-        The name of the text vectors, [texts, dimension], and their dimension.
-
-    Raises:
-        InputError: a dense layer's weights are missing, or its activation is not known.
-    """
+    """Writes pooling and what follows it; the batch has no padding, so every token counts."""
     kept = tokens
     if skip:
         start, end = graph.integers(skip), graph.integers(np.iinfo(np.int64).max)
@@ -47,21 +32,7 @@ def write_head(
 def write_packed_head(
     graph: GraphWriter, tokens: str, weights: str, width: int, steps: Sequence[HeadStep]
 ) -> tuple[str, int]:
-    """Writes pooling with given weights, and what follows it, for rows of several texts.
-
-    Args:
-        graph: the graph to write to.
-        tokens: name of the token vectors, [rows, tokens, width].
-        weights: name of each token's weight in each text, [rows, texts, tokens].
-        width: length of a token vector.
-        steps: the modules after pooling.
-
-    Returns:
-        The name of the text vectors, [rows, texts, dimension], and their dimension.
-
-    Raises:
-        InputError: as in `write_head`.
-    """
+    """Writes pooling with given weights, and what follows it, for rows of several texts."""
     return _steps(graph, graph.op("MatMul", weights, tokens), width, steps)
 
 

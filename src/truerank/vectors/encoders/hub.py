@@ -18,12 +18,6 @@ def hub_folder(name: str) -> Path:
     """The folder of a model, with what the built-in backends need: configuration, tokenizer, weights or ONNX file.
 
     A model that lies in Hugging Face's cache is taken as it is, without asking the network, so that runs repeat.
-
-    Args:
-        name: a Hugging Face id, such as "sentence-transformers/paraphrase-MiniLM-L6-v2".
-
-    Raises:
-        InputError: there is no such model, it may not be read, or it is not cached and there is no network.
     """
     kept = _snapshot(name, None, local=True)
     if kept is not None and _complete(kept):

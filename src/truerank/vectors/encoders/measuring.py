@@ -120,17 +120,8 @@ def compare_ways(
     """Runs every way on the same sample, in turn, so that other work on the machine falls on all of them.
 
     Args:
-        ways: with what opens them; the first is the reference.
-        error: the largest difference between what the reference and another way gave.
-        count: texts, or pairs, of the sample.
         clock: seconds of processor time.
         on_gpu: seconds are counted on the clock instead.
-
-    Returns:
-        The ways in the same order: the rate of the fastest of some rounds. One that cannot be opened has a fault.
-
-    Raises:
-        InputError: the reference cannot be opened.
     """
     trials: dict[int, Trial] = {}
     values: dict[int, NDArray[np.floating]] = {}
@@ -176,13 +167,6 @@ def kept_choice(
     """The choice that is kept under a key; made and kept if there is none.
 
     Where it cannot be kept, nothing is measured and the usual way is taken: otherwise each run might choose anew.
-
-    Args:
-        key: see `machine_key`.
-        measure: measures the ways.
-        usual: the way where nothing can be kept.
-        allowed: the largest error that a way may have.
-        anew: measure although a choice is kept.
     """
     file = user_cache_folder() / "ways" / f"{key[:32]}.json"
     found = None if anew else _read(file, key)
@@ -200,11 +184,7 @@ def kept_choice(
 
 
 def way_of(content: Mapping[str, Any]) -> Way:
-    """A way from JSON.
-
-    Raises:
-        TypeError: it is none.
-    """
+    """A way from JSON."""
     names = {field.name for field in fields(Way)}
     if not isinstance(content, Mapping) or set(content) != names or not isinstance(content["precision"], str):
         raise TypeError("not a way of running a model")
@@ -235,11 +215,7 @@ def _can_write(folder: Path) -> bool:
 
 
 def machine_key(*parts: object) -> str:
-    """A hash over the machine and the parts given: processor, threads, versions of what runs models.
-
-    Args:
-        parts: what else a choice depends on, such as the model's fingerprint.
-    """
+    """A hash over the machine and the parts given: processor, threads, versions of what runs models."""
     own = (_RECIPE, processor_name(), instruction_sets(), processors(), sorted(_versions().items()))
     return fingerprint(*own, *parts)
 

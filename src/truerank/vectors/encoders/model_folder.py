@@ -73,13 +73,6 @@ def read_model_folder(folder: Path, name: str) -> ModelFolder:
     """Reads the small files of a model folder (modules.json, config.json and those of each module).
 
     Without modules.json the model is a transformer with mean pooling, as sentence-transformers has it.
-
-    Args:
-        folder: a local folder.
-        name: how the encoder is to be called.
-
-    Raises:
-        InputError: config.json is missing, a file is broken, or a module is of a kind that only torch can run.
     """
     modules = _modules(folder)
     transformer = folder / str(modules[0].get("path") or "")

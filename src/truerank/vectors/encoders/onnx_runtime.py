@@ -23,9 +23,6 @@ class OnnxEncoder(GraphEncoder):
     Args:
         model: a local model folder.
         spec: how the encoder was asked for.
-
-    Raises:
-        InputError: the graph cannot be had, or ONNX Runtime refuses it.
     """
 
     def __init__(self, model: ModelFolder, spec: EncoderSpec) -> None:

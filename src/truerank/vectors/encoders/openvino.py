@@ -55,10 +55,6 @@ class OpenVinoEncoder(GraphEncoder):
     Args:
         model: a local model folder.
         spec: how the encoder was asked for; `calibration` is needed for int8.
-
-    Raises:
-        InputError: the graph cannot be had, OpenVINO refuses it, or the processor lacks the precision.
-        MissingExtraError: OpenVINO, or NNCF for int8, is not installed.
     """
 
     #: In int8 7% faster than 256; in the other precisions the same.
@@ -143,20 +139,12 @@ class OpenVinoEncoder(GraphEncoder):
 
 
 def bf16_is_native() -> bool:
-    """Whether this processor multiplies bfloat16 faster than float32.
-
-    Raises:
-        MissingExtraError: OpenVINO is not installed.
-    """
+    """Whether this processor multiplies bfloat16 faster than float32."""
     return "BF16" in cast(list[str], openvino_package().Core().get_property("CPU", "OPTIMIZATION_CAPABILITIES"))
 
 
 def openvino_package() -> Any:
-    """The package openvino, imported without its reports of use and with a bound on the code that it keeps.
-
-    Raises:
-        MissingExtraError: it is not installed.
-    """
+    """The package openvino, imported without its reports of use and with a bound on the code that it keeps."""
     # On import OpenVINO's tools write a client id into the home folder with this package, to report their use by;
     # they do without it where it cannot be imported. Whoever audits a private log wants no such reports.
     telemetry = "openvino_telemetry"
@@ -198,14 +186,6 @@ def quantised_graph(model: PreparedModel, texts: Sequence[str]) -> QuantisedGrap
     """Quantises weights and activations to eight bits after training, from the cache if it was done before.
 
     The ranges come from the given texts; the same texts make the same weights.
-
-    Args:
-        model: tokenizer and full-precision graph.
-        texts: calibration texts, a few hundred of the kind that will be encoded.
-
-    Raises:
-        InputError: too few texts, or the cache cannot be written.
-        MissingExtraError: NNCF is not installed.
     """
     versions = _versions()
     if len(texts) < _FEWEST_TEXTS:
@@ -241,14 +221,7 @@ def _quantise(model: PreparedModel, texts: Sequence[str], folder: Path) -> None:
 
 
 def quantising_fault(graph: Path, model_input: str, ids: Sequence[Any], target: Path) -> str:
-    """Writes a graph in int8; why it could not, in a line, or an empty text.
-
-    Args:
-        graph: as it is.
-        model_input: the input that takes token ids.
-        ids: token ids from which ranges are learnt, one list a text.
-        target: the new graph.
-    """
+    """Writes a graph in int8; why it could not, in a line, or an empty text."""
     task = {"graph": str(graph), "input": model_input, "ids": ids, "target": str(target)}
     # In a process of its own: NNCF takes 400 MB that are not given back, and prints its progress to stdout, where a
     # command's JSON goes. -P keeps this folder, whose modules are called like packages, off the path.

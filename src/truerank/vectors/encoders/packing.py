@@ -60,9 +60,6 @@ class Packing:
         """Rows of texts, the widest first; they depend on the texts and their order alone.
 
         Args:
-            ids: of the texts.
-            tokens: a batch holds at most this many, but at least one row.
-            types: token types, for a model that reads them, as `ids.flat` is laid out.
             widths: tokens of a row, ascending.
         """
         channels: list[NDArray[Any]] = [ids.flat, self._positions(ids)]
@@ -120,12 +117,7 @@ def fill_rows(
     """Fills rows with texts: the longest text that is left, then always the longest that still has room.
 
     Args:
-        lengths: tokens of each text; none is longer than the largest width.
         widths: tokens of a row, ascending; a row takes the smallest one that holds its longest text.
-        tokens_of_a_text: a row has room for one text in so many of its tokens.
-
-    Returns:
-        Width and text numbers of each row, the widest first; every text is in one row.
     """
     waiting: dict[int, list[int]] = {}
     for number in range(len(lengths) - 1, -1, -1):
@@ -146,12 +138,7 @@ def fill_rows(
 
 
 def best_widths(lengths: Sequence[int], *, tokens_of_a_text: int = 4) -> tuple[int, ...]:
-    """The widths of rows that cost these texts the least: few where they fill rows well, more where they do not.
-
-    Args:
-        lengths: tokens of each text; none is longer than the largest of `WIDTHS`.
-        tokens_of_a_text: a row has room for one text in so many of its tokens.
-    """
+    """The widths of rows that cost these texts the least: few where they fill rows well, more where they do not."""
 
     def cost(widths: Sequence[int]) -> float:
         rows = fill_rows(lengths, widths, tokens_of_a_text=tokens_of_a_text)

@@ -48,11 +48,7 @@ class PluginEncoder:
         return PluginEncoder, (self._kind, self._spec, None if anew else self._encoder)
 
     def encode(self, texts: Sequence[str]) -> Vectors:
-        """The vectors of the package; those of the first texts are made twice more, and compared.
-
-        Raises:
-            InputError: the package fails, or they are no unit vectors, or others for the same texts.
-        """
+        """The vectors of the package; those of the first texts are made twice more, and compared."""
         found = self._vectors(texts)
         if len(texts) and not self._begun:
             first = texts[:_AGAIN]

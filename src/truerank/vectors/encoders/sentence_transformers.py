@@ -24,10 +24,6 @@ class SentenceTransformerEncoder(OpenedEncoder):
         place: a local folder or a Hugging Face id.
         name: how the encoder is called in results.
         spec: how the encoder was asked for; "fp16" and "bf16" are for GPUs.
-
-    Raises:
-        InputError: the model cannot be loaded, the device is not there, or half precision is asked of a CPU.
-        MissingExtraError: sentence-transformers is not installed.
     """
 
     def __init__(self, place: str, name: str, spec: EncoderSpec) -> None:

@@ -66,19 +66,7 @@ def to_bfloat16(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 
 def split_products(openvino: Any, core: Any, model: Any) -> int:
-    """Replaces every product with constant weights in a model of OpenVINO by three of bfloat16.
-
-    Args:
-        openvino: the package.
-        core: an `openvino.Core`.
-        model: in full precision; it is changed in place.
-
-    Returns:
-        How many products were replaced.
-
-    Raises:
-        OptionError: this OpenVINO has no operators for it.
-    """
+    """Replaces every product with constant weights in a model of OpenVINO by three of bfloat16."""
     _add_operators(openvino, core)
     ops = import_module("openvino.opset13")
     halves: dict[tuple[str, int], tuple[Any, Any]] = {}

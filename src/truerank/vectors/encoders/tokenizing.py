@@ -42,9 +42,6 @@ class TextTokenizer:
 
     Args:
         model: the folder.
-
-    Raises:
-        InputError: there is no tokenizer.json, or it is broken.
     """
 
     def __init__(self, model: ModelFolder) -> None:

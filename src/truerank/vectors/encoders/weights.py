@@ -49,11 +49,7 @@ class Weights:
         """One tensor as float32; half precision and bfloat16 are widened, which loses nothing.
 
         Args:
-            name: the tensor's name in the file.
             shape: the shape that it must have.
-
-        Raises:
-            InputError: there is no such tensor, or it has another shape or a type that is not floating point.
         """
         place = self._places.get(name)
         if place is None:
@@ -76,11 +72,7 @@ class Weights:
 
 
 def weight_files(folder: Path) -> tuple[Path, ...]:
-    """The safetensors files of a model folder, shards in order; empty if it has none.
-
-    Raises:
-        InputError: the index of shards is broken or names a file that is not there.
-    """
+    """The safetensors files of a model folder, shards in order; empty if it has none."""
     single, index = folder / "model.safetensors", folder / "model.safetensors.index.json"
     if single.is_file():
         return (single,)
@@ -97,14 +89,7 @@ def weight_files(folder: Path) -> tuple[Path, ...]:
 
 
 def open_weights(files: Iterable[Path]) -> Weights:
-    """Reads the headers of safetensors files.
-
-    Args:
-        files: one file, or all shards of a model.
-
-    Raises:
-        InputError: a file is cut off or is not a safetensors file.
-    """
+    """Reads the headers of safetensors files."""
     places: dict[str, _Place] = {}
     files = tuple(files)
     for file in files:

@@ -45,12 +45,6 @@ def conda_rows(
 
     A source without a leak to a test set that is not CLEAN has no row: nobody knows that nothing leaks. A model has one
     row for each test set, with the largest share of its sources: what they leak together is not counted.
-
-    Args:
-        found: what leaks where.
-        names: what test sets and training sources are called in the database, best `ORG/NAME` of Hugging Face.
-        model: a model that was trained on these sources; then there is a row for it, too.
-        reference: a link to the report.
     """
     rows: dict[tuple[str, ...], CondaRow] = {}
     shares: dict[tuple[str, ...], float] = {}

@@ -97,12 +97,6 @@ def contaminations_in(found: ExampleAudit | str | Path) -> tuple[Contamination, 
     """What `leakage matrix` or `leakage examples` found, by the files they wrote; None for the folder of another audit.
 
     Of examples, several training sources count as one: their leaks were counted together.
-
-    Args:
-        found: the folder, or an audit of examples.
-
-    Raises:
-        InputError: one of the files cannot be read.
     """
     if isinstance(found, ExampleAudit):
         return (_of_kinds(found.json(), found.folder),)
@@ -179,9 +173,6 @@ def contaminations(audit: AuditResult) -> tuple[Contamination, ...]:
 
     A topic counts where the audit says that it leaks; where labels say so of a pair below the threshold, its source is
     that of the pairs with the same words or nearly the same letters.
-
-    Args:
-        audit: what `leakage audit` found.
     """
     return tuple(_found(audit))
 

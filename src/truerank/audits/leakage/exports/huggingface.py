@@ -16,13 +16,7 @@ from truerank.version import __version__
 
 
 def leakage_statement(section: str, found: Sequence[Contamination], names: Mapping[str, str]) -> CardStatement:
-    """The statement for a card.
-
-    Args:
-        section: the statement as Markdown.
-        found: what leaks where.
-        names: what test sets and training sources are called on Hugging Face.
-    """
+    """The statement for a card."""
     figures = [
         {
             "train": names.get(one.train, one.train),
@@ -44,20 +38,7 @@ def eval_results(
     reference: str = "",
     date: str | None = None,
 ) -> list[dict[str, Any]]:
-    """The score of one run on the clean topics by the first measure of the effect, as `.eval_results/*.yaml` holds it.
-
-    Args:
-        effect: what `leakage effect --json` printed.
-        names: for the test set, the benchmark on Hugging Face: `ORG/NAME[@REVISION][:TASK]`, by default its task
-            "default".
-        run: the run, where there are several.
-        found: what leaks where, for the notes.
-        reference: a link to the report.
-        date: of the evaluation.
-
-    Raises:
-        InputError: no such run, no clean topic, or the benchmark is not named.
-    """
+    """The score of one run on the clean topics by the first measure of the effect, as in `.eval_results/*.yaml`."""
     rows = effect["runs"]
     known = list(dict.fromkeys(row["run"] for row in rows))
     chosen = run if run is not None else known[0] if len(known) == 1 else None

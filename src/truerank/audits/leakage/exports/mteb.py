@@ -34,19 +34,7 @@ class TaskEntry(NamedTuple):
 def task_entries(
     found: Iterable[Contamination], names: Mapping[str, str], *, model: str | None = None
 ) -> tuple[TaskEntry, ...]:
-    """The tasks whose queries leak, tasks that are similar to them, and what the model's parents have seen.
-
-    Args:
-        found: what leaks where; a test set of which only documents leak gives no name.
-        names: for test sets, the tasks; others are looked up in `mteb` by their names and by the data set's path.
-        model: the model as `mteb` knows it; its parents are looked up by `adapted_from`.
-
-    Returns:
-        Each name once, leaks first; similar tasks and parents only where `mteb` is installed.
-
-    Raises:
-        InputError: a test set that is no task, or a name that `mteb` does not know.
-    """
+    """The tasks whose queries leak, tasks that are similar to them, and what the model's parents have seen."""
     mteb = _mteb()
     entries: dict[str, TaskEntry] = {}
     for one in found:
@@ -71,10 +59,6 @@ def statistics(found: Iterable[Contamination], names: Mapping[str, str]) -> dict
 
     `num_queries` is a field of retrieval tasks in `mteb`. `samples_in_train` is one of tasks with a train split, and
     counts what stands in that split: state it only where that split was audited.
-
-    Args:
-        found: what leaks where; the largest count of queries of a test set is stated.
-        names: as in `task_entries`.
     """
     mteb = _mteb()
     fields: dict[str, dict[str, dict[str, int]]] = {}
@@ -97,18 +81,6 @@ def meta_patch(text: str, path: str, model: str, entries: Sequence[TaskEntry]) -
     """A unified diff that adds names to the `training_datasets` of a model.
 
     Parents are left out: `mteb` follows `adapted_from` itself. So are names that stand in the set already.
-
-    Args:
-        text: the file with the model's `ModelMeta(…)`.
-        path: of the file, as the patch names it.
-        model: the `name` of the model's metadata.
-        entries: the names.
-
-    Returns:
-        The patch, for `git apply` or `patch -p1`; empty where nothing is to add.
-
-    Raises:
-        InputError: not Python, no such model in it, or no `training_datasets`.
     """
     value = _training_datasets(text, path, model)
     known = {one.value for one in value.elts if isinstance(one, ast.Constant)} if isinstance(value, ast.Set) else set()

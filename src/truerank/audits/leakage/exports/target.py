@@ -37,17 +37,7 @@ class Exported:
 def exported(
     found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None
 ) -> Exported:
-    """What an audit found, in the form of a place other than truerank's own.
-
-    Args:
-        found: what leaks where.
-        target: the place.
-        section: the statement as Markdown.
-        date: of the evaluation, for eval-results.
-
-    Raises:
-        InputError: a name that the place does not know, or a file that cannot be read.
-    """
+    """What an audit found, in the form of a place other than truerank's own."""
     unknown = target.called.keys() - {name for one in found for name in (one.train, one.test)}
     if unknown:
         known = ", ".join(dict.fromkeys(name for one in found for name in (one.test, one.train)))

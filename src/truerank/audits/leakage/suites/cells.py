@@ -78,13 +78,7 @@ def cell_of(one: Compared) -> dict[str, Any]:
 
 
 def pair_cell(pairs: pl.DataFrame, items: int, examples: int) -> dict[str, Any]:
-    """The columns of `CELLS` but the names, of topics whose query and relevant document stand in one example.
-
-    Args:
-        pairs: the pairs of relevant documents.
-        items: topics with a relevant document.
-        examples: training examples.
-    """
+    """The columns of `CELLS` but the names, of topics whose query and relevant document stand in one example."""
     found = pairs["topic_id"].n_unique()
     reason = f"{found} of {items:,} topics have their query and a relevant document in one training example."
     if not found:
@@ -108,12 +102,6 @@ def upper_bound(found: int, items: int, seen: int, planted: int) -> int:
 
     The chance is the lower end of a one-sided 97.5% interval of the plants that were found, and the bound is the
     largest number of leaks of which so few are found with a probability of at least 2.5%.
-
-    Args:
-        found: items with a leak.
-        items: all of them.
-        seen: plants that were found.
-        planted: all of them.
     """
     from scipy.special import bdtr
 

@@ -27,14 +27,7 @@ _NOUNS: Final = {"query": "Test queries in training queries", "document": "Test 
 
 
 def matrix_svg(cells: pl.DataFrame, rows: Sequence[str], columns: Sequence[str], listing: str = "") -> str:
-    """The matrix as an SVG file; equal cells give equal texts.
-
-    Args:
-        cells: columns as in `CELLS`.
-        rows: the training sets from the top.
-        columns: the test sets from the left.
-        listing: the name of the list of pairs in the page that the cells open; empty for no links.
-    """
+    """The matrix as an SVG file; equal cells give equal texts."""
     parts = [part for part in _NOUNS if part in cells["part"].unique().to_list()]
     left = 16 + _LETTER * max((len(_short(name)) for name in rows), default=0)
     longest = _LETTER * max((len(_short(name)) for name in columns), default=0)

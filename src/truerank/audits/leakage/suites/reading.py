@@ -206,12 +206,6 @@ def read_suite(path: str | Path) -> Suite:
     """Reads a suite from a YAML file; docs/leakage-matrix.md describes its keys.
 
     Paths in it are relative to the file, `${NAME}` is taken from the environment.
-
-    Args:
-        path: the file.
-
-    Raises:
-        InputError: any fault of the file, with its line.
     """
     file = Path(path)
     top = read_tree(file, {}).table(("training", "test"))

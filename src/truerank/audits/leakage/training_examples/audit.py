@@ -141,11 +141,7 @@ class PreparedExamples:
         return digest({**known, **given, "version": __version__})
 
     def result(self, job: Job) -> ExampleAudit:
-        """Compares everything.
-
-        Args:
-            job: where unfinished work lies, what runs it, and whom it tells.
-        """
+        """Compares everything."""
         ways = ComparingTexts(self.rules, Semantic(self.options.semantic, lambda: Models.of(self.encoding).encoder))
         kept = keep_sides(self.test, self.training, ways, job)
         found = compare_sides(kept, self.rules, job)

@@ -27,15 +27,7 @@ def holds_examples(audit: object) -> bool:
 
 
 def chosen_leaks(found: ExampleAudit | str | Path, kinds: Collection[str]) -> tuple[ExampleAudit, pl.DataFrame]:
-    """An audit, opened, and its leaks of some kinds.
-
-    Args:
-        found: the audit, or its folder.
-        kinds: by name; empty for `DEFAULT_KINDS`.
-
-    Raises:
-        InputError: no such audit there.
-    """
+    """An audit, opened, and its leaks of some kinds."""
     audit = found if isinstance(found, ExampleAudit) else load_examples(found)
     return audit, audit.leaks.filter(pl.col("kind").is_in(list(kinds or DEFAULT_KINDS)))
 
@@ -44,12 +36,6 @@ def leaks_that_count(audit: ExampleAudit, leaks: pl.DataFrame, judgments: Judgme
     """The leaks that count by what people said of them, with a column `judged`: true where a label says so.
 
     A pair of query and answer is no leak where either half of it was judged none.
-
-    Args:
-        audit: whose leaks these are.
-        leaks: columns as in `LEAKS`.
-        judgments: what people said; pairs on which they are tied count as not judged.
-        basis: as in `LeakRules`.
     """
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
@@ -72,15 +58,7 @@ def _said(row: tuple[str, ...], judgments: Judgments | None, name: str) -> bool 
 
 
 def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ()) -> AuditResult:
-    """The leaks of topics as candidates: those of queries, and of queries together with their answers.
-
-    Args:
-        found: the audit, or its folder.
-        kinds: by name; empty for `DEFAULT_KINDS`.
-
-    Raises:
-        InputError: no such audit there.
-    """
+    """The leaks of topics as candidates: those of queries, and of queries together with their answers."""
     audit, leaks = chosen_leaks(found, kinds)
     leaks = leaks.filter(pl.col("topic_id").is_not_null())
     given = {

@@ -81,17 +81,7 @@ _PHRASES: Final = tuple(
 
 
 def changed(change: TextChange, text: str, other: str, rng: Random) -> str | None:
-    """A text after one kind of change.
-
-    Args:
-        change: what happens to it.
-        text: a query or a document.
-        other: a text of the same collection, from which foreign sentences come.
-        rng: chooses among the ways of doing it.
-
-    Returns:
-        The changed text; None where this text has none of the kind (an excerpt of eight words is no leak).
-    """
+    """A text after one kind of change."""
     made = _CHANGES[change](text, other, rng)
     return None if made is None or made == text else made
 

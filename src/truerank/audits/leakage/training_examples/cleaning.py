@@ -78,16 +78,6 @@ def clean_examples(
     """Writes training examples again without those that hold a leaking text; the others keep their bytes.
 
     An example with a query and a positive that leak together goes only for the kind "pair" where no other kind counts.
-
-    Args:
-        train: the file, as in the audit.
-        audit: the audit, or the folder it wrote.
-        out: the file to write; its name says the compression.
-        rules: the kinds of leak that count.
-        judged: judged pairs.
-
-    Raises:
-        InputError: the source is no file of records, or the output cannot be written.
     """
     out, spec = Path(out), parse(str(train))
     found, every = chosen_leaks(audit, rules.kinds)
@@ -144,13 +134,7 @@ def clean_examples(
 
 
 def left_of(every: pl.DataFrame, leaks: pl.DataFrame, rules: LeakRules) -> dict[str, int]:
-    """The training texts that an audit lists and that stay, by the reason.
-
-    Args:
-        every: leaks of the kinds that count, columns as in `LEAKS`.
-        leaks: those that count.
-        rules: which do.
-    """
+    """The training texts that an audit lists and that stay, by the reason."""
     stay = every.join(leaks, on=_OF_LEAK, how="anti", nulls_equal=True)
     reason = NOT_JUDGED if rules.basis == "labels-only" else JUDGED
     return {reason: stay["training_text"].n_unique()} if stay.height else {}

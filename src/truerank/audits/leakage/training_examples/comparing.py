@@ -91,14 +91,7 @@ class ComparedTexts(NamedTuple):
 
 
 def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, job: Job) -> KeptSides:
-    """Reads all texts and keeps what they are compared by; a killed job continues.
-
-    Args:
-        test: the test collection.
-        training: the examples.
-        ways: how texts are compared.
-        job: where it is kept.
-    """
+    """Reads all texts and keeps what they are compared by; a killed job continues."""
 
     def kept(name: str, stream: Iterable[tuple[str, str]]) -> KeptTexts:
         part = job.part(name)
@@ -133,13 +126,7 @@ def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, j
 
 
 def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTexts:
-    """Compares queries with queries, and queries and documents with documents.
-
-    Args:
-        kept: the texts.
-        rules: what counts as an overlap.
-        job: where unfinished work lies.
-    """
+    """Compares queries with queries, and queries and documents with documents."""
     queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"), holders=USUAL)
     sides = [kept.queries, *([] if kept.documents is None else [kept.documents])]
     inside, *documents = compare_all(
@@ -167,13 +154,7 @@ def _told(pairs: pl.DataFrame) -> pl.DataFrame:
 def apart(
     pairs: pl.DataFrame, texts: tuple[Mapping[str, str], Mapping[str, str]], sides: Sequence[KeptTexts]
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The pairs that are overlaps, and those whose texts are of the same template.
-
-    Args:
-        pairs: columns as in `overlaps.OVERLAPS`.
-        texts: by id, as they are compared: of the test collection, and of the training side.
-        sides: all texts of both sides.
-    """
+    """The pairs that are overlaps, and those whose texts are of the same template."""
     shared = pl.col("evidence").str.split("+").list.set_intersection(list(_OF_FRAMES)).list.len() > 0
     doubtful = pairs.select(~pl.col("exact") & pl.col("wording").is_null() & shared).to_series()
     asked = pairs.filter(doubtful).select("test_id", "training_id")
@@ -194,19 +175,7 @@ def compare_plants(
     *,
     document: bool,
 ) -> pl.DataFrame:
-    """Compares changed texts with the queries or documents of the test collection as training texts are compared.
-
-    Args:
-        sides: the queries or documents, and the training texts of the kind.
-        texts: queries or documents by id, those of which there are plants.
-        plants: ids and texts.
-        ways: how texts are compared.
-        job: what runs it.
-        document: whether the plants stand for documents.
-
-    Returns:
-        Columns as in `overlaps.OVERLAPS`.
-    """
+    """Compares changed texts with the queries or documents of the test collection as training texts are compared."""
     made = dict(plants)
     with TemporaryDirectory() as folder:
         own = replace(job, folder=Path(folder))

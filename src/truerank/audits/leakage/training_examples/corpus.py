@@ -153,19 +153,6 @@ def reduce_corpus(
     Files of JSONL, CSV, TSV, lines, Parquet and `<DOC>` records keep the bytes of the documents that stay; other
     sources become JSONL. The corpus is streamed: memory grows with what leaks alone. A topic that loses each relevant
     document leaves the judgments, too: there is nothing left to find.
-
-    Args:
-        docs: the corpus, as in the audit.
-        audit: the audit of whole examples, or the folder it wrote.
-        out: the file to write; its name says the compression. Beside it stand `OUT.removed.tsv`, `OUT.manifest.json`
-            and, with judgments, `OUT.qrels`.
-        qrels: relevance judgments.
-        rules: which pairs count as leaks; by default those of relevant documents.
-        judged: judged pairs of a document of the corpus, whose id stands where that of the topic would, and a text of
-            the training data.
-
-    Raises:
-        InputError: a source or option is at fault, every document leaks, or the output cannot be written.
     """
     out, spec = Path(out), parse(str(docs))
     found = audit if isinstance(audit, ExampleAudit) else load_examples(audit)

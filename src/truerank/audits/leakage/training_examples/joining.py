@@ -18,14 +18,7 @@ _SHOWN: Final = ("test_text", "training_text")
 
 
 def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts: Mapping[str, str]) -> pl.DataFrame:
-    """The leaks of all kinds, columns as in `LEAKS`, in a stable order.
-
-    Args:
-        test: the test collection.
-        found: the pairs of texts.
-        located: where the training texts stand.
-        texts: of the documents that leak, by id.
-    """
+    """The leaks of all kinds, columns as in `LEAKS`, in a stable order."""
     queries = pl.DataFrame(
         [(str(place), text.topic_id, text.field, text.text) for place, text in enumerate(test.texts)],
         schema={"test_id": pl.String, "topic_id": pl.String, "field": pl.String, "test_text": pl.String},

@@ -68,13 +68,7 @@ class ExamplePlaces(NamedTuple):
 
 
 def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerTexts) -> ExamplePlaces:
-    """Reads the examples once more and says where leaking texts stand.
-
-    Args:
-        training: the examples.
-        wanted: ids of training texts that leak.
-        answers: which queries and documents belong together.
-    """
+    """Reads the examples once more and says where leaking texts stand."""
     hashes = np.sort(np.array([int(one, 16) for one in wanted], np.uint64))
     found, counts = _Found(answers), {}
     for name, source in training.sources:

@@ -67,15 +67,7 @@ class TestTexts:
         """Opens the test collection; a BEIR folder brings its documents and judgments along.
 
         Args:
-            test: the topics.
-            qrels: the judgments; None for those of the folder.
-            docs: the documents; None for those of the folder.
-            fields: the fields of topics that are compared.
-            rel: the lowest grade that counts as relevant.
             strict: bytes that are not UTF-8 are an error.
-
-        Raises:
-            InputError: a source is at fault, or no topic has a text.
         """
         spec = parse(test)
         if spec.scheme == "file" and spec.path.is_dir():
@@ -134,13 +126,7 @@ class TrainingTexts:
         """Opens the sources and tells the roles of their columns.
 
         Args:
-            train: the sources.
-            roles: which column is what; None to tell it.
-            texts: where the texts of ids are.
             strict: bytes that are not UTF-8 are an error.
-
-        Raises:
-            InputError: a source is at fault, or it holds no texts.
         """
         if not train:
             raise OptionError("train", "no training data", "name at least one source")
@@ -158,10 +144,6 @@ class TrainingTexts:
         """The texts of some roles, each once, with a hash of the normalised text as id.
 
         Memory is bounded: beyond some millions of distinct texts, one may come again, with the same id.
-
-        Args:
-            roles: of `roles.ROLES`.
-            form: how texts are compared; a prompt that many texts of a source begin with is left out before.
         """
         seen = DistinctTexts()
         for _, source in self.sources:
@@ -185,12 +167,6 @@ class TrainingTexts:
 def prompts(texts: Sequence[str]) -> PromptPattern:
     """What stands before many texts of a source, up to a colon, such as an instruction and "Query:" below it; and
     labels of embedding models ("query:").
-
-    Args:
-        texts: the first ones of a source.
-
-    Returns:
-        A pattern that matches the longest prompt at the beginning of a text.
     """
     counts = Counter(
         text[: colon.end()]

@@ -182,11 +182,7 @@ def _rule(result: ExampleAudit) -> Iterator[Part]:
 
 
 def rule_sentences(rules: Any) -> Iterator[str]:
-    """The rule by which evidence makes a pair of texts an overlap.
-
-    Args:
-        rules: the thresholds by name.
-    """
+    """The rule by which evidence makes a pair of texts an overlap."""
     n = rules["ngram"]
     yield "Any one kind of evidence is enough; the list of pairs has the values of all of them."
     yield "Tags and entities of HTML are taken off both texts before they are compared."

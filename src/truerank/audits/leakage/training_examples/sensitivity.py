@@ -98,14 +98,7 @@ _Seen = tuple[frozenset[str], bool]
 
 
 def check(material: PlantMaterial, sight: ExampleSight, *, sample: int, seed: int) -> ExampleSensitivity:
-    """Plants changed texts and counts those that the audit would have found.
-
-    Args:
-        material: what they are made of.
-        sight: with what the audit looks.
-        sample: texts that are planted of each kind.
-        seed: of the changes.
-    """
+    """Plants changed texts and counts those that the audit would have found."""
     planted = list(_query_plants(material, sample, seed, sight.fewest_words))
     halves = list(_pair_queries(material, seed))
     asked = [plant for plant in planted if plant.kind == "query-query"]

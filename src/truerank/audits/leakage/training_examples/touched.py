@@ -71,20 +71,7 @@ def touched_texts(
     out: Path | None = None,
     progress: Progress | None = None,
 ) -> TouchedTexts | None:
-    """Audits whole training examples for what they hold of a test set.
-
-    Args:
-        train: training sources; those with queries only are left to `leakage audit`.
-        test: test topics; a BEIR folder brings its documents and judgments along.
-        options: documents, judgments, lowest relevant grade; `kinds` is not used.
-        encoding: what turns texts into vectors, where the encoder is asked.
-        work: where the comparison runs.
-        out: a folder for the pairs and the page; None for none.
-        progress: is told what happens.
-
-    Returns:
-        What they hold; None where all sources hold queries only.
-    """
+    """Audits whole training examples for what they hold of a test set."""
     whole = with_documents(train)
     if not whole:
         return None
@@ -96,13 +83,7 @@ def touched_texts(
 
 
 def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audited: tuple[str, ...]) -> TouchedTexts:
-    """What an audit of whole examples says of the topics and relevant documents of its test set.
-
-    Args:
-        found: the audit.
-        relevant: topics by relevant document.
-        audited: its sources.
-    """
+    """What an audit of whole examples says of the topics and relevant documents of its test set."""
     topics, documents = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
     rows = found.leaks.filter(pl.col("kind").is_in(list(KINDS)))
     for kind, topic, doc in rows.select("kind", "topic_id", "doc_id").iter_rows():

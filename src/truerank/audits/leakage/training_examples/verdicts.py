@@ -80,11 +80,7 @@ class ExampleEvidence:
 
 
 def verdicts(known: ExampleEvidence) -> Iterator[KindVerdict]:
-    """The verdict on each kind of leak that was asked for.
-
-    Args:
-        known: what the audit knows.
-    """
+    """The verdict on each kind of leak that was asked for."""
     for kind in KINDS:
         if kind.name in known.options.wanted:
             yield _verdict(kind, known)

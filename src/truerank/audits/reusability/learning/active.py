@@ -267,19 +267,6 @@ def traces(
     """Simulates the judging of a topic from several pools, one as if the others were not there.
 
     The traces take their steps together, so that the features are read once for all of them.
-
-    Args:
-        features: of the collection.
-        topic_id: the topic.
-        query: its text.
-        pools: document ids of each; all are judged, also where they are more than `length`.
-        judge: the grade of a document; 0 for what was never judged.
-        length: judgments of a trace at most, the pool's included.
-        seed: see `ActiveLearner`.
-        options: see `LearnerOptions`.
-
-    Returns:
-        The trace of each pool; it depends on the seed, and not on any stopping rule.
     """
     every = [_Tracing(ActiveLearner(features, topic_id, query, seed, options), pool, judge) for pool in pools]
     while True:

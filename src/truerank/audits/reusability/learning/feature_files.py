@@ -199,13 +199,7 @@ def store(
     """Writes features, whole or not at all; memory holds one block.
 
     Args:
-        folder: of the files; one that stands there is replaced.
-        doc_ids: of the rows.
-        order: the rows in the order of their ids.
         terms: of the columns, ascending.
-        idf: of the columns.
-        blocks: the rows.
-        source: what the features are made from.
     """
     with temporary_folder(folder) as temporary:
         for name, texts in (("documents", doc_ids), ("terms", terms)):
@@ -248,11 +242,7 @@ class StoredFeatures:
 
     @classmethod
     def of(cls, folder: Path) -> StoredFeatures:
-        """Opens them.
-
-        Raises:
-            InputError: no features there, or files that are cut off.
-        """
+        """Opens them."""
         manifest = json_file(folder / _MANIFEST, _REMEDY)
         if not isinstance(manifest, dict) or (manifest.get("kind"), manifest.get("version")) != (_KIND, _VERSION):
             raise InputError("no features of this version", _REMEDY, where=folder / _MANIFEST)

@@ -302,10 +302,7 @@ def weighted(
     """The features from term counts, in memory.
 
     Args:
-        doc_ids: of the documents.
-        names: of the terms.
         frequency: how many documents hold each term, shape (terms,).
-        blocks: the counts of all documents, in order.
     """
     weighting = _Weighting.of(len(doc_ids), frequency)
     total = int(frequency[weighting.kept].sum())
@@ -331,11 +328,8 @@ def write_features(
     """The features from term counts, in files; beside the ids and the terms, memory holds one block.
 
     Args:
-        folder: of the files; one that stands there is replaced.
-        doc_ids: of the documents.
         names: of the terms, ascending.
         frequency: how many documents hold each term, shape (terms,).
-        blocks: the counts of all documents, in order; each becomes a block that is scored at once.
     """
     weighting = _Weighting.of(len(doc_ids), frequency)
     order = np.argsort(np.array(doc_ids, dtype=np.bytes_), kind="stable").astype(np.int32)

@@ -22,11 +22,7 @@ def document_of(item: Item) -> str:
 
 
 def grades_by_label(store: Store) -> dict[str, int]:
-    """The grade of each label.
-
-    Raises:
-        InputError: the scheme has none, or does not judge documents.
-    """
+    """The grade of each label."""
     grades = {choice.name: choice.grade for choice in store.scheme.choices if choice.grade is not None}
     if store.scheme.view != _DOCUMENT or not grades:
         raise InputError(
@@ -38,15 +34,7 @@ def grades_by_label(store: Store) -> dict[str, int]:
 
 
 def grade_of(standings: Sequence[Standing], grades: dict[str, int]) -> int | None:
-    """The grade of a document by all that stands of it: the adjudication, or what most annotators say.
-
-    Args:
-        standings: of one item.
-        grades: by label.
-
-    Returns:
-        The grade, the higher one where annotators are even; None where nobody gave one.
-    """
+    """The grade of a document by all that stands of it: the adjudication, or what most annotators say."""
     said = [(standing.kind, grades[label]) for standing in standings for label in standing.labels if label in grades]
     settled = [grade for kind, grade in said if kind == "adjudicate"]
     counts = Counter(settled or [grade for kind, grade in said if kind == "label"])
@@ -54,15 +42,7 @@ def grade_of(standings: Sequence[Standing], grades: dict[str, int]) -> int | Non
 
 
 def read_grades(path: str | Path, *, allow_none: bool = False) -> pl.DataFrame:
-    """The judgments of a store as qrels: columns topic_id, doc_id, relevance, in the order of the store.
-
-    Args:
-        path: the store.
-        allow_none: take a store in which nothing is judged yet.
-
-    Raises:
-        InputError: no store, one that does not grade documents, or one without a judgment.
-    """
+    """The judgments of a store as qrels: columns topic_id, doc_id, relevance, in the order of the store."""
     with Store.open(path) as store:
         grades = grades_by_label(store)
         by_item = store.standing_by_item()

@@ -40,11 +40,6 @@ def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: Li
     Args:
         rows: SciPy CSR, shape (rows, terms), 64-bit floats; one relevant row and one other at least.
         relevant: which rows are, shape (rows,).
-        regularisation: λ.
-        start: where to begin, such as the optimum before a few labels changed.
-
-    Returns:
-        Weights that are at most `_TOLERANCE` (in Euclidean norm) from the optimum, and their intercept.
     """
     signs = np.where(relevant, 1.0, -1.0)
     shares = np.where(relevant, 0.5 / relevant.sum(), 0.5 / (~relevant).sum())

@@ -32,16 +32,7 @@ class Batch(NamedTuple):
 
 
 def shared_out(documents: pl.DataFrame, topics: Sequence[str], annotators: Sequence[str]) -> tuple[Batch, ...]:
-    """Gives every topic to one annotator so that all have about the same number of documents.
-
-    Args:
-        documents: columns topic_id and doc_id, in the order in which they are judged.
-        topics: in their order.
-        annotators: who judges.
-
-    Returns:
-        By annotator, then in the order of the topics; topics without documents are left out.
-    """
+    """Gives every topic to one annotator so that all have about the same number of documents."""
     by_topic: dict[str, list[str]] = {}
     for topic, doc_id in documents.select("topic_id", "doc_id").iter_rows():
         by_topic.setdefault(topic, []).append(doc_id)
@@ -73,21 +64,7 @@ def pool_item(topic: Topic, document: Document, data: Mapping[str, object]) -> I
 def write_batches(
     job: Run, work: Sequence[Batch], topics: Mapping[str, Topic], docs: str | None, progress: Progress | None
 ) -> tuple[Batch, ...]:
-    """Writes one file for each annotator: items with their texts as JSONL, or without documents a run.
-
-    Args:
-        job: writes the files `batches/ANNOTATOR.jsonl` or `.run`.
-        work: what is judged by whom.
-        topics: by id; needed with documents.
-        docs: the collection.
-        progress: is told how many documents were read.
-
-    Returns:
-        The batches with their files.
-
-    Raises:
-        InputError: a fault in the collection, or documents that it lacks.
-    """
+    """Writes one file for each annotator: items with their texts as JSONL, or without documents a run."""
     by_annotator: dict[str, list[Batch]] = {}
     for batch in work:
         by_annotator.setdefault(batch.annotator, []).append(batch)

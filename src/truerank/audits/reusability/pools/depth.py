@@ -41,10 +41,6 @@ def first_documents(run: pl.DataFrame, depth: int | None = None) -> pl.DataFrame
 
     Args:
         run: columns topic_id, doc_id and score; equal scores by document id descending.
-        depth: documents of a topic at most; None for all.
-
-    Returns:
-        Columns topic_id, doc_id and place (from 1), ordered by topic and place.
     """
     # As trec_eval reads scores: in 32 bits.
     narrow = run.with_columns(pl.col("score").cast(pl.Float32))

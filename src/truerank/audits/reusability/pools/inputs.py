@@ -17,14 +17,7 @@ _SHOWN: Final = 5
 
 
 def read_runs(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
-    """Reads runs: by name, columns topic_id, doc_id, rank and score.
-
-    Args:
-        paths: TREC runs; their names are those of the files, or of more of the path where these are equal.
-
-    Raises:
-        InputError: no run, or one that cannot be read.
-    """
+    """Reads runs: by name, columns topic_id, doc_id, rank and score."""
     if not paths:
         raise OptionError("run", "no runs", "give one or more")
     names = unique_names([parse(str(path)) for path in paths])
@@ -64,19 +57,7 @@ def teams_of(runs: Sequence[str], metadata: Sequence[str | Path] = (), prefix: s
 def check_topics(
     runs: Mapping[str, pl.DataFrame], topics: Sequence[str] | None, *, subset: bool = False
 ) -> dict[str, pl.DataFrame]:
-    """The runs with the topics that are pooled.
-
-    Args:
-        runs: by name.
-        topics: the topics that are pooled; None for all that the runs have.
-        subset: pass over topics of runs that are not pooled.
-
-    Returns:
-        The runs, without other topics where `subset` is set.
-
-    Raises:
-        InputError: a run has topics that are not among them, and `subset` is not set; or it has none of them.
-    """
+    """The runs with the topics that are pooled."""
     if topics is None:
         return dict(runs)
     wanted = pl.DataFrame({"topic_id": list(topics)}, schema={"topic_id": pl.String})

@@ -88,14 +88,7 @@ def topic_rows(documents: pl.DataFrame, names: Sequence[str], rel: int = 1) -> t
 def team_rows(
     documents: pl.DataFrame, members: pl.DataFrame, teams: Mapping[str, str], rel: int = 1
 ) -> tuple[PoolTeam, ...]:
-    """What each team brought, in the order in which the runs name them.
-
-    Args:
-        documents: the pool.
-        members: topic_id, doc_id and team of what the runs hold down to the depth.
-        teams: by run.
-        rel: the lowest grade that counts as relevant.
-    """
+    """What each team brought, in the order in which the runs name them."""
     brought = members.select("topic_id", "doc_id", "team").unique()
     brought = brought.join(documents.select("topic_id", "doc_id", "teams", "grade"), on=["topic_id", "doc_id"])
     alone, relevant = pl.col("teams") == 1, (pl.col("grade") >= rel).fill_null(False)

@@ -71,10 +71,6 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
     """Reads and checks the sources.
 
     The topics are those of the qrels.
-
-    Raises:
-        InputError: a fault in a source; a run without a team, or with other topics; fewer than two teams; a topic
-            without text; no relevant document.
     """
     qrels = read_qrels_frame(sources.qrels)
     grades: dict[str, dict[str, int]] = {}

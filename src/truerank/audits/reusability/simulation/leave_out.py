@@ -24,14 +24,7 @@ class Unique(NamedTuple):
 
 
 def unique_documents(pools: Mapping[str, pl.DataFrame]) -> pl.DataFrame:
-    """The pooled documents that one team alone contributed.
-
-    Args:
-        pools: by team, the pool of its runs; columns topic_id, doc_id.
-
-    Returns:
-        Columns topic_id, doc_id, team.
-    """
+    """The pooled documents that one team alone contributed."""
     every = pl.concat([pool.select("topic_id", "doc_id", pl.lit(team).alias("team")) for team, pool in pools.items()])
     alone = every.group_by("topic_id", "doc_id").agg(pl.col("team").first(), pl.len())
     return alone.filter(pl.col("len") == 1).select("topic_id", "doc_id", "team").sort("topic_id", "doc_id")
@@ -41,13 +34,6 @@ def leave_out_uniques(
     standing: OfficialStanding, uniques: pl.DataFrame
 ) -> tuple[tuple[Unique, ...], tuple[Change, ...]]:
     """Ranks the runs by the official qrels without the relevant documents that one team alone contributed.
-
-    Args:
-        standing: the official qrels.
-        uniques: see `unique_documents`; documents that the sparse judgments name are not a team's alone.
-
-    Returns:
-        What each team contributed, and how the order changes without it.
 
     Source: Zobel (SIGIR 1998); Buckley et al. (2007).
     """

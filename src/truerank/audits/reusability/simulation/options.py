@@ -107,15 +107,7 @@ class SimulationOptions(Options):
 
 
 def unlike_systems(asked: Sequence[str], documents: int) -> tuple[tuple[str, ...], str]:
-    """Which unlike systems are made, and a note on those that the size of the collection rules out.
-
-    Args:
-        asked: names of `UNLIKE_SYSTEMS`, or auto, or none.
-        documents: of the collection.
-
-    Raises:
-        InputError: there is no such system.
-    """
+    """Which unlike systems are made, and a note on those that the size of the collection rules out."""
     if tuple(asked) == ("none",):
         return (), ""
     if tuple(asked) != ("auto",):

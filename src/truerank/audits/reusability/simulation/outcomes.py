@@ -93,18 +93,7 @@ class OfficialStanding:
 def judge(
     rule: StoppingRule, scorer: Scorer, traced: Sequence[Traced], trial: int, left_out: str = ALL_TEAMS
 ) -> Judging:
-    """Applies a rule to the traces of one trial under one condition.
-
-    Args:
-        rule: the rule.
-        scorer: takes the sets of judged documents.
-        traced: by topic.
-        trial: its number.
-        left_out: the team that is left out.
-
-    Raises:
-        InputError: the rule keeps no topic, or what it does is no decision.
-    """
+    """Applies a rule to the traces of one trial under one condition."""
     outcomes = apply_rule(rule, [one.found for one in traced])
     sets = [
         scorer.number(JudgedSet(number, one.documents[: outcome.judged]))
@@ -126,12 +115,6 @@ def judge_at_random(standing: OfficialStanding, traced: Sequence[Traced], seed: 
 
     Of the collection's documents only those are kept in the qrels that anything is known of; the others are not
     relevant, and measures that look at relevant documents alone do not see them.
-
-    Args:
-        standing: the official qrels.
-        traced: by topic, for the pools of all teams.
-        seed: of the order.
-        trial: its number.
     """
     universe, sizes = standing.universe, standing.official.sizes
     kept = {standing.scorer.judged(int(number)).topic for number in standing.official.qrels.sets}
@@ -171,11 +154,7 @@ def change_between(
     """How the order of runs changes from one set of means to another.
 
     Args:
-        judging: what the change is filed under: rule, trial, team left out.
-        runs: their names.
-        measure: its name, and whether smaller values are better.
         means: of the runs, before and after, shape (runs,) each.
-        own: the runs of the team left out; None where none is.
     """
     before, after = means
     old, new = (ranks(values, ascending=measure[1]) for values in means)

@@ -100,14 +100,6 @@ def measure_step(
 
     At the end, all relevant documents that the assessor knows are judged, and random ones; they stand for what the
     learner would have chosen.
-
-    Args:
-        features: of the collection.
-        query: the text of a topic.
-        pools: of the topic.
-        grades: what the assessor says of its documents.
-        options: of the learner.
-        length: judgments of a trace at most.
     """
     learners = [ActiveLearner(features, "", query, number, options) for number in range(len(pools))]
     draw = np.random.default_rng(0)

@@ -82,12 +82,7 @@ class RunRanks:
 
     @classmethod
     def of(cls, runs: Mapping[str, pl.DataFrame], universe: Universe) -> RunRanks:
-        """Looks the documents up in the runs.
-
-        Args:
-            runs: by name; columns topic_id, doc_id, score. Ties as trec_eval reads them.
-            universe: the documents that are looked up.
-        """
+        """Looks the documents up in the runs."""
         topics, documents = universe.topics, universe.documents
         starts = np.concatenate([[0], np.cumsum([len(some) for some in documents])]).astype(np.int64)
         wanted = pl.DataFrame(
@@ -188,11 +183,7 @@ class Scorer:
 
 
 def simulated_measures(text: str) -> tuple[Measure, ...]:
-    """The measures that a simulation can rank runs by: means over topics of what this package computes itself.
-
-    Raises:
-        InputError: an unknown measure, or one that is no such mean.
-    """
+    """The measures that a simulation can rank runs by: means over topics of what this package computes itself."""
     measures = parse_measures(text)
     for measure in measures:
         if not computes(measure) or aggregate_of(measure) != "mean" or measure.NAME == "RR_MSMARCO":

@@ -182,13 +182,6 @@ def run_trials(
 ) -> Traces:
     """Makes the traces that are not there yet, and reads them all.
 
-    Args:
-        works: the topics.
-        seeds: of the official qrels, then of each trial.
-        task: makes the traces.
-        job: where finished blocks lie, what runs them, and who is told the plan and how many traces are done.
-        identity: what else the traces depend on: the collection, the versions.
-
     Returns:
         The traces. Memory grows with 12 bytes for each judgment of a trace that differs from the others.
     """

@@ -60,11 +60,7 @@ class UnlikeSystem(NamedTuple):
 
 
 def first_overlaps(pools: Mapping[str, pl.DataFrame]) -> dict[str, float]:
-    """By team, the share of its pool that the pools of other teams hold too.
-
-    Args:
-        pools: by team; columns topic_id, doc_id, each pair once.
-    """
+    """By team, the share of its pool that the pools of other teams hold too."""
     keys = ["topic_id", "doc_id"]
     shared = {}
     for team, pool in pools.items():
@@ -82,19 +78,7 @@ def try_unlike(
     systems: Mapping[str, pl.DataFrame],
     depth: int,
 ) -> tuple[tuple[UnlikeSystem, ...], tuple[Change, ...]]:
-    """Ranks unlike systems by the judgments at hand, and by those that hold their documents.
-
-    Args:
-        standing: the official qrels and the runs.
-        inputs: what the assessor says.
-        judgings: those of the trials; only those of all teams by the original size count.
-        systems: runs by name; columns topic_id, doc_id, score.
-        depth: documents of each system and topic that would have been pooled.
-
-    Returns:
-        How unlike each system is; and for each the changes of the order, from the judgments that hold its documents to
-        the official ones (trial 0) and to those of every trial.
-    """
+    """Ranks unlike systems by the judgments at hand, and by those that hold their documents."""
     if not systems:
         return (), ()
     firsts = {name: first_documents(run, depth) for name, run in systems.items()}

@@ -76,20 +76,7 @@ class Unlike:
 def make_unlike(
     names: Sequence[str], given: Unlike, told: Progress, *, optional: bool = True
 ) -> tuple[dict[str, pl.DataFrame], tuple[str, ...]]:
-    """Makes the systems, or finds them in the folder.
-
-    Args:
-        names: which of `options.UNLIKE_SYSTEMS`.
-        given: what they are made from.
-        told: is told how far it is.
-        optional: a system whose packages are missing becomes a note.
-
-    Returns:
-        Runs by name, columns topic_id, doc_id, score (at most 1,000 results of a topic); and notes.
-
-    Raises:
-        MissingExtraError: the encoder is not installed, and `optional` is not set.
-    """
+    """Makes the systems, or finds them in the folder."""
     found, notes = {}, []
     told.start("making unlike systems", len(names))
     for name in names:

@@ -118,15 +118,7 @@ def matched_into(
     told: Progress,
     texts: Texts | None = None,
 ) -> Matched:
-    """Matches versions that are open, and writes what `match` writes.
-
-    Args:
-        out: the folder.
-        given: the versions and the judgments.
-        how: how a document is found again.
-        told: is told what is read.
-        texts: texts to keep while the versions are read, so that they are read once.
-    """
+    """Matches versions that are open, and writes what `match` writes."""
     (versions, qrels), (matching, urls) = given, how
     options = {"matching": matching, "urls": urls}
     inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
@@ -143,15 +135,7 @@ def matched_into(
 def reader_of(
     versions: tuple[Version, ...], qrels: str | None, options: MatchOptions, urls: UrlRules, told: Progress
 ) -> VersionReader:
-    """What reads the versions; nothing is read of them yet.
-
-    Args:
-        versions: the judged one first.
-        qrels: the judgments; None for every document of the first version.
-        options: how a document is found again.
-        urls: which differences between URLs count.
-        told: is told what is read.
-    """
+    """What reads the versions; nothing is read of them yet."""
     judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
     mapping = None if options.mapping is None else read_mapping(options.mapping, [one.name for one in versions])
     return VersionReader(versions, judged, Rules(options, urls, mapping), told)
@@ -221,16 +205,7 @@ class VersionReader:
         self._texts = texts
 
     def read(self, number: int, wanted: pl.Series | None, texts: frozenset[str]) -> tuple[pl.DataFrame, dict[str, int]]:
-        """One version: the documents that are wanted, and the counts.
-
-        Args:
-            number: of the version.
-            wanted: keys (URLs in one form, or ids) that are looked for; of the judged version always ids; None for all.
-            texts: those of them whose documents are kept whole.
-
-        Returns:
-            A frame of key, id and URL, and the counts by `_COUNTS`.
-        """
+        """One version: the documents that are wanted, and the counts."""
         kept = None if self._texts is None else self._texts.path(number)
         if self._store is not None and self._store.has(2 * number + 1) and (kept is None or is_whole(kept)):
             counts = self._store.load(2 * number + 1).row(0, named=True)

@@ -72,19 +72,7 @@ def _one_way() -> OptionError:
 
 
 def links_of(route: Route, judged: pl.Series, progress: Progress) -> pl.DataFrame:
-    """What becomes of each judged id.
-
-    Args:
-        route: the way.
-        judged: the distinct judged ids.
-        progress: is told what is read.
-
-    Returns:
-        One row per judged id in their order, columns as in `FOUND_SCHEMA`.
-
-    Raises:
-        InputError: the way cannot be read, or has no such version.
-    """
+    """What becomes of each judged id."""
     if route.matched is not None:
         matched = route.matched if isinstance(route.matched, Matched) else load_matched(route.matched)
         return _of_versions(matched, route.to, judged)

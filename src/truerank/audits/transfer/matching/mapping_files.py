@@ -23,16 +23,6 @@ def read_mapping(spec: str, names: Sequence[str]) -> pl.DataFrame:
     JSONL, CSV and Parquet have named columns: those called like the versions are taken, or else the first ones. Text
     files have two or more columns, separated by tabs (or blanks, where there are no tabs); a first line that names
     them is a header. An id may stand in several rows, on either side; an empty cell says that there is none.
-
-    Args:
-        spec: the file, see `sources.grammar.parse`.
-        names: the versions in their order.
-
-    Returns:
-        A frame with one column of ids for each of `names`, null where a row has none, in the order of the file.
-
-    Raises:
-        InputError: not readable, too few columns, nothing in it.
     """
     found = grammar.parse(spec)
     if found.scheme != "file":

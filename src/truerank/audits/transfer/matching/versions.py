@@ -78,12 +78,7 @@ def read_versions(versions: Mapping[str, str] | Sequence[str], *, strict: bool =
 
 
 def version_inputs(versions: Sequence[Version], rows: Mapping[str, int] | None = None) -> tuple[Input, ...]:
-    """The versions as a manifest names them; each file is hashed once, however often this is asked for.
-
-    Args:
-        versions: the opened versions.
-        rows: documents by name, where they were counted.
-    """
+    """The versions as a manifest names them; each file is hashed once, however often this is asked for."""
     return tuple(
         Input(
             one.name,

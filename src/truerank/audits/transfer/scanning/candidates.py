@@ -99,11 +99,7 @@ def cut_offs(scores: pl.DataFrame, pairs: Sequence[tuple[str, str]], percentile:
 
 
 def find_candidates(comparing: Comparing) -> pl.DataFrame:
-    """The judged documents whose versions differ by scores or texts, with a class of reasons for each.
-
-    Returns:
-        Columns as in `CANDIDATE_SCHEMA`, by pair of versions, direction, and in the order of the judgments.
-    """
+    """The judged documents whose versions differ by scores or texts, with a class of reasons for each."""
     parts = [pl.DataFrame(schema=CANDIDATE_SCHEMA)]
     for first, second in comparing.pairs:
         for better, worse in ((first, second), (second, first)):
@@ -148,9 +144,6 @@ def _flagged(beside: pl.DataFrame, comparing: Comparing, better: str, worse: str
 
 def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence[str]) -> pl.DataFrame:
     """The data sets: for each direction FirstP, MaxP and the texts, and what is there in all versions.
-
-    Returns:
-        Columns as in `SET_SCHEMA`.
 
     Source: the transfer paper, section 4.
     """

@@ -42,20 +42,7 @@ class Setting:
 def compare_versions(
     every: Sequence[pl.DataFrame], rows: pl.DataFrame, skipped: pl.DataFrame, setting: Setting
 ) -> Scan:
-    """Compares the versions of each judged document.
-
-    Args:
-        every: the scores of each ranker, columns as in `scoring.SCORE_SCHEMA`, the same rows in the same order.
-        rows: what was scored, see `rows.judged_rows`, with the documents that calibrate.
-        skipped: judged documents that were left out before.
-        setting: what else the comparison needs.
-
-    Returns:
-        The scan, not yet written.
-
-    Raises:
-        InputError: no judged document is in two versions, or scores cannot become probabilities.
-    """
+    """Compares the versions of each judged document."""
     options, names = setting.plan.options, setting.names
     kind = _kind_of_probability(setting.plan, setting.rankers[0])
     judged_given = options.given == "judged" or (options.given == "auto" and kind == "logistic")

@@ -79,12 +79,6 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
         relevant: scores of judged relevant documents, shape (m, rankers).
         others: scores of documents that are not, shape (n, rankers).
 
-    Returns:
-        The maximum of the likelihood with a small penalty on the slopes.
-
-    Raises:
-        InputError: no documents on a side.
-
     Source: Platt (1999).
     """
     if not len(relevant) or not len(others):
@@ -119,15 +113,7 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
 
 
 def difference(better: pl.Expr, worse: pl.Expr, *, judged: bool) -> pl.Expr:
-    """How much more probable it is that one version is relevant than that the other is.
-
-    Args:
-        better: the probability, or the score, of one version.
-        worse: that of the other.
-        judged: take it as given that one of the two is relevant, since somebody judged it so: the difference is
-            divided by the probability that at least one of them is. What a ranker finds improbable in both versions
-            can then still be far apart.
-    """
+    """How much more probable it is that one version is relevant than that the other is."""
     plain = better - worse
     if not judged:
         return plain
@@ -139,7 +125,6 @@ def topic_levels(topics: pl.Series, scores: Floats, others: NDArray[np.bool_]) -
     """What a document that is not relevant scores for a topic, on average: some topics score high with everything.
 
     Args:
-        topics: ids, length n.
         scores: shape (n,).
         others: which of them are of documents that are not relevant, shape (n,); few for a topic weigh little.
 

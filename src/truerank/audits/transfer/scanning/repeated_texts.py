@@ -87,16 +87,7 @@ def new_text(
     *,
     version: int = 0,
 ) -> NewText:
-    """What a version has that another lacks.
-
-    Args:
-        one: the version; its title counts only where there is no body.
-        other: the other one.
-        query: the forms of the query's words.
-        weights: of words.
-        ids: see `NewText`.
-        version: the place of the version.
-    """
+    """What a version has that another lacks."""
     there = set(word_runs(other))
     lines = list(_lines(one.body))
     if sum(map(len, lines)) < NO_BODY:
@@ -202,15 +193,6 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
     """How much of each text other documents have, in any version.
 
     Each version is read once, as a stream; memory grows with the texts that are looked for.
-
-    Args:
-        texts: what is looked for.
-        versions: the documents of each version, in blocks.
-
-    Returns:
-        Columns as in `REPEATED_SCHEMA`, one row per text: copies are counted in the version that has most of them. None
-        has little else where some document has it in two versions: then it is a page of the collection; nor where the
-        text is on the subject of the page.
     """
     copies = np.zeros((max(1, len(versions)), len(texts)), np.int64)
     alone = np.zeros(len(texts), np.int64)

@@ -111,12 +111,7 @@ ScanFolder = Annotated[Scan | str | Path, Flag(metavar="DIR", positional=True, r
 
 
 def scan_inputs(scan: Scan | None, table: str) -> tuple[Input, ...]:
-    """A scan as a manifest names it, with the hash of one of its tables; nothing where there is none.
-
-    Args:
-        scan: the scan; what lies in memory only has no hash.
-        table: "scores" or "candidates".
-    """
+    """A scan as a manifest names it, with the hash of one of its tables; nothing where there is none."""
     if scan is None or scan.folder is None:
         return () if scan is None else (Input("scan", "", "scan", len(scan.scores)),)
     digest = hash_file(scan.folder / f"{table}.parquet")
@@ -124,11 +119,7 @@ def scan_inputs(scan: Scan | None, table: str) -> tuple[Input, ...]:
 
 
 def curves(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, pl.DataFrame]]:
-    """The distributions of Figure 1: each version's judged documents, and the best of several versions.
-
-    Yields:
-        A name, and columns `first` and `max`. The best of several is over the documents that all of them have.
-    """
+    """The distributions of Figure 1: each version's judged documents, and the best of several versions."""
     for version in scan.versions:
         yield version, scan.scores.filter(pl.col("version") == version).select("first", "max")
     for name, versions in best.items():

@@ -123,18 +123,7 @@ class _Block(NamedTuple):
 
 
 def score_rows(rows: pl.DataFrame, scoring: RowScoring, ranker: Ranker, job: Job, block_size: int) -> pl.DataFrame:
-    """Scores all rows in all versions.
-
-    Args:
-        rows: columns `row`, `query`, and `id_column` of each version.
-        scoring: what scores them.
-        ranker: the ranker, open in this process.
-        job: where finished blocks lie, and what runs them.
-        block_size: rows in a block.
-
-    Returns:
-        Columns as in `SCORE_SCHEMA`, by row and version.
-    """
+    """Scores all rows in all versions."""
     store = BlockStore(job.folder / "blocks")
     job.progress.start("scoring", len(rows))
     versions = list(scoring.texts)

@@ -74,18 +74,7 @@ def text_losses(
     texts: Mapping[str, Path],
     documents: Mapping[str, Iterable[Sequence[Document]]],
 ) -> pl.DataFrame:
-    """What each version of the judged documents lacks of what answered the query in another.
-
-    Args:
-        rows: the judged documents: columns `row`, `query` and `scoring.id_column` of each version.
-        pairs: which versions are compared.
-        texts: the files of `DocumentTexts` by version.
-        documents: all documents by version, in blocks; read once where two versions lack something of one another.
-
-    Returns:
-        Columns as in `TEXT_SCHEMA`, in the order of the rows and pairs; losses up to `TEXT_FLOOR` are left out.
-        Memory does not grow with the texts, but with the documents whose versions differ.
-    """
+    """What each version of the judged documents lacks of what answered the query in another."""
     opened = {name: DocumentTexts(path) for name, path in texts.items()}
     weights = _weights(rows, opened[pairs[0][0]], id_column(pairs[0][0]))
     new: list[NewText] = []
@@ -112,17 +101,6 @@ def favoured(losses: pl.DataFrame, better: str, judged: str, *, odds: bool, supp
     that each lack much of the other, the more probable one is: P(better is relevant, worse is not) / P(worse is, better
     is not) = odds(better) / odds(worse) where the two are independent, times the odds of the judged version, those of
     a text that other documents have, and those of a body that does not speak of its title.
-
-    Args:
-        losses: columns as in `TEXT_SCHEMA`, those of one pair, with `max_better` and `max_worse`.
-        better: the name of the version that would be the better one.
-        judged: the name of the judged version.
-        odds: the two scores are probabilities; of others only the sign of the difference counts.
-        support: the rows in which scores are not contradicted: a loss above `TEXT_FLOOR`, of whatever other documents
-            have, too.
-
-    Returns:
-        Columns `row` and `lost`.
     """
     one = pl.col("first") == better
 
