@@ -47,8 +47,7 @@ from numpy.typing import NDArray
 from shared_data import SHARED, require_shared, table
 from truerank import judge
 from truerank.audits.assessors import AssessorAudit, AssessorRules, read_grades, read_voices, verdicts_of
-from truerank.audits.assessors.agreeing import differences_frame
-from truerank.audits.assessors.bootstrapping import bootstrap
+from truerank.audits.assessors.agreement import bootstrap, differences_frame
 from truerank.measures.correlation import order_statistics
 from truerank.measures.intervals import proportion
 from truerank.options import Resampling, Scoring

@@ -26,8 +26,7 @@ from scipy import stats
 
 import shared_data
 from shared_data import SHARED, require_shared
-from truerank.audits.assessors.correcting import corrected_scores
-from truerank.audits.assessors.linear_measures import LinearMeasure, Ranks, linear_measure, ranks_of
+from truerank.audits.assessors.correction import LinearMeasure, Ranks, corrected_scores, linear_measure, ranks_of
 from truerank.audits.assessors.sampling_designs import Correcting, label_plan, strata_of
 from truerank.measures import evaluate, parse_measures
 from truerank.measures.label_samples import Labelled, allocate, half_widths, sums_by

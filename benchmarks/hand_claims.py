@@ -93,7 +93,7 @@ def real(kind: Kind, clean: tuple[float, float], planted: tuple[float, float]) -
 def check(files: Files, cache: Path) -> dict[str, Any]:
     """The summary of a check of the files; of one that refuses them, its message."""
     import truerank
-    from truerank.claims.options import ClaimSources
+    from truerank.claims.inquiry import ClaimSources
     from truerank.errors import TruerankError
     from truerank.options import Encoding
 

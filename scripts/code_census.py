@@ -129,7 +129,7 @@ def sizes(paths: list[Path]) -> dict[str, int]:
 
 
 def spend(budget: Path, *, lower: bool) -> int:
-    """Compares the code with a budget; the exit code is 1 where a package is larger than its budget.
+    """Compares the code with a budget; the exit code is 1 where a package is larger, or imports go in circles.
 
     Args:
         budget: a table of each package, and one of all.
@@ -144,6 +144,10 @@ def spend(budget: Path, *, lower: bool) -> int:
         for key in size
         if size[key] > allowed.get(name, {}).get(key, 0) and not (lower and name not in allowed)
     ]
+    everything = sorted((ROOT / "truerank").rglob("*.py"))
+    known = frozenset(map(module_of, everything))
+    imports = {module_of(path): imports_of(path, known) for path in everything}
+    above += [f"import circle: {' <-> '.join(group)}" for group in circles(imports)]
     print("\n".join(above) or f"within {budget.name}: " + ", ".join(f"{n:,} {key}" for key, n in found["all"].items()))
     if lower:
         kept = {

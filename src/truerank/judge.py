@@ -26,7 +26,7 @@ from truerank.vectors.encoders import Backend
 from truerank.work.progress import Progress
 
 if TYPE_CHECKING:
-    from truerank.audits.assessors.auditing import audit
+    from truerank.audits.assessors.audit import audit
 
 __all__ = [
     "ActiveLearning",
@@ -52,7 +52,7 @@ def __getattr__(name: str) -> Any:
     """`audit`, imported on first use: it needs the measures, and the pages on which people judge do not."""
     if name != "audit":
         raise AttributeError(f"module 'truerank.judge' has no attribute {name!r}")
-    from truerank.audits.assessors.auditing import audit
+    from truerank.audits.assessors.audit import audit
 
     return audit
 

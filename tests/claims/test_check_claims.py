@@ -16,19 +16,15 @@ import scipy.stats
 import truerank
 from truerank.audits.reusability.simulation.options import SimulationOptions
 from truerank.audits.reusability.simulation.simulating import simulate
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, chosen_claim
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, change_by, chosen_claim, repaired_effect
 from truerank.claims.conclusion import concluded
-from truerank.claims.data_questions import without_leaked
-from truerank.claims.example_leaks import example_leaks
-from truerank.claims.inquiry import Inquiry
-from truerank.claims.judged_results import judged_results
-from truerank.claims.options import ClaimSources
-from truerank.claims.plausible_grades import unjudged_bounds
-from truerank.claims.pool_trials import _without_team, trial_qrels
-from truerank.claims.repairing import change_by, repaired_effect
+from truerank.claims.data_questions import example_leaks, without_leaked
+from truerank.claims.inquiry import ClaimSources, Inquiry
+from truerank.claims.pools import _without_team, trial_qrels
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.scoring_questions import chance_answer
 from truerank.claims.steps import AuditSteps
+from truerank.claims.unjudged import judged_results, unjudged_bounds
 from truerank.errors import OptionError
 from truerank.measures import evaluate
 from truerank.options import Resampling, Scoring, Workers

@@ -9,12 +9,9 @@ import polars as pl
 import pytest
 
 from truerank.claims.claim import Claim, chosen_claim
-from truerank.claims.judged_results import JudgedResults, judged_results
 from truerank.claims.model_judgments import favour
-from truerank.claims.plausible_grades import DrawnGrades
-from truerank.claims.pool_traces import pool_trace
-from truerank.claims.pools import pools_answer
-from truerank.claims.unjudged import unjudged_answer
+from truerank.claims.pools import pool_trace, pools_answer
+from truerank.claims.unjudged import DrawnGrades, JudgedResults, judged_results, unjudged_answer
 from truerank.measures import evaluate
 from truerank.options import Scoring
 

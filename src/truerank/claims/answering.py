@@ -7,22 +7,18 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from truerank.claims.claim import Claim, Repair, chosen_claim
+from truerank.claims.claim import Claim, ClaimChange, Repair, change_by, chosen_claim
 from truerank.claims.conclusion import concluded, files_at_fault, no_claim
-from truerank.claims.data_questions import collection_answer, leakage_answer
+from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
-from truerank.claims.inquiry import Inquiry, written_settings
-from truerank.claims.material import ClaimMaterial
+from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
 from truerank.claims.model_judgments import models_answer
-from truerank.claims.pool_trials import with_trials
-from truerank.claims.pools import pools_answer
+from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion
-from truerank.claims.repairing import ClaimChange, change_by
 from truerank.claims.results import NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
-from truerank.claims.version_question import versions_answer
 from truerank.errors import InputError, OptionError
 from truerank.work.progress import Progress
 

@@ -6,9 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
-from truerank.claims.inquiry import Inquiry, resolved
-from truerank.claims.material import completed, read_material
-from truerank.claims.options import ClaimOptions, ClaimSources
+from truerank.claims.inquiry import ClaimOptions, ClaimSources, Inquiry, completed, read_material, resolved
 from truerank.claims.questions import planned
 from truerank.claims.results import Check
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command

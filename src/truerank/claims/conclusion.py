@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from truerank.claims.claim import Claim, ClaimEstimate
+from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
 from truerank.claims.questions import question
-from truerank.claims.repairing import ClaimChange
 from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown
 from truerank.text.listing import listed

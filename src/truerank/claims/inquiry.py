@@ -7,19 +7,93 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
 
-from truerank.claims.options import ClaimOptions, ClaimSources
-from truerank.errors import InputError
+import polars as pl
+
+from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import named_source
 from truerank.loading import load_yaml, text_file
 from truerank.measures.scoring import named_runs
-from truerank.options import Encoding, Labels, Resampling, Scoring
+from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
-from truerank.sources import grammar
+from truerank.sources import beir, grammar, irds, open_documents, open_queries
 from truerank.sources.given import is_given
 from truerank.sources.inputs import input_of, inputs_of
+from truerank.sources.notebook import frame_of
+from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.sources.sample import sample_folder
+
+_SEVERAL = Flag(metavar="SRC", reads=list[str])
+
+
+@dataclass(frozen=True)
+class ClaimSources(Options):
+    """What is given; what is not given stays UNKNOWN.
+
+    Attributes:
+        test: the test set: a BEIR folder, an ir_datasets id or a file of topics. A BEIR folder brings judgments and
+            documents, an id brings judgments.
+        qrels: relevance judgments, where the test set does not bring them. In Python also a frame, records, or grades
+            by topic and document.
+        run: TREC runs, each named by its file without the ending; repeat the option, and give the other runs of the
+            experiment too. In Python also runs by name.
+        baseline: the run that the claim compares with; by default the second best of all.
+        system: the run that the claim calls better; by default the best of the others.
+        train: training queries; repeat the option for several sources.
+        docs: the documents.
+        previous: the documents as they were judged, where `docs` is a later version of them.
+        model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
+        metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
+        judged_by: who gave the judgments in `qrels`; with model the conclusion is one by these judgments, and no more.
+    """
+
+    test: Annotated[str | None, Flag(metavar="SRC")] = None
+    qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None
+    run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
+    baseline: Annotated[str | None, Flag(metavar="NAME")] = None
+    system: Annotated[str | None, Flag(metavar="NAME")] = None
+    train: Annotated[tuple[str, ...], _SEVERAL] = ()
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None
+    previous: Annotated[str | None, Flag(metavar="SRC")] = None
+    model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str])] = ()
+    metadata: Annotated[str | None, Flag(metavar="FILE")] = None
+    judged_by: Literal["people", "model"] = "people"
+
+    def __post_init__(self) -> None:
+        """Takes one training source as it is."""
+        if isinstance(self.train, str):
+            object.__setattr__(self, "train", (self.train,))
+        super().__post_init__()
+
+    def has(self, name: str) -> bool:
+        """Whether an input is there."""
+        value = getattr(self, name)
+        return value is not None and not (isinstance(value, list | tuple | dict) and not value)
+
+
+@dataclass(frozen=True)
+class ClaimOptions(Options):
+    """What the claim is about, and what else is tried.
+
+    Attributes:
+        measure: the one measure of the claim, of ir_measures.
+        measures: measures that the claim is tried by too, separated by blanks.
+        comparisons: how many comparisons the claim was chosen from; by default those that the runs allow: all runs with
+            the baseline where it is named, otherwise all pairs.
+        trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
+            `docs` are given; it takes minutes, and 0 leaves it out.
+        variants: the file of the topics' query variants, which are looked for in the training data too.
+        dry_run: say what can be answered and what it costs, and run nothing.
+    """
+
+    measure: str = "nDCG@10"
+    measures: str = "AP RR@10 P@10 R@100"
+    comparisons: Annotated[int | None, Range(at_least=1)] = None
+    trials: Annotated[int, Range(at_least=0)] = 0
+    variants: Annotated[str | None, Flag(metavar="FILE")] = None
+    dry_run: bool = False
+
 
 #: In place of a file: the embedded sample.
 SAMPLE_NAME: Final = "sample"
@@ -157,3 +231,104 @@ def _placed(text: str, path: Path) -> str:
     if text.startswith(("irds:", "hf:")) or Path(text).is_absolute():
         return text
     return os.path.normpath(path.parent / text)
+
+
+@dataclass(frozen=True, eq=False)
+class ClaimMaterial:
+    """What was read.
+
+    Attributes:
+        sources: what was given, with what the test set brings.
+        qrels: the judgments; None where there are none.
+        runs: by name.
+        teams: by run, where the metadata say it.
+        models: judgments of models by name: sources, or values of a program.
+        test: the name of the test set.
+    """
+
+    sources: ClaimSources
+    qrels: pl.DataFrame | None
+    runs: Mapping[str, pl.DataFrame]
+    teams: Mapping[str, str]
+    models: Mapping[str, Any]
+    test: str
+
+
+def completed(sources: ClaimSources) -> ClaimSources:
+    """The sources with the judgments and documents that the test set brings."""
+    if sources.test is None:
+        return sources
+    spec = grammar.parse(sources.test)
+    found: dict[str, Any] = {}
+    if spec.scheme == "irds":
+        if sources.qrels is None and _has_qrels(spec.location):
+            found["qrels"] = sources.test
+    elif spec.path.is_dir():
+        if sources.qrels is None and beir.qrels_file(spec.path) is not None:
+            found["qrels"] = sources.test
+        if sources.docs is None and beir.corpus_file(spec.path, missing_ok=True) is not None:
+            found["docs"] = sources.test
+    return replace(sources, **found)
+
+
+def _has_qrels(dataset: str) -> bool:
+    irds.check(dataset)
+    try:
+        irds.check(dataset, "qrels")
+    except InputError:
+        return False
+    return True
+
+
+def read_material(sources: ClaimSources) -> ClaimMaterial:
+    """Reads judgments, runs and teams."""
+    # Imported here, as in `check`.
+    from truerank.audits.collection.judgments import read_judgments, usable
+    from truerank.audits.track.inputs import RowFilter, read_metadata
+
+    if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
+        raise OptionError("test", "nothing to check", "give `test`, `qrels` or `docs`, and `run` for a claim")
+    _look_at(sources)
+    if sources.has("run") and not sources.has("qrels"):
+        raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
+    runs = {}
+    for name, one in (named_runs(sources.run) if sources.has("run") else {}).items():
+        frame = read_run_frame(one) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        if "rank" not in frame.columns:
+            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
+            frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
+        runs[name] = frame.select("topic_id", "doc_id", "rank", "score")
+    teams = {}
+    if sources.metadata is not None:
+        known = read_metadata([sources.metadata], RowFilter({})).runs
+        teams = {name: info.group for name, info in known.items() if info.group}
+    # With their faults, as most programs read them: the audit of the collection says what is wrong with them.
+    qrels = usable(read_judgments(sources.qrels)) if sources.has("qrels") else None
+    named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
+    return ClaimMaterial(
+        sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name
+    )  # fmt: skip
+
+
+def _look_at(sources: ClaimSources) -> None:
+    """Opens what the audits will read, so that a source that is not there is told before any work."""
+    for each in (sources.test, *sources.train):
+        if each is not None:
+            open_queries(each)
+    for each in (sources.docs, sources.previous):
+        if each is not None:
+            open_documents(each)
+
+
+def _models(given: Any) -> dict[str, Any]:
+    """Judgments of models by name."""
+    if isinstance(given, Mapping):
+        return {str(name): one for name, one in given.items()}
+    found: dict[str, Any] = {}
+    for one in [given] if isinstance(given, str | Path) else given:
+        name, spec = named_source(str(one))
+        name = name or spec.name
+        if name in found:
+            raise OptionError("model_judgments", f"two models are called {name}", "give them as NAME=SRC")
+        found[name] = spec.spec
+    return found

@@ -8,11 +8,10 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.assessors.auditing import audit as judge_audit
+from truerank.audits.assessors.audit import audit as judge_audit
 from truerank.audits.assessors.verdicts import verdicts_of
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
-from truerank.claims.inquiry import Inquiry
-from truerank.claims.material import ClaimMaterial
+from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
 from truerank.measures import evaluate

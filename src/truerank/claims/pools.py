@@ -2,27 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.pools.depth import depth_pool
+from truerank.audits.reusability.pools.options import Pooling
 from truerank.audits.reusability.simulation.leave_out import unique_documents
-from truerank.claims.claim import Claim, signed
-from truerank.claims.judged_results import KEYS, JudgedResults, judged_results
-from truerank.claims.plausible_grades import DrawnGrades
-from truerank.claims.pool_traces import PoolTrace, pool_trace
+from truerank.audits.reusability.simulation.options import SimulationOptions
+from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, Judging
+from truerank.audits.reusability.simulation.results import Simulation
+from truerank.audits.reusability.simulation.simulating import simulate
+from truerank.audits.reusability.stopping import OriginalSize
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
+from truerank.claims.inquiry import Inquiry
 from truerank.claims.results import ClaimAnswer
+from truerank.claims.steps import AuditSteps
+from truerank.claims.unjudged import (
+    DEEPEST,
+    KEYS,
+    DrawnGrades,
+    Flags,
+    Ints,
+    JudgedResults,
+    cutoff_of,
+    judged_results,
+    pooled_teams,
+)
 from truerank.measures import evaluate
 from truerank.measures.grammar import lower_is_better
+from truerank.options import Workers
+from truerank.sources.qrels import QREL_SCHEMA
+from truerank.work.progress import Progress
+
+#: Depths of pools that are tried, and how many times the measure's depth is looked at in the run that brought nothing.
+_DEPTHS: Final = (5, 7, 10, 14, 20, 28, 40, 57, 80)
+_TIMES: Final = (1, 2, 5, DEEPEST)
+#: What the rate of relevant ones keeps at least, where the rank doubles.
+_DECAY: Final = 1 / 2
+#: Chance of a trace where there is none, for all that is tried together.
+_LEVEL: Final = 0.001
+
+
+class PoolTrace(NamedTuple):
+    """Nothing that one run alone has was judged relevant.
+
+    Attributes:
+        lacking: the run.
+        first: of its results, so many.
+        pooled: the runs whose first results hold all relevant ones of these.
+        depth: how many results.
+        near: relevant ones between half of that depth and the depth.
+        beyond: results of the run that none of the pooled ones has so far up; none is judged relevant.
+        p: the chance of that, had the rate of relevant ones gone down by no more than half where the rank
+            doubles; corrected for all depths and runs that were tried.
+        rows: which rows these results are.
+    """
+
+    lacking: str
+    first: int
+    pooled: tuple[str, ...]
+    depth: int
+    near: int
+    beyond: int
+    p: float
+    rows: Flags
+
+
+def pool_trace(results: JudgedResults) -> PoolTrace | None:
+    """The clearest trace of judgments that come from the pools of other runs than one of the claim's."""
+    found = [one for lacking in results.pair for one in _traces(results, lacking)]
+    best = min(found, key=lambda one: (one.p, -one.first), default=None)
+    return None if best is None or best.p >= _LEVEL else best
+
+
+def _traces(results: JudgedResults, lacking: str) -> Iterator[PoolTrace]:
+    """Traces that one run of the claim was not pooled; the pools are those of the other one, and of further runs."""
+    own = results.ranks[lacking]
+    other = next(run for run in results.pair if run != lacking)
+    further = [run for run in results.ranks if run not in results.pair]
+    tries = 2 * len(_DEPTHS) * len(_TIMES)
+    for first in dict.fromkeys(min(DEEPEST, times * results.depth) for times in _TIMES):
+        scope = own <= first
+        for depth in _DEPTHS:
+            pooled, ranks = [other], results.ranks[other]
+            while True:
+                lost = scope & results.relevant & (ranks > depth)
+                if not lost.any():
+                    ways = tries * math.comb(len(further), len(pooled) - 1)
+                    yield _trace(results, (lacking, first, tuple(pooled), depth), scope, ranks, ways)
+                    break
+                left = [run for run in further if run not in pooled]
+                gains = [int((lost & (results.ranks[run] <= depth)).sum()) for run in left]
+                if not gains or not max(gains):
+                    break
+                pooled.append(left[int(np.argmax(gains))])
+                ranks = np.minimum(ranks, results.ranks[pooled[-1]])
+
+
+def _trace(
+    results: JudgedResults, found: tuple[str, int, tuple[str, ...], int], scope: Flags, ranks: Ints, ways: int
+) -> PoolTrace:
+    depth = found[-1]
+    reference = scope & (ranks > depth / 2) & (ranks <= depth)
+    near = int((reference & results.relevant).sum())
+    soon = int((scope & (ranks > depth) & (ranks <= min(2 * depth, DEEPEST))).sum())
+    beyond = scope & (ranks > depth)
+    late = int(beyond.sum()) - soon
+    expected = _DECAY * soon + _DECAY**2 * late
+    size = int(reference.sum())
+    p = min(1.0, ways * (size / (size + expected)) ** near) if size else 1.0
+    return PoolTrace(*found, near, soon + late, p, beyond)
+
 
 Floats = NDArray[np.float64]
 _QUESTION: Final = "pools"
-_FEWEST_TEAMS: Final = 3
 #: Results that a run has at least where all of them are judged and that tells something.
 _FEWEST_RESULTS: Final = 20
 #: From this share of judged results on, a run may be filtered: repairs take some judgments away.
@@ -157,15 +257,6 @@ def _completed(results: JudgedResults, trace: PoolTrace) -> DrawnGrades:
 # -- runs that were not pooled -----------------------------------------------------------------------------------------
 
 
-def pooled_teams(results: JudgedResults, teams: Mapping[str, str]) -> dict[str, list[str]]:
-    """The runs whose first results are all judged, by team; empty for fewer than three teams."""
-    found: dict[str, list[str]] = {}
-    for run, depth in results.whole_depths.items():
-        if depth >= results.depth:
-            found.setdefault(teams.get(run) or run, []).append(run)
-    return found if len(found) >= _FEWEST_TEAMS else {}
-
-
 def _corrected(
     claim: Claim, results: JudgedResults, pooled: Mapping[str, list[str]], facts: dict[str, Any]
 ) -> ClaimAnswer:
@@ -231,3 +322,101 @@ def _scores(claim: Claim, qrels: pl.DataFrame, runs: Mapping[str, pl.DataFrame])
     place = {topic: at for at, topic in enumerate(found.topics)}
     order = [place[topic] for topic in claim.evaluation.topics]
     return {run: np.nan_to_num(found.of(run, found.measures[0]))[order] for run in runs}
+
+
+_FOLDER: Final = "pools"
+#: In place of the name of a run: no team is left out.
+_CONTROL: Final = "all teams"
+
+
+def with_trials(
+    given: Inquiry, claim: Claim, teams: Mapping[str, str], answer: ClaimAnswer, steps: AuditSteps
+) -> ClaimAnswer:
+    """The answer on pools with the claim by judgments that were simulated without the team of either run."""
+    sources, scoring = given.sources, given.scoring
+    pair = {name: teams.get(name) or name for name in (claim.system, claim.baseline)}
+    depends = {
+        **{name: steps.inputs(name, [getattr(sources, name)]) for name in ("qrels", "docs", "metadata")},
+        "topics": steps.inputs("topics", [sources.test]),
+        "runs": steps.inputs("run", list(sources.run) if isinstance(sources.run, list | tuple) else [sources.run]),
+        "pair": pair, "measure": claim.measure, "level": claim.level, "scoring": scoring,
+        "trials": given.options.trials, "seed": given.resampling.seed,
+    }  # fmt: skip
+
+    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+        """The differences in the trials: with all teams, and without the team of either run."""
+        found = simulate(
+            sources.run, sources.qrels, str(sources.test), str(sources.docs), official=sources.qrels,
+            pooling=Pooling(depth=cutoff_of(claim), metadata=() if sources.metadata is None else (sources.metadata,)),
+            options=SimulationOptions(
+                trials=given.options.trials, seed=given.resampling.seed, rel=scoring.rel, stopping=(), unlike="none",
+                length=int(claim.qrels["topic_id"].value_counts()["count"].max()),  # type: ignore[arg-type]
+            ),
+            processes=Workers(workers=1), out=folder, progress=told,
+        )  # fmt: skip
+        tried = {_CONTROL: ALL_TEAMS, **pair}
+        return {"trials": {name: _differences(claim, found, team) for name, team in tried.items()}}
+
+    return _merged(claim, answer, steps.once(_FOLDER, depends, run)["trials"])
+
+
+def _differences(claim: Claim, simulation: Simulation, team: str) -> list[list[float | None]]:
+    """The difference in each trial without a team, and the ends of its interval."""
+    found = []
+    for judging in simulation.judgings:
+        if judging.trial and (judging.rule, judging.left_out) == (OriginalSize.name, team):
+            one = claim.estimate(claim.differences(claim.scored(trial_qrels(simulation, judging))), "")
+            found.append([one.value, one.low, one.high])
+    return found
+
+
+def trial_qrels(simulation: Simulation, judging: Judging) -> pl.DataFrame:
+    """The judgments of one trial, columns as in `QREL_SCHEMA`."""
+    universe, scorer = simulation.standing.universe, simulation.standing.scorer
+    rows = []
+    for number in judging.qrels.sets:
+        judged = scorer.judged(int(number))
+        documents, grades = universe.documents[judged.topic], universe.grades[judged.topic]
+        topic = scorer.ranks.topics[judged.topic]
+        rows += [(topic, documents[int(one)], int(grades[one])) for one in judged.documents]
+    return pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row")
+
+
+def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[float | None]]]) -> ClaimAnswer:
+    base, effect, exception = claim.base, answer.effect, answer.exception
+    estimates, told = list(answer.estimates), []
+    # What the trials do with all teams is no matter of the pools.
+    control = {effect_of(*one) for one in trials[_CONTROL]}
+    for name, found in trials.items():
+        values = [value for value, *_ in found if value is not None]
+        if not values:
+            continue
+        least, most, middle = min(values), max(values), float(np.median(values))
+        own = base.effect
+        if name != _CONTROL and control == {base.effect}:
+            own = _without_team(claim, name, {effect_of(*one) for one in found})
+        who = f"with {_CONTROL}" if name == _CONTROL else f"without {name}'s team"
+        estimates.append(ClaimEstimate(f"judged anew {who}", middle, least, most, base.topics, own, is_range=True))
+        told.append(f"{signed(least)}{f' to {signed(most)}' if most > least else ''} {who}")
+        if own != base.effect and effect == base.effect:
+            effect, exception = own, f"in judgings that are simulated {who}"
+    if not told:
+        return answer
+    many = len(trials[_CONTROL])
+    consequence = (
+        f"{answer.consequence} In {f'{many} simulated judgings' if many > 1 else 'one simulated judging'} the "
+        f"difference is {', '.join(told)}."
+    )
+    return replace(
+        answer, effect=effect, consequence=consequence, estimates=tuple(estimates), exception=exception,
+        folder=_FOLDER, facts={**answer.facts, "trials": dict(trials)},
+        plausible=answer.plausible or effect not in (answer.effect, base.effect),
+    )  # fmt: skip
+
+
+def _without_team(claim: Claim, name: str, seen: set[Effect]) -> Effect:
+    """What trials without the team of one run do to the claim."""
+    base = claim.base.effect
+    if name == claim.system and base == "stands" and seen != {"stands"}:
+        return "falls" if "falls" in seen else "not shown"
+    return "appears" if name == claim.baseline and base != "stands" and "stands" in seen else base

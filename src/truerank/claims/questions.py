@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from truerank.claims.options import ClaimSources
+from truerank.claims.inquiry import ClaimSources
 from truerank.sources import grammar
 
 #: Bytes of compressed and of plain text that a second takes, measured on two processors with the small encoder.

@@ -2,16 +2,444 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import Any, Final, NamedTuple
 
 import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
+from truerank.audits.reusability.pools.depth import first_documents
 from truerank.claims.claim import Claim, ClaimEstimate, signed
-from truerank.claims.judged_results import KEYS, JudgedResults, judged_results
-from truerank.claims.plausible_grades import DrawnGrades, RatePoint, UnjudgedBounds, unjudged_bounds, zero_between
-from truerank.claims.pools import pooled_teams
 from truerank.claims.results import ClaimAnswer
+from truerank.measures import difference_interval
+from truerank.measures.grammar import parse_measures
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Flags = NDArray[np.bool_]
+KEYS: Final = ["topic_id", "doc_id"]
+#: Ranks that are looked at; also where the measure has no cutoff.
+DEEPEST: Final = 100
+#: The rank of a document that a run does not have so far up.
+ABSENT: Final = 2 * DEEPEST
+#: Rows that the rates are fitted to at most.
+_ROWS: Final = 100_000
+_STEPS, _SMALLEST = 30, 1e-7
+#: The prior of the slopes, in standard deviations of 1 on the logit scale.
+_PRIOR: Final = 1.0
+#: From this share of judged results on, a run counts as judged without gaps at a rank.
+_WHOLE: Final = 0.9
+#: Strata of ranks whose rates are shown: first and last.
+STRATA: Final = ((1, 3), (4, 10), (11, 30), (31, DEEPEST))
+
+
+class JudgedShares(NamedTuple):
+    """How much of each run was judged, apart from what is known to be relevant.
+
+    Attributes:
+        system: of the system's first results that are not known to be relevant, the share that is judged.
+        baseline: of the baseline's.
+        low: the lower end of the interval of the difference; None where too few topics tell it.
+        high: the upper end.
+    """
+
+    system: float
+    baseline: float
+    low: float | None
+    high: float | None
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the shares differ beyond chance."""
+        return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
+
+
+def cutoff_of(claim: Claim) -> int:
+    """The ranks that the measure of the claim looks at, at most 100."""
+    cutoff = parse_measures(claim.measure)[0].params.get("cutoff") or claim.scoring.depth or DEEPEST
+    return min(int(cutoff), DEEPEST)
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedResults:
+    """The first results of both runs on judged topics.
+
+    Attributes:
+        claim: the claim.
+        depth: the ranks that the measure looks at.
+        rows: topic_id, doc_id, and relevance, null where it is not judged.
+        ranks: of each row in each run of the claim, `ABSENT` beyond the ranks that are looked at, shape (rows,).
+        whole_depths: down to which rank nearly all results of each run are judged.
+    """
+
+    claim: Claim
+    depth: int
+    rows: pl.DataFrame
+    ranks: Mapping[str, Ints]
+    whole_depths: Mapping[str, int]
+
+    @property
+    def pair(self) -> tuple[str, str]:
+        """The system and the baseline."""
+        return self.claim.system, self.claim.baseline
+
+    def within(self, run: str) -> Flags:
+        """Which rows the measure looks at in one run."""
+        found: Flags = self.ranks[run] <= self.depth
+        return found
+
+    @cached_property
+    def judged(self) -> Flags:
+        """Which rows are judged."""
+        return self.rows["relevance"].is_not_null().to_numpy()
+
+    @cached_property
+    def relevant(self) -> Flags:
+        """Which rows are known to be relevant."""
+        return (self.rows["relevance"].fill_null(-1) >= self.claim.scoring.rel).to_numpy()
+
+    @cached_property
+    def open(self) -> Flags:
+        """Which rows are unjudged, and looked at by the measure in either run."""
+        found: Flags = ~self.judged & (self.within(self.claim.system) | self.within(self.claim.baseline))
+        return found
+
+    @cached_property
+    def topics(self) -> Ints:
+        """The number of each row's topic."""
+        return self.rows["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
+
+    @cached_property
+    def shares(self) -> JudgedShares:
+        """How much of both runs was judged, apart from what is known to be relevant."""
+        found = [self._share(run) for run in self.pair]
+        means = [float(np.nanmean(share)) if (~np.isnan(share)).any() else 0.0 for share in found]
+        gap = found[0] - found[1]
+        gap = gap[~np.isnan(gap)]
+        ends = difference_interval(gap, np.zeros(len(gap)), confidence=self.claim.confidence)
+        return JudgedShares(means[0], means[1], ends.low, ends.high)
+
+    def _share(self, run: str) -> Floats:
+        """By topic, the judged share of the first results of one run that are not known to be relevant."""
+        kept, size = self.within(run) & ~self.relevant, int(self.topics.max(initial=-1)) + 1
+        whole = np.bincount(self.topics[kept], minlength=size)
+        judged = np.bincount(self.topics[kept & self.judged], minlength=size)
+        found: Floats = np.divide(judged, whole, out=np.full(size, np.nan), where=whole > 0)
+        return found
+
+    def seen(self) -> list[dict[str, Any]]:
+        """How many judged results are relevant, by run and stratum of ranks."""
+        found = []
+        for run in self.pair:
+            for first, last in STRATA:
+                own = (self.ranks[run] >= first) & (self.ranks[run] <= last)
+                counts = {"results": own, "judged": own & self.judged, "relevant": own & self.relevant}
+                named = {name: int(some.sum()) for name, some in counts.items()}
+                found.append({"run": run, "from": first, "to": last, **named})
+        return found
+
+    def rates(self, drawn: Ints | None = None) -> Floats:
+        """How likely each row is relevant by its ranks, as judged results have it, shape (rows,).
+
+        A logistic curve over the logarithms of a document's ranks in both runs and, where there are others, of the mean
+        and the best of theirs. A document that only one run has far up is thereby taken to be relevant as often as
+        judged ones of such ranks are. Where some run is judged without gaps down to a rank, the curve rests on these
+        results alone: of others those were judged that another run has far up, too.
+        """
+        features = self._features
+        whole = np.zeros(len(self.rows), np.bool_)
+        for run, depth in self.whole_depths.items():
+            whole |= self.ranks[run] <= depth
+        rows = np.flatnonzero(self.judged & whole if (self.relevant & whole).any() else self.judged)
+        if len(rows) > _ROWS:
+            rows = np.sort(np.random.default_rng(0).choice(rows, _ROWS, replace=False))
+        weights = np.ones(len(rows)) if drawn is None else drawn[self.topics[rows]].astype(np.float64)
+        slopes = _logistic(features[rows], self.relevant[rows].astype(np.float64), weights)
+        found: Floats = 1 / (1 + np.exp(-features @ slopes))
+        return found
+
+    @cached_property
+    def _features(self) -> Floats:
+        columns = [np.ones(len(self.rows)), *(np.log2(self.ranks[run]) for run in self.pair)]
+        others = [np.log2(ranks) for run, ranks in self.ranks.items() if run not in self.pair]
+        if others:
+            columns += [np.mean(others, axis=0), np.min(others, axis=0)]
+        return np.column_stack(columns)
+
+
+def _logistic(features: Floats, outcomes: Floats, weights: Floats) -> Floats:
+    """The slopes of a logistic regression with a normal prior, by Newton's method; the first column is the constant."""
+    slopes, prior = np.zeros(features.shape[1]), np.diag([1e-3, *[_PRIOR] * (features.shape[1] - 1)])
+
+    def loss(tried: Floats) -> float:
+        logits = features @ tried
+        fit = float((weights * (np.logaddexp(0, logits) - outcomes * logits)).sum())
+        return fit + float(tried @ prior @ tried) / 2
+
+    best = loss(slopes)
+    for _ in range(_STEPS):
+        fitted = 1 / (1 + np.exp(-np.clip(features @ slopes, -30, 30)))
+        slope = features.T @ (weights * (outcomes - fitted)) - prior @ slopes
+        step = np.linalg.solve((features.T * (weights * fitted * (1 - fitted))) @ features + prior, slope)
+        # Half a step is taken where a whole one overshoots.
+        while (value := loss(slopes + step)) > best and float(np.abs(step).max()) > _SMALLEST:
+            step = step / 2
+        slopes, best = slopes + step, value
+        if float(np.abs(step).max()) <= _SMALLEST:
+            break
+    return slopes
+
+
+@lru_cache(maxsize=1)  # Two questions of one claim look at it.
+def judged_results(claim: Claim) -> JudgedResults:
+    """The first results of both runs of a claim."""
+    topics = claim.qrels.select("topic_id").unique()
+    first = {name: first_documents(run, DEEPEST).join(topics, on="topic_id", how="semi")
+             for name, run in claim.runs.items()}  # fmt: skip
+    rows = pl.concat([first[name].select(KEYS) for name in claim.pair]).unique().sort(KEYS)
+    ranks = {
+        name: rows.join(found, on=KEYS, how="left", maintain_order="left")["place"].fill_null(ABSENT).to_numpy()
+        for name, found in first.items()
+    }
+    grades = claim.qrels.filter(pl.col("relevance") >= 0).select(*KEYS, "relevance")
+    rows = rows.join(grades, on=KEYS, how="left", maintain_order="left")
+    whole = {name: _whole_depth(found, grades) for name, found in first.items()}
+    return JudgedResults(claim, cutoff_of(claim), rows, ranks, whole)
+
+
+def _whole_depth(first: pl.DataFrame, grades: pl.DataFrame) -> int:
+    """Down to which rank nearly all results of a run are judged."""
+    every, judged = (
+        np.bincount(part["place"].to_numpy(), minlength=DEEPEST + 1)[1:]
+        for part in (first, first.join(grades, on=KEYS, how="semi"))
+    )
+    gaps = np.flatnonzero((judged < _WHOLE * every) | (every == 0))
+    return int(gaps[0]) if len(gaps) else DEEPEST
+
+
+#: Draws of the grades, and rows of runs that are scored at once at most.
+_DRAWS, _HELD = 20, 400_000
+_SEED: Final = 11
+#: Draws of topics for the interval of a rate.
+_RESAMPLES: Final = 40
+#: Up to so many unjudged documents of a topic every number of relevant ones is tried.
+_EVERY_COUNT: Final = 20
+#: Steps of the search for the shift that gives a rate.
+_HALVINGS: Final = 40
+
+
+class UnjudgedBounds(NamedTuple):
+    """The least and the largest mean difference that grades of unjudged documents can give, and their number."""
+
+    low: float
+    high: float
+    unjudged: int
+
+
+class RatePoint(NamedTuple):
+    """The difference where these shares of the unjudged results are relevant, with its interval."""
+
+    system: float
+    baseline: float
+    value: float
+    low: float | None
+    high: float | None
+
+
+@dataclass(frozen=True, eq=False)
+class DrawnGrades:
+    """The difference of a claim with grades that are drawn for its unjudged documents.
+
+    Each unjudged document is drawn once and has its grade in both runs. All rates use the same random numbers, so that
+    the difference changes with the rates alone.
+
+    Attributes:
+        results: of both runs.
+        rates: how likely each row of them is relevant.
+        open: which rows are drawn.
+    """
+
+    results: JudgedResults
+    rates: Floats
+    open: NDArray[np.bool_]
+
+    def differences(self, rates: Floats) -> Floats:
+        """The differences by topic, a mean over draws, shape (topics,).
+
+        Args:
+            rates: of the drawn rows, shape (drawn rows,).
+        """
+        claim, draws = self.results.claim, self._draws
+        hit = self._chance < rates[:, None]
+        rows, copies = np.nonzero(hit)
+        keys = self._keys
+        drawn = pl.DataFrame(
+            {"topic_id": keys["topic_id"].gather(rows), "doc_id": keys["doc_id"].gather(rows), "copy": copies},
+            schema={"topic_id": pl.String, "doc_id": pl.String, "copy": pl.Int64},
+        )
+        added = drawn.select(
+            _copied(), "doc_id", pl.lit(self._grade).cast(self._judged.schema["relevance"]).alias("relevance")
+        )
+        kept = self._judged.join(added, on=KEYS, how="anti")
+        found = claim.scored(pl.concat([kept, added]), runs=self._runs)
+        values = claim.differences(found)
+        place = {topic: at for at, topic in enumerate(found.topics)}
+        order = np.array([[place[f"{copy} {topic}"] for copy in range(draws)] for topic in claim.evaluation.topics])
+        mean: Floats = values[order].mean(axis=1)
+        return mean
+
+    def at(self, system: float | None, baseline: float | None) -> Floats:
+        """The differences by topic where these shares of each run's unjudged documents are relevant; None: as fitted.
+
+        Documents of both runs have a rate between the two.
+        """
+        fitted = self.rates[self.open]
+        own = [self.results.within(run)[self.open] for run in self.results.pair]
+        ends = [shifted(fitted, mine, rate) for mine, rate in zip(own, (system, baseline), strict=True)]
+        both = (ends[0] + ends[1]) / 2
+        return self.differences(np.where(own[0] & own[1], both, np.where(own[0], ends[0], ends[1])))
+
+    def point(self, system: float, baseline: float) -> RatePoint:
+        """The difference at two rates."""
+        claim = self.results.claim
+        found = claim.estimate(self.at(system, baseline), "")
+        return RatePoint(system, baseline, found.value or 0.0, found.low, found.high)
+
+    def fitted(self, run: str, rates: Floats | None = None) -> float:
+        """The mean rate of one run's drawn rows; 0 where it has none."""
+        own = self.results.within(run) & self.open
+        return float((self.rates if rates is None else rates)[own].mean()) if own.any() else 0.0
+
+    def fitted_interval(self, run: str) -> tuple[float, float]:
+        """The interval of `fitted`, where topics are drawn again."""
+        generator = np.random.default_rng(_SEED)
+        size = int(self.results.topics.max(initial=-1)) + 1
+        means = [
+            self.fitted(run, self.results.rates(np.bincount(generator.integers(0, size, size), minlength=size)))
+            for _ in range(_RESAMPLES)
+        ]
+        tail = (1 - self.results.claim.confidence) / 2
+        low, high = np.quantile(means, [tail, 1 - tail])
+        return float(low), float(high)
+
+    @cached_property
+    def _keys(self) -> pl.DataFrame:
+        return self.results.rows.filter(pl.Series(self.open)).select(KEYS)
+
+    @cached_property
+    def _runs(self) -> dict[str, pl.DataFrame]:
+        return {name: self._copies(_cut(run, self.results)) for name, run in self.results.claim.pair.items()}
+
+    @cached_property
+    def _judged(self) -> pl.DataFrame:
+        return self._copies(self.results.claim.qrels.select(*KEYS, "relevance"))
+
+    @cached_property
+    def _draws(self) -> int:
+        rows = sum(len(_cut(run, self.results)) for run in self.results.claim.pair.values())
+        return max(1, min(_DRAWS, _HELD // max(1, rows)))
+
+    @cached_property
+    def _chance(self) -> Floats:
+        # One number for each row, shifted for each copy: every row is drawn as often as its rate says.
+        first = np.random.default_rng(_SEED).random((int(self.open.sum()), 1))
+        order = np.random.default_rng(_SEED + 1).permuted(np.tile(np.arange(self._draws), (len(first), 1)), axis=1)
+        return (order + first) / self._draws
+
+    @property
+    def _grade(self) -> int:
+        claim = self.results.claim
+        known = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["relevance"]
+        return int(known.mode().min()) if len(known) else max(1, claim.scoring.rel)  # type: ignore[arg-type]
+
+    def _copies(self, frame: pl.DataFrame) -> pl.DataFrame:
+        numbers = pl.DataFrame({"copy": range(self._draws)}, schema={"copy": pl.Int64})
+        return numbers.join(frame, how="cross", maintain_order="left_right").with_columns(_copied()).drop("copy")
+
+
+def _copied() -> pl.Expr:
+    return pl.format("{} {}", "copy", "topic_id").alias("topic_id")
+
+
+def _cut(run: pl.DataFrame, results: JudgedResults) -> pl.DataFrame:
+    """The run on judged topics; as far as a measure with a cutoff looks, whatever the order of ties."""
+    found = run.join(results.claim.qrels.select("topic_id").unique(), on="topic_id", how="semi")
+    if "cutoff" not in parse_measures(results.claim.measure)[0].params:
+        return found
+    first = pl.col("score").cast(pl.Float32).rank("min", descending=True).over("topic_id") <= results.depth
+    return found.filter(first | (pl.col("rank") <= results.depth))
+
+
+def shifted(rates: Floats, own: NDArray[np.bool_], mean: float | None) -> Floats:
+    """Rates of the same order whose mean over one run's own is another one: their odds times a constant."""
+    if mean is None or not own.any():
+        return rates
+    if mean <= 0 or mean >= 1:
+        return np.full(len(rates), float(np.clip(mean, 0, 1)))
+    held = np.clip(rates, 1e-9, 1 - 1e-9)
+    logits, low, high = np.log(held / (1 - held)), -40.0, 40.0
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        if float((1 / (1 + np.exp(-logits[own] - middle))).mean()) < mean:
+            low = middle
+        else:
+            high = middle
+    found: Floats = 1 / (1 + np.exp(-logits - low))
+    return found
+
+
+def zero_between(points: Sequence[RatePoint], rate: Sequence[float]) -> float | None:
+    """The rate at which the difference changes its sign, between points by ascending rate; None where it does not."""
+    for at in range(1, len(points)):
+        before, after = points[at - 1].value, points[at].value
+        if (before > 0) != (after > 0):
+            return float(rate[at - 1] + (rate[at] - rate[at - 1]) * before / (before - after))
+    return None
+
+
+def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
+    """The least and the largest difference of the claim, whatever the unjudged documents are.
+
+    Each unjudged document among the first results is not relevant, or has the highest grade of the judgments. Of one
+    topic and a number n of relevant ones among them, the n that favour one run most give its extreme. Every n up to 20
+    is tried, then steps of a fifth. For measures that weigh a document by its rank and divide by what the judgments of
+    the topic allow (P, R, nDCG) that is the exact extreme up to 20 documents; otherwise it is one that can be reached.
+
+    Source: Manski (1990), bounds without assumptions.
+    """
+    rows = results.rows.filter(pl.Series(results.open)).select(KEYS)
+    gain = [
+        np.where(results.within(run), 1 / np.log2(results.ranks[run] + 1), 0.0)[results.open] for run in results.pair
+    ]
+    unjudged = rows.with_columns(pl.Series("benefit", gain[0] - gain[1]))
+    grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
+    ends = []
+    for sign in (-1, 1):
+        ordered = unjudged.sort(
+            "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
+        )  # fmt: skip
+        numbered = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
+        extreme = sign * claim.differences(claim.scored())
+        for count in _counts(int(numbered["place"].max() or 0)):  # type: ignore[arg-type]
+            some = numbered.filter(pl.col("place") <= count)
+            added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
+            values = sign * claim.differences(claim.scored(pl.concat([claim.qrels, added])))
+            # A topic without so many unjudged documents keeps what fewer gave.
+            extreme = np.fmax(extreme, values)
+        ends.append(sign * float(np.nanmean(extreme)))
+    return UnjudgedBounds(ends[0], ends[1], len(unjudged))
+
+
+def _counts(most: int) -> list[int]:
+    """1, 2, … up to 20, then in steps of a fifth, up to the largest number."""
+    found = list(range(1, min(most, _EVERY_COUNT) + 1))
+    while found and found[-1] < most:
+        found.append(min(most, found[-1] + found[-1] // 5))
+    return found
+
 
 #: Of the results that are not known to be relevant, so many have to be judged in one run to tell a rate.
 ENOUGH_JUDGED: Final = 0.25
@@ -152,3 +580,15 @@ def _at_rates(
         exception=f"if {trails}'s unjudged documents are relevant as often as judged ones of their ranks",
         facts=facts, possible=possible, plausible=plausible,
     )  # fmt: skip
+
+
+_FEWEST_TEAMS: Final = 3
+
+
+def pooled_teams(results: JudgedResults, teams: Mapping[str, str]) -> dict[str, list[str]]:
+    """The runs whose first results are all judged, by team; empty for fewer than three teams."""
+    found: dict[str, list[str]] = {}
+    for run, depth in results.whole_depths.items():
+        if depth >= results.depth:
+            found.setdefault(teams.get(run) or run, []).append(run)
+    return found if len(found) >= _FEWEST_TEAMS else {}

@@ -47,7 +47,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "judge agreement": "truerank.judging.agreement:agreement",
     "judge table": "truerank.judging.tables:table",
     "judge model": "truerank.judge:model",
-    "judge audit": "truerank.audits.assessors.auditing:audit",
+    "judge audit": "truerank.audits.assessors.audit:audit",
     "track candidates": "truerank.audits.track.candidates:candidates",
     "track validate": "truerank.audits.track.validating:validate",
     "track select-topics": "truerank.audits.track.selecting:select_topics",

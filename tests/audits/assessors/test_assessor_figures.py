@@ -11,9 +11,8 @@ from sklearn.metrics import cohen_kappa_score, roc_auc_score
 from assessors_example import Qrels, erring, higher, people, runs
 from truerank import judge
 from truerank.audits.assessors import AssessorAudit, AssessorRules, Grades, read_grades, read_voices
-from truerank.audits.assessors.bootstrapping import bootstrap
-from truerank.audits.assessors.ensembles import ensembles
-from truerank.audits.assessors.last_stage import reordered
+from truerank.audits.assessors.agreement import bootstrap, ensembles
+from truerank.audits.assessors.order import reordered
 from truerank.judging.coefficients import Coefficients, drawn_weights
 from truerank.measures import evaluate
 from truerank.options import Resampling

@@ -10,8 +10,7 @@ import pytest
 
 from places import DATA
 from truerank import judge
-from truerank.audits.assessors.correcting import corrected_scores
-from truerank.audits.assessors.linear_measures import linear_measure, ranks_of
+from truerank.audits.assessors.correction import corrected_scores, linear_measure, ranks_of
 from truerank.audits.assessors.sampling_designs import Correcting, label_plan, strata_of
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Text, draw

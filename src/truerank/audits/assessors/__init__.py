@@ -5,13 +5,11 @@ Agreement, the order of systems, families that a model favours, and a verdict fo
 Source: Rahmani et al.: Judging the Judges: A Collection of LLM-Generated Relevance Judgements (2025).
 """
 
-from truerank.audits.assessors.auditing import Grading, audit
-from truerank.audits.assessors.correcting import CorrectedScores, corrected_scores
-from truerank.audits.assessors.families import FamilySource
+from truerank.audits.assessors.audit import AssessorAudit, Grading, audit
+from truerank.audits.assessors.correction import CorrectedScores, corrected_scores
 from truerank.audits.assessors.grades import Grades, OutsideGrade, Voice, read_grades, read_voices
 from truerank.audits.assessors.options import AssessorRules, Outside
-from truerank.audits.assessors.ordering import SystemScores
-from truerank.audits.assessors.results import AssessorAudit
+from truerank.audits.assessors.order import FamilySource, SystemScores
 from truerank.audits.assessors.sampling_designs import Correcting, LabelPlan, label_plan
 from truerank.audits.assessors.verdicts import UseVerdict, verdicts_of
 

@@ -8,9 +8,9 @@ from typing import Any, Final
 
 import polars as pl
 
+from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.options import OUTSIDE
-from truerank.audits.assessors.ordering import SystemScores
-from truerank.audits.assessors.results import AssessorAudit
+from truerank.audits.assessors.order import SystemScores
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
 from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from truerank.audits.assessors.agreeing import COEFFICIENTS
+from truerank.audits.assessors.agreement import COEFFICIENTS
+from truerank.audits.assessors.audit import AssessorAudit
+from truerank.audits.assessors.correction import PLANNED
 from truerank.audits.assessors.options import OUTSIDE
-from truerank.audits.assessors.remedies import PLANNED
-from truerank.audits.assessors.results import AssessorAudit
 from truerank.audits.assessors.verdicts import USES, verdicts_of
 from truerank.measures.significance import CORRECTIONS
 from truerank.reports.tables import Cell, Column, Table

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final, NamedTuple
 
-from truerank.audits.assessors.ordering import FEWEST_RUNS
-from truerank.audits.assessors.remedies import PLANNED
-from truerank.audits.assessors.results import AssessorAudit
+from truerank.audits.assessors.audit import AssessorAudit
+from truerank.audits.assessors.correction import PLANNED
+from truerank.audits.assessors.order import FEWEST_RUNS
 from truerank.reports.report import Verdict
 
 #: The uses, in the order of the page.

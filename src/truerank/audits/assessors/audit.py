@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, ClassVar, TypeAlias
 
 import polars as pl
 
-from truerank.audits.assessors import agreeing, ordering
-from truerank.audits.assessors.choosing import choosing_frame
-from truerank.audits.assessors.ensembles import ensembles_frame
-from truerank.audits.assessors.families import FamilySource, families_frame, read_families
+from truerank.audits.assessors import agreement, order
+from truerank.audits.assessors.agreement import choosing_frame, ensembles_frame
+from truerank.audits.assessors.correction import corrected_frame, plans_frame
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
-from truerank.audits.assessors.last_stage import last_stage_frame
 from truerank.audits.assessors.options import AssessorRules
-from truerank.audits.assessors.ordering import SystemScores
-from truerank.audits.assessors.remedies import corrected_frame, plans_frame
-from truerank.audits.assessors.results import AssessorAudit
+from truerank.audits.assessors.order import FamilySource, SystemScores, families_frame, last_stage_frame, read_families
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
 from truerank.judging.store import Store
@@ -26,10 +22,58 @@ from truerank.measures.grammar import MeasureSpec
 from truerank.measures.scoring import RunSource, has_runs, run_inputs
 from truerank.options import Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
+from truerank.reports.results import Result
 from truerank.sources.inputs import input_of
 from truerank.sources.notebook import is_single
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):
+    """Whether the grades of models can stand in for those of people, and for what.
+
+    Attributes:
+        grades: what people and models said about the same pairs.
+        scores: the scores of the runs under people and each model; None without runs.
+        frames: the figures by name: agreement, cuts, confusion, rating, ranks, topics, between, differences, people,
+            ceiling, ensembles, choosing; with runs order, pairs, scores, last_stage; with families families; with
+            runs corrected and plans.
+        families: the family of each run.
+        rules: the rules.
+        resampling: of the intervals.
+        scoring: how runs were scored.
+        remarks: what became of the corrected scores, in sentences.
+        out: the folder that it was written to.
+    """
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("NOT USABLE", "WITH CARE", "UNKNOWN")
+
+    grades: Grades
+    scores: SystemScores | None
+    frames: Mapping[str, pl.DataFrame]
+    families: Mapping[str, str] = field(default_factory=dict)
+    rules: AssessorRules = AssessorRules()
+    resampling: Resampling = Resampling()
+    scoring: Scoring = Scoring()
+    remarks: tuple[str, ...] = ()
+    out: Path | None = None
+
+    def best(self) -> tuple[str, ...]:
+        """The models by their α (ordinal) with people, the highest first; equal ones in the order given."""
+        main = self.frames["agreement"].filter(pl.col("coefficient") == "alpha-ordinal")
+        known = {judge: value for judge, value in main.select("judge", "value").iter_rows() if value is not None}
+        return tuple(sorted(self.grades.judges, key=lambda judge: -known.get(judge, float("-inf"))))
+
+    def of(self, frame: str, **wanted: Any) -> list[dict[str, Any]]:
+        """Rows of a frame in which these columns have these values; none where the frame is not there."""
+        if frame not in self.frames:
+            return []
+        found = self.frames[frame]
+        for column, value in wanted.items():
+            found = found.filter(pl.col(column) == value)
+        return found.rows(named=True)
+
 
 #: Qrels, label files and stores, as [NAME=]SRC; in Python also judgments of any kind by name.
 Grading: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Any] | Sequence[Any] | Store | Ratings
@@ -84,13 +128,13 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     judges.
     """
     grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
-    runs = ordering.read_systems(run) if has_runs(run) else {}
+    runs = order.read_systems(run) if has_runs(run) else {}
     of = read_families(families, tuple(runs))
     frames = _agreement(grades, grades.code_of(scoring.rel), rules, resampling)
     scores: SystemScores | None = None
     remarks: tuple[str, ...] = ()
     if runs:
-        scores = ordering.score_systems(grades, runs, measures, scoring)
+        scores = order.score_systems(grades, runs, measures, scoring)
         systems = _Systems(grades, runs, scores, of, rules)
         ordered, remarks = systems.frames(measures, scoring, resampling)
         frames |= ordered
@@ -138,10 +182,10 @@ class _Systems:
         ways = (scoring, resampling)
         corrected, remarks = corrected_frame(grades, runs, measures, rules, ways)
         found = {
-            "ranks": agreeing.rating_frame(grades, resampling, ordering.rank_bands(grades, runs)),
-            "order": ordering.order_frame(scores, resampling),
-            "pairs": ordering.pairs_frame(scores, rules.correction, resampling.confidence),
-            "scores": ordering.scores_frame(scores, resampling),
+            "ranks": agreement.rating_frame(grades, resampling, order.rank_bands(grades, runs)),
+            "order": order.order_frame(scores, resampling),
+            "pairs": order.pairs_frame(scores, rules.correction, resampling.confidence),
+            "scores": order.scores_frame(scores, resampling),
             "corrected": corrected,
             "plans": plans_frame(grades, runs, rules, ways),
             "last_stage": last_stage_frame(grades, runs, scores, (measures, *ways)),
@@ -156,15 +200,15 @@ def _agreement(grades: Grades, code: int, rules: AssessorRules, resampling: Resa
     judges = list(zip(grades.judges, grades.given.T, strict=True))
     said = list(zip(grades.people, grades.said.T, strict=True))
     return {
-        "agreement": agreeing.agreement_frame(grades, judges, resampling),
-        "cuts": agreeing.cuts_frame(grades, resampling),
-        "confusion": agreeing.confusion_frame(grades),
-        "rating": agreeing.rating_frame(grades, resampling, agreeing.grade_bands(grades)),
-        "topics": agreeing.topics_frame(grades),
-        "between": agreeing.between_frame(grades, judges, resampling),
-        "differences": agreeing.differences_frame(grades, judges, resampling, rules.correction),
-        "people": agreeing.between_frame(grades, said, resampling),
-        "ceiling": agreeing.ceiling_frame(grades, resampling),
+        "agreement": agreement.agreement_frame(grades, judges, resampling),
+        "cuts": agreement.cuts_frame(grades, resampling),
+        "confusion": agreement.confusion_frame(grades),
+        "rating": agreement.rating_frame(grades, resampling, agreement.grade_bands(grades)),
+        "topics": agreement.topics_frame(grades),
+        "between": agreement.between_frame(grades, judges, resampling),
+        "differences": agreement.differences_frame(grades, judges, resampling, rules.correction),
+        "people": agreement.between_frame(grades, said, resampling),
+        "ceiling": agreement.ceiling_frame(grades, resampling),
         "ensembles": ensembles_frame(grades, resampling, rules.correction),
         "choosing": choosing_frame(grades, code, resampling),
     }

@@ -7,17 +7,70 @@ topics weighs these counts, so that a thousand resamples of thirty models take a
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 
-from truerank.audits.assessors.bootstrapping import TopicEstimate, bootstrap, two_sided
 from truerank.audits.assessors.grades import Codes, Grades
-from truerank.judging.coefficients import Coefficients, Floats
+from truerank.judging.coefficients import Coefficients, Floats, drawn_weights
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
+
+
+class TopicEstimate(NamedTuple):
+    """A statistic of any shape with its percentile interval and the standard deviation of its resamples.
+
+    Not a number where the statistic is not defined.
+    """
+
+    value: Floats
+    low: Floats
+    high: Floats
+    error: Floats
+
+
+def bootstrap(
+    statistic: Callable[[Floats], Floats], topics: int, resampling: Resampling, *, centred: bool = False
+) -> TopicEstimate:
+    """A statistic with its interval over topics.
+
+    Args:
+        statistic: takes how often each topic is drawn, shape (resamples, topics), and gives shape (resamples, …).
+
+    Source: Efron, Tibshirani (1993), An Introduction to the Bootstrap, section 13.3.
+    """
+    value = statistic(np.ones((1, topics)))[0]
+    drawn = np.concatenate(
+        [statistic(weights) for weights in drawn_weights(None, topics, resampling.resamples, resampling.seed)]
+    )
+    tail = (1 - resampling.confidence) / 2
+    drawn = np.where(np.isfinite(drawn), drawn, np.nan)
+    if centred:
+        known = np.isfinite(drawn).sum(axis=0)
+        drawn = drawn + value - np.divide(np.nansum(drawn, axis=0), known, out=np.zeros_like(value), where=known > 0)
+    undefined = np.isnan(drawn).all(axis=0) | ~np.isfinite(value)
+    # A resample in which the statistic is not defined is left out; where all are, so is the interval.
+    filled = np.where(undefined, 0.0, drawn)
+    ends = np.nanquantile(filled, [tail, 1 - tail], axis=0)
+    low, high = np.where(undefined, np.nan, ends)
+    error = np.where(undefined, np.nan, np.nanstd(filled, axis=0, ddof=1) if len(drawn) > 1 else np.nan)
+    return TopicEstimate(np.where(undefined, np.nan, value), low, high, error)
+
+
+def two_sided(estimate: TopicEstimate, topics: int) -> Floats:
+    """Two-sided p-values of an estimate being zero, by the t distribution over the bootstrap's standard error.
+
+    Unlike a count of resamples beyond zero, they are not bounded below by the number of resamples, which a correction
+    for hundreds of comparisons needs.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        size = np.abs(estimate.value / estimate.error)
+    p = 2 * scipy.special.stdtr(max(1, topics - 1), -np.where(np.isfinite(size), size, 0.0))
+    return np.where(np.isnan(estimate.value), np.nan, np.where(estimate.value == 0, 1.0, p))
+
 
 #: The coefficients by the names in the tables.
 COEFFICIENTS: Final = {
@@ -247,3 +300,130 @@ def _frame(
 ) -> pl.DataFrame:
     ends = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
     return pl.DataFrame(rows, schema={**before, **ends, **(after or {})}, orient="row")
+
+
+#: Sizes of the ensembles of the best models; one is the best model itself.
+_BEST: Final = (1, 3, 5, 7, 11, 15)
+
+
+def ensembles(grades: Grades) -> list[tuple[str, Codes]]:
+    """The codes of each ensemble; none with fewer than two models.
+
+    "best of k" is chosen topic by topic: by α (ordinal) on all other topics, so that no model is chosen for the pairs
+    on which the ensemble is then measured. Of two grades that are as frequent, and of an even number of models, the
+    lower one counts.
+    """
+    judges = len(grades.judges)
+    if judges < 2:
+        return []
+    found = [("majority of all", _majority(grades.given, len(grades.scale))), ("median of all", _median(grades.given))]
+    order = _orders(grades)
+    for k in (size for size in _BEST if size < judges):
+        codes = np.full(len(grades.topic), -1, dtype=np.int64)
+        for topic in range(len(grades.topics)):
+            own = np.flatnonzero(grades.topic == topic)
+            codes[own] = _median(grades.given[np.ix_(own, order[topic, :k])])
+        found.append(("best model, chosen on the other topics" if k == 1 else f"median of the best {k}", codes))
+    return found
+
+
+def ensembles_frame(grades: Grades, resampling: Resampling, correction: Correction) -> pl.DataFrame:
+    """What ensembles add to the best single model."""
+    voices = ensembles(grades)
+    counts = [counted(grades, grades.reference, codes) for _, codes in voices]
+    single = next((at for at, (name, _) in enumerate(voices) if name.startswith("best model")), None)
+
+    def alphas(weights: Floats) -> Floats:
+        alpha = np.stack([coefficients(weights @ c, grades.scale, (MAIN,))[:, 0] for c in counts], axis=1)
+        gain = alpha - alpha[:, [single or 0]]
+        return np.stack([alpha, gain], axis=2)
+
+    rows = []
+    if voices:
+        found = bootstrap(alphas, len(grades.topics), resampling)
+        gains = type(found)(*(part[:, 1] for part in found))
+        others = [at for at in range(len(voices)) if at != single]
+        p = two_sided(gains, len(grades.topics))
+        corrected = dict(zip(others, correct([float(p[at]) for at in others], correction), strict=True))
+        for at, (name, _) in enumerate(voices):
+            kappa = coefficients(counts[at].sum(axis=0, keepdims=True), grades.scale, ("kappa",))[0, 0]
+            alpha = [float(part[at, 0]) for part in found[:3]]
+            gain = [None] * 4 if at == single else [*(float(part[at]) for part in gains[:3]), float(p[at])]
+            rows.append((name, int(counts[at].sum()), float(kappa), *alpha, *gain, corrected.get(at)))
+    numbers = ("kappa", "value", "low", "high", "gain", "gain_low", "gain_high", "p", "corrected")
+    schema = {"ensemble": pl.String, "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _orders(grades: Grades) -> Codes:
+    """By topic the models in order of their α on all other topics, the best first; shape (topics, models)."""
+    columns = []
+    for codes in grades.given.T:
+        counts = counted(grades, grades.reference, codes)
+        alpha = coefficients(counts.sum(axis=0) - counts, grades.scale, (MAIN,))[:, 0]
+        columns.append(np.nan_to_num(alpha, nan=-np.inf))
+    return np.argsort(-np.stack(columns, axis=1), axis=1, kind="stable")
+
+
+def _majority(given: Codes, size: int) -> Codes:
+    counts = np.stack([(given == code).sum(axis=1) for code in range(size)], axis=1)
+    return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
+
+
+def _median(given: Codes) -> Codes:
+    """The lower median of what was said; -1 where nobody said anything."""
+    ordered = np.sort(given, axis=1)
+    silent = (given < 0).sum(axis=1)
+    said = given.shape[1] - silent
+    place = np.clip(silent + (said - 1) // 2, 0, given.shape[1] - 1)
+    return np.where(said > 0, np.take_along_axis(ordered, place[:, None], axis=1)[:, 0], -1)
+
+
+#: The share of relevant documents that people want to have seen.
+_WANTED: Final = 0.9
+
+
+def choosing_frame(grades: Grades, code: int, resampling: Resampling) -> pl.DataFrame:
+    """How a judge's grades order documents for people."""
+    rows = []
+    for name, codes in zip(grades.judges, grades.given.T, strict=True):
+        counts = counted(grades, grades.reference, codes).reshape(len(grades.topics), len(grades.scale), -1)
+        relevant, others = counts[:, code:].sum(axis=1), counts[:, :code].sum(axis=1)
+        known = (relevant.sum(axis=1) > 0) & (others.sum(axis=1) > 0)
+        lower = np.cumsum(others, axis=1) - others
+        wins = (relevant * (lower + others / 2)).sum(axis=1)
+        area = np.divide(
+            wins, relevant.sum(axis=1) * others.sum(axis=1), out=np.zeros(len(wins)), where=known
+        )  # fmt: skip
+
+        counted_topics = known.astype(np.float64)
+
+        def statistic(
+            weights: Floats, area: Floats = area, relevant: Floats = relevant, known: Floats = counted_topics
+        ) -> Floats:
+            with np.errstate(invalid="ignore", divide="ignore"):
+                mean = weights @ (area * known) / (weights @ known)
+                missed = weights @ relevant[:, 0] / (weights @ relevant.sum(axis=1))
+            return np.stack([mean, missed], axis=1)
+
+        found = bootstrap(statistic, len(grades.topics), resampling)
+        ends = [None if np.isnan(part[at]) else float(part[at]) for at in (0, 1) for part in found[:3]]
+        rows.append((name, int(known.sum()), *ends, _effort(relevant[known], others[known])))
+    numbers = ("value", "low", "high", "missed", "missed_low", "missed_high", "effort")
+    schema = {"judge": pl.String, "topics": pl.Int64, **dict.fromkeys(numbers, pl.Float64)}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def _effort(relevant: Floats, others: Floats) -> float | None:
+    """The mean share of documents seen until the wanted share of relevant ones is; equal grades in random order."""
+    if not len(relevant):
+        return None
+    found = []
+    for good, bad in zip(relevant[:, ::-1], others[:, ::-1], strict=True):
+        wanted = _WANTED * good.sum()
+        before = np.cumsum(good)
+        at = int(np.searchsorted(before, wanted - 1e-9))
+        inside = (wanted - (before[at] - good[at])) / good[at]
+        seen = (good + bad)[:at].sum() + inside * (good + bad)[at]
+        found.append(seen / (good + bad).sum())
+    return float(np.mean(found))

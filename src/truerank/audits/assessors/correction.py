@@ -12,20 +12,30 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.audits.assessors.linear_measures import LinearMeasure, Ranks, linear_measure, ranks_of
-from truerank.audits.assessors.sampling_designs import Correcting, strata_of, with_probabilities
+from truerank.audits.assessors.grades import Grades
+from truerank.audits.assessors.options import AssessorRules
+from truerank.audits.assessors.sampling_designs import (
+    Correcting,
+    LinearMeasure,
+    Ranks,
+    label_plan,
+    linear_measure,
+    ranks_of,
+    strata_of,
+    with_probabilities,
+)
 from truerank.errors import InputError
 from truerank.measures.grammar import MeasureSpec, parse_measures
 from truerank.measures.label_samples import LabelEstimates, Labelled, half_widths, sums_by
 from truerank.measures.magnitude import mean_interval
 from truerank.measures.prediction_powered import Adjustment, Pairs, basis, estimate, estimate_topics
 from truerank.measures.scoring import evaluate
-from truerank.options import Scoring
+from truerank.options import Resampling, Scoring
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Columns of the differences of two runs that are estimated at a time.
+
 _COLUMNS_AT_ONCE: Final = 500
 _SCORES: Final = {
     "run": pl.String, "measure": pl.String, "method": pl.String, "labels": pl.Int64, "model": pl.Float64,
@@ -337,3 +347,57 @@ def _from_topics(model: Floats, people: Floats, whole: Ints, correcting: Correct
 def _both(runs: int) -> Ints:
     """Each two runs, shape (pairs of runs, 2)."""
     return np.array(list(itertools.combinations(range(runs), 2)), np.int64).reshape(-1, 2)
+
+
+#: The measure of the plan, and those that are corrected where none is asked for that single pairs can correct.
+PLANNED = "P@10"
+_LINEAR = ("P@10", "DCG@10")
+
+
+def corrected_frame(
+    grades: Grades,
+    runs: Mapping[str, pl.DataFrame],
+    measures: MeasureSpec,
+    rules: AssessorRules,
+    plan: tuple[Scoring, Resampling],
+) -> tuple[pl.DataFrame, tuple[str, ...]]:
+    """Scores of the runs from each model's grades of all pairs, corrected by people's grades of some of them."""
+    scoring, resampling = plan
+    people, found, remarks = grades.qrels[""], [], []
+    names = list(dict.fromkeys([*map(str, parse_measures(measures)), *_LINEAR]))
+    correcting = Correcting(design=rules.people_sample, confidence=resampling.confidence, seed=resampling.seed)
+    for judge in grades.judges:
+        model = grades.qrels[judge]
+        if not len(model.join(people, on=["topic_id", "doc_id"], how="anti")):
+            continue
+        try:
+            one = corrected_scores(people, model, runs, " ".join(names), correcting, scoring=scoring)
+        except InputError as error:
+            remarks.append(f"{judge}: scores are not corrected: {error}")
+            continue
+        found.append(one.scores.select(pl.lit(judge).alias("judge"), pl.all()))
+        remarks += [f"{judge}: {remark}" for remark in one.remarks]
+    return (pl.concat(found) if found else pl.DataFrame(schema={"judge": pl.String})), tuple(dict.fromkeys(remarks))
+
+
+def plans_frame(
+    grades: Grades, runs: Mapping[str, pl.DataFrame], rules: AssessorRules, plan: tuple[Scoring, Resampling]
+) -> pl.DataFrame:
+    """How many labels of people an interval needs that is as wide as the margin on both sides, for each model.
+
+    The collection's own topics are what the interval is for; people's grades so far are the pilot.
+    """
+    scoring, resampling = plan
+    correcting = Correcting(target="collection", confidence=resampling.confidence, seed=resampling.seed)
+    rows = []
+    for judge in grades.judges:
+        model, pilot = grades.qrels[judge], grades.qrels[""]
+        try:
+            one = label_plan(model, runs, PLANNED, correcting, width=2 * rules.margin, pilot=pilot, scoring=scoring)
+        except InputError:
+            continue
+        rows.append((judge, len(model), one.labels, one.width, one.reached))
+    schema = {
+        "judge": pl.String, "pairs": pl.Int64, "labels": pl.Int64, "width": pl.Float64, "reached": pl.Boolean,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema=schema, orient="row")
