@@ -185,3 +185,27 @@ def test_what_a_killed_process_left_is_removed_by_the_next_one(tmp_path: Path) -
         left.write_text("half")
     write_text(tmp_path / "a.txt", "whole")
     assert sorted(path.name for path in tmp_path.iterdir()) == sorted([alive.name, others.name, "a.txt"])
+
+
+def test_a_folder_of_blocks_is_ours_or_refused(tmp_path: Path) -> None:
+    (tmp_path / "x" / "kept").mkdir(parents=True)
+    (file := tmp_path / "x" / "kept" / "thesis.txt").write_text("mine")
+    with pytest.raises(InputError, match="no manifest of this command"), run("x", out=tmp_path / "x") as job:
+        job.claim_folder("kept")
+    assert file.read_text() == "mine"
+    with pytest.raises(KeyboardInterrupt), run("x", out=tmp_path / "y") as job:
+        job.claim_folder("kept").mkdir()
+        (tmp_path / "y" / "kept" / "block").write_text("1")
+        raise KeyboardInterrupt
+    # A run that was stopped finds its blocks again.
+    with run("x", out=tmp_path / "y") as job:
+        assert (job.claim_folder("kept") / "block").is_file()
+
+
+def test_only_what_this_command_wrote_is_withdrawn(tmp_path: Path) -> None:
+    with run("x", out=tmp_path) as job:
+        job.text("exports/a.csv", "1\n")
+    (tmp_path / "exports" / "b.csv").write_text("mine")
+    with run("x", out=tmp_path) as job:
+        job.withdraw("exports")
+        assert [path.name for path in (tmp_path / "exports").iterdir()] == ["b.csv"]

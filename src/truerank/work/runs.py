@@ -96,6 +96,29 @@ class Run(Artifacts):
             return
         if path.exists() and not overwrites.get():
             raise InputError("a file stands there that no manifest of this command names", _OVERWRITE, where=path)
+        self._own_name(name)
+
+    def claim_folder(self, name: str) -> Path:
+        """A folder of the output in which blocks are kept: a new one, or one of an earlier run of this command.
+
+        Raises:
+            InputError: it is a folder of others.
+        """
+        folder = self.folder / name
+        if f"{name}/" not in self._names:
+            if folder.is_dir() and any(folder.iterdir()) and not self._names and not overwrites.get():
+                raise InputError(
+                    "a folder stands there that no manifest of this command names", _OVERWRITE, where=folder
+                )
+            self._own_name(f"{name}/")
+        return folder
+
+    def withdraw(self, name: str) -> None:
+        """Removes a file, or the files of a folder, that an earlier run of this command wrote; those of others stay."""
+        for each in [own for own in self._names if own == name or own.startswith(f"{name}/")]:
+            (self.folder / each).unlink(missing_ok=True)
+
+    def _own_name(self, name: str) -> None:
         # A later process knows by this what the killed one wrote.
         with (self.work / _WRITTEN).open("a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")

@@ -192,6 +192,7 @@ def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options
 
 def _forget(job: Run) -> None:
     """Without its manifest an earlier set of this folder is none: a killed build leaves no mixture of two."""
+    job.claim(job.folder / SUMMARY)
     for name in ("manifest.json", SUMMARY):
         (job.folder / name).unlink(missing_ok=True)
 
@@ -200,7 +201,7 @@ def _finish(asked: Built, job: Run, options: BuildOptions, written: _Rows) -> No
     """Counts, exports and the summary, of those sizes that there are rows for."""
     built = replace(asked, sizes=tuple(size for size in asked.sizes if size <= 2 * written.rows) or (2 * written.rows,))
     by_size = {str(size): _counts(built, size) for size in built.sizes}
-    shutil.rmtree(job.folder / _EXPORTS, ignore_errors=True)
+    job.withdraw(_EXPORTS)
     exports = {}
     for form in options.write:
         for size in built.sizes:

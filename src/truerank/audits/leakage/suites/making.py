@@ -94,7 +94,7 @@ def matrix(
         with TemporaryDirectory() as folder:
             return _Comparison.of(sets, rules, opened, Job(Path(folder), engine, progress or Quiet())).result()
     with started("leakage matrix", tuple(sets.inputs()), given, out, packages=_PACKAGES) as job:
-        kept = Job(job.folder / _KEPT, engine, progress or Quiet())
+        kept = Job(job.claim_folder(_KEPT), engine, progress or Quiet())
         found = replace(_Comparison.of(sets, rules, opened, kept).result(), folder=job.folder)
         for line in found.work:
             job.log(line)
