@@ -27,7 +27,7 @@ from typing import Final
 
 from shared_data import SHARED, table
 from truerank.vectors.encoders.measuring import instruction_sets, processor_name
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 HERE: Final = Path(__file__).resolve().parent
 RECORDED: Final = HERE / "recorded.json"

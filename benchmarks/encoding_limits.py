@@ -35,7 +35,7 @@ from truerank.vectors.encoders.measuring import instruction_sets, processor_name
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.packaged import packaged_folder
 from truerank.vectors.encoders.tokenizing import TextTokenizer
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 SIZE = 1536
 

@@ -27,7 +27,7 @@ from truerank import pool
 from truerank.audits.reusability import Simulation
 from truerank.audits.reusability.simulation.page import simulation_tables
 from truerank.options import Workers
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
 RULES = {"vaswani": ("budget:200", "budget:300", "heuristic"), "cacm": ("budget:200", "budget:300", "heuristic")}

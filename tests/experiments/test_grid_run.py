@@ -28,9 +28,8 @@ from truerank.experiments.grid.planning import make_plan
 from truerank.experiments.grid.results import cell_folder, is_done
 from truerank.experiments.grid.running import run as run_grid
 from truerank.experiments.grid.running import status as status_of
-from truerank.work.engines import LocalEngine
+from truerank.work.engines import LocalEngine, Lost
 from truerank.work.progress import Quiet
-from truerank.work.tasks import Lost
 
 _ONE = RunOptions(workers=1)
 _LONG = DESIGN.replace("seeds: [0, 1]", f"seeds: {list(range(5))}")

@@ -25,8 +25,7 @@ from truerank.options import Flag, Options, Processes, command
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.work.artifacts import hash_file, installed_versions, place_of
-from truerank.work.engines import LocalEngine, in_order
-from truerank.work.memory import give_back
+from truerank.work.engines import LocalEngine, give_back, in_order
 from truerank.work.progress import Progress, Quiet
 
 __all__ = ["AnalysisOptions", "build_index", "index", "move_folder", "temporary_folder"]

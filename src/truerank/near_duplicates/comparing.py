@@ -20,12 +20,10 @@ from truerank.near_duplicates.plan import CROWD, ComparisonPlan
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
 from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
-from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine
+from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine, give_back, processors
 from truerank.work.jobs import Job, opened
 from truerank.work.kept import all_whole
-from truerank.work.memory import give_back
 from truerank.work.runs import plain
-from truerank.work.workers import processors
 
 #: Of unfinished work; another one has other columns.
 _FORMAT: Final = 2

@@ -19,7 +19,7 @@ from truerank.text.normalising import normalise
 from truerank.vectors.encoders import Backend, open_encoder
 from truerank.vectors.encoders.choosing import FIRST_PASS_ERROR, choose_first_pass
 from truerank.vectors.encoders.measuring import ChosenWay, instruction_sets, processor_name
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 __all__ = ["Machine", "machine"]
 

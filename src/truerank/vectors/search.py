@@ -23,9 +23,9 @@ from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, groupe
 from truerank.vectors.prefilter import Filtered, FilterPlan, filter_blocks
 from truerank.vectors.texts import KEPT_SCHEMA, Rows, TextBlock, blocks_of
 from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.engines import give_back
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
-from truerank.work.memory import give_back
 
 #: Texts of a source on which the error of the low-precision pass is measured, and nearest topic texts of each.
 _PILOT_TEXTS = 512

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.work.engines import Engine, ShardEngine
+from truerank.work.engines import Engine, Numbered, ShardEngine, Task
 from truerank.work.kept import arrow, forget, is_whole, keep_bytes, keep_text, kept_text
-from truerank.work.tasks import Numbered, Task
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305

@@ -23,8 +23,8 @@ from truerank.vectors.encoders.measuring import ChosenWay, Way, way_of
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
 from truerank.vectors.search import SearchPlan, encode_each_once
 from truerank.vectors.texts import Rows
+from truerank.work.engines import give_back
 from truerank.work.kept import keep_json, kept_json
-from truerank.work.memory import give_back
 
 #: Texts of a source from which the sample is taken that ways of encoding are measured on.
 _SAMPLE_TEXTS: Final = 512

@@ -34,11 +34,9 @@ from truerank.options import Flag, Options, Processes, Range, command
 from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
-from truerank.work.engines import Engine, open_engine
+from truerank.work.engines import Engine, Lost, open_engine, processors
 from truerank.work.runs import Run, locked, plain
 from truerank.work.runs import run as started
-from truerank.work.tasks import Lost
-from truerank.work.workers import processors
 
 _PACKAGES: Final = ("torch", "transformers")
 

@@ -17,7 +17,7 @@ from truerank.rankers.pretrained.checkpoints import quiet
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.openvino import openvino_package, quantising_fault
 from truerank.vectors.encoders.split_products import split_products
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 #: Tokens in a batch: some dozen passages, so that a batch fills the processors without holding much.
 BATCH_TOKENS: Final = 1024

@@ -37,7 +37,7 @@ from truerank.vectors.encoders.measuring import (
 from truerank.vectors.encoders.opening import open_spec
 from truerank.vectors.encoders.openvino import bf16_is_native
 from truerank.vectors.encoders.spec import EncoderSpec
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 #: The largest error of a cosine that a first pass may show: with more, too many texts are encoded twice.
 FIRST_PASS_ERROR: Final = 0.05

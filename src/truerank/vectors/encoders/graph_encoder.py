@@ -19,7 +19,7 @@ from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.packing import Packing
 from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 _TINY: Final = np.float32(1e-12)
 

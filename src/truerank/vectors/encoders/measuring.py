@@ -24,7 +24,7 @@ from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.vectors.encoders.cache_folder import user_cache_folder
 from truerank.vectors.encoders.graph_encoder import fingerprint
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 Clock = Callable[[], float]
 #: Runs a model on the sample once.

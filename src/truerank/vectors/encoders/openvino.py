@@ -35,7 +35,7 @@ from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.split_products import split_products
 from truerank.vectors.encoders.tokenizing import TokenIds
 from truerank.vectors.encoders.weights import file_hash
-from truerank.work.workers import processors
+from truerank.work.engines import processors
 
 # Requests per stream: while one is computed, the next one's ids are gathered and the last one's vectors copied.
 _REQUESTS: Final = 2

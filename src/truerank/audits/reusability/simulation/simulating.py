@@ -46,12 +46,11 @@ from truerank.errors import InputError, OptionError
 from truerank.lexical import Index, kept_index
 from truerank.options import Flag, Out, Source, Workers, command
 from truerank.work.artifacts import digest, installed_versions
-from truerank.work.engines import Engine, check_kept, open_engine
+from truerank.work.engines import Engine, check_kept, open_engine, processors
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
-from truerank.work.workers import processors
 
 #: Constant budgets by which the cost of the next gain is told.
 LADDER: Final = (25, 50, 75, 100, 150, 200, 300, 400, 600, 800, 1200, 1600, 2500)
