@@ -18,7 +18,7 @@ from hostile import hostile_server, respond, values
 from truerank.errors import InputError
 from truerank.judging.endpoints import Client, Patience, RefusedError, UnavailableError
 from truerank.judging.items import Item, Text
-from truerank.judging.prompts import read_answer
+from truerank.judging.models import read_answer
 from truerank.judging.schemes import load_scheme
 
 HONEST = json.dumps({

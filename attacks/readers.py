@@ -24,13 +24,13 @@ from truerank.audits.transfer import estimating
 from truerank.audits.transfer.matching import mapping_files
 from truerank.errors import TruerankError
 from truerank.experiments.grid import reading
-from truerank.judging import load_scheme, prompts, sampling_plans
+from truerank.judging import load_scheme, models, samples
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
 from truerank.measures import grammar
 from truerank.measures.folds import read_folds
 from truerank.rankers.training import instances
-from truerank.rankers.words import word_vectors
+from truerank.rankers.words import vocabulary
 from truerank.sources import annotation_logs, archive
 from truerank.sources.grammar import parse
 from truerank.text import passages, urls
@@ -165,7 +165,7 @@ def _item() -> Item:
 def _answer(spec: str) -> None:
     text = Path(spec).read_bytes().decode("utf-8", "surrogateescape")
     for scheme in _schemes():
-        prompts.read_answer(text, scheme, _item())
+        models.read_answer(text, scheme, _item())
 
 
 def _words(spec: str) -> str:
@@ -178,7 +178,7 @@ def _grammars(spec: str) -> None:
     readers: tuple[Callable[[str], object], ...] = (
         lambda t: sources.unique_names([parse(t), parse(t)]),
         grammar.parse_measures,
-        sampling_plans.parse_plan,
+        samples.parse_plan,
         passages.policy_named,
         lambda t: stopping_specs.load_rule(t) if not t.endswith("py") and ":" not in t.partition("=")[0] else None,
         lambda t: stopping_specs.load_rule("heuristic:" + t),
@@ -248,7 +248,7 @@ _READ: Final[dict[str, Callable[[str], object]]] = {
     "first answers": answers.read_firsts,
     "judged topics": judged_topics.topics,
     "removed queries": _removed,
-    "word vectors": word_vectors.read_word_vectors,
+    "word vectors": vocabulary.read_word_vectors,
     "weights": _weights,
     "settings": _settings,
     "archive settings": lambda spec: archive.ArchiveOptions().with_file(spec),

@@ -29,8 +29,16 @@ from shared_data import SHARED, require_shared
 from truerank.audits.assessors.correction import LinearMeasure, Ranks, corrected_scores, linear_measure, ranks_of
 from truerank.audits.assessors.sampling_designs import Correcting, label_plan, strata_of
 from truerank.measures import evaluate, parse_measures
-from truerank.measures.label_samples import Labelled, allocate, half_widths, sums_by
-from truerank.measures.prediction_powered import Pairs, basis, estimate, estimate_topics
+from truerank.measures.prediction_powered import (
+    Labelled,
+    Pairs,
+    allocate,
+    basis,
+    estimate,
+    estimate_topics,
+    half_widths,
+    sums_by,
+)
 from truerank.options import Scoring
 from truerank.sources import read_qrels_frame
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from truerank.lexical.stopwords import LISTS
+from truerank.lexical.analysis import LISTS
 
 WORDS = 1_000_000
 MEAN_LENGTH = 1100

@@ -19,7 +19,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
-from truerank.sources.json_stream import member_places, parsed_at
+from truerank.sources.rows import member_places, parsed_at
 
 NAMES = ("passages", "query", "answers", "query_id", "query_type", "wellFormedAnswers")
 

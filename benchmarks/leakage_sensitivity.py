@@ -39,8 +39,8 @@ from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.text.words import words
 from truerank.vectors.encoders import Encoder, EncoderSpec, Vectors, open_spec
 from truerank.vectors.encoders.choosing import first_passes, spec_of_way, usual_first_pass
+from truerank.vectors.neighbours import Rows
 from truerank.vectors.search import SearchPlan, search
-from truerank.vectors.texts import Rows
 from truerank.work.jobs import Job
 
 LINES = 12_000

@@ -34,11 +34,11 @@ from truerank.vectors.encoders import CachedEncoder, Encoder, Vectors, open_enco
 from truerank.vectors.prefilter import (
     DEFAULT_CUTS,
     FilterPlan,
+    TrigramScorer,
     choose_cut,
     estimate_recall,
     filter_blocks,
 )
-from truerank.vectors.trigrams import TrigramScorer
 from truerank.work.jobs import Job
 
 TITLES = (

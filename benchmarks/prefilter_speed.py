@@ -26,8 +26,7 @@ from truerank.audits.leakage.proposing import DistinctQueries, topic_texts
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
-from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, filter_blocks
-from truerank.vectors.trigrams import TrigramScorer
+from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan, TrigramScorer, filter_blocks
 from truerank.work.jobs import Job
 
 

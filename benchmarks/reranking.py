@@ -131,7 +131,7 @@ def whole_run(name: str, topics: int, repeats: int) -> None:
     """Reranks one run with shared vectors and without."""
     import truerank
     from truerank.rankers.reranking import rerank as reranking
-    from truerank.rankers.reranking.shared_vectors import encode_shared
+    from truerank.rankers.reranking.score_cache import encode_shared
 
     docs, source = collection(name)
     ranker = open_ranker("ance:packaged", device="cpu")

@@ -25,7 +25,7 @@ import numpy as np
 import polars as pl
 
 from shared_data import table
-from truerank.lexical.stopwords import LISTS
+from truerank.lexical.analysis import LISTS
 
 SIZES = [1000 * 2**power for power in range(8)]
 WORDS = 60_000

@@ -75,7 +75,7 @@ def test_archives_in_archives_without_an_end_are_refused(tmp_path: Path) -> None
     (file := tmp_path / "x.tar.gz").write_bytes(content)
     assert _ids(file) == ["1", "2"]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("truerank.sources.document_files._in_folder", lambda *_: _without_end())
+        patch.setattr("truerank.sources.documents._in_folder", lambda *_: _without_end())
         with pytest.raises(InputError, match="broken tar archive"):
             _ids(file)
 

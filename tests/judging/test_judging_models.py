@@ -19,8 +19,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
 from truerank.judging.agreement import agreement
 from truerank.judging.endpoints import Client, Patience
-from truerank.judging.models import ChatModel, ScoreJudge, judge_with_model
-from truerank.judging.prompts import Prompt, read_answer
+from truerank.judging.models import ChatModel, Prompt, ScoreJudge, judge_with_model, read_answer
 
 #: Waits that a test can wait for.
 QUICK = Patience(retries=3, first_wait=0.02, longest_wait=2.0, timeout=2.0)

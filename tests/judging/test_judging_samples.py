@@ -12,7 +12,7 @@ import pytest
 from truerank.errors import InputError
 from truerank.judging import Item, assign, draw
 from truerank.judging.report import sample_table
-from truerank.judging.sampling_plans import parse_plan
+from truerank.judging.samples import parse_plan
 
 
 def population(count: int = 60) -> list[Item]:

@@ -31,8 +31,7 @@ from truerank.judging.proposers import Queue
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web.access import host_of
-from truerank.judging.web.forms import LARGEST_BODY
-from truerank.judging.web.showing import safe, shown_item
+from truerank.judging.web.pages import LARGEST_BODY, safe, shown_item
 
 BENCHMARK = ROOT / "benchmarks/judging_load.py"
 

@@ -21,9 +21,9 @@ from hypothesis import strategies as st
 from places import ROOT
 from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, Searcher, build_index, merging
+from truerank.lexical.analysis import TOKENISERS
 from truerank.lexical.index import LETTERS, NUMBER, WORD, term_flags
 from truerank.lexical.merging import ArrayFile
-from truerank.lexical.tokenising import TOKENISERS
 from truerank.records import Document
 from truerank.reports.results import summary
 from truerank.sources.documents import open_documents

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from truerank.errors import InputError
 from truerank.measures import evaluate, parse_measures
 from truerank.measures.document_placebo import RankedDocuments, document_placebos, share_compared
-from truerank.measures.random_removals import removal_draws
+from truerank.measures.placebo import removal_draws
 from truerank.options import Resampling, Scoring
 
 MEASURES = (

@@ -12,7 +12,7 @@ import truerank
 from truerank.cli import main
 from truerank.errors import OptionError
 from truerank.measures import Evaluation, Policy
-from truerank.measures.comparing import compare_evaluations
+from truerank.measures.comparison import compare_evaluations
 from truerank.measures.pictures import (
     comparison_pictures,
     difference_picture,
@@ -20,7 +20,7 @@ from truerank.measures.pictures import (
     topic_picture,
     undistinguished,
 )
-from truerank.measures.topic_comparison import topic_differences
+from truerank.measures.run_comparison import topic_differences
 
 QRELS = {str(topic): {"d1": 1} for topic in range(8)}
 

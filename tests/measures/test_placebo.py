@@ -16,8 +16,8 @@ from truerank.measures.placebo import (
     placebo_changes,
     placebo_removal,
     random_edits,
+    removal_draws,
 )
-from truerank.measures.random_removals import removal_draws
 from truerank.measures.resampling import shuffle_p
 from truerank.options import Scoring
 

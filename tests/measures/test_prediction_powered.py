@@ -8,8 +8,15 @@ import numpy as np
 import pytest
 
 from truerank.errors import InputError
-from truerank.measures.label_samples import Labelled, allocate, half_widths
-from truerank.measures.prediction_powered import Pairs, basis, estimate, estimate_topics
+from truerank.measures.prediction_powered import (
+    Labelled,
+    Pairs,
+    allocate,
+    basis,
+    estimate,
+    estimate_topics,
+    half_widths,
+)
 
 
 def _world(pairs: int, topics: int, scores: int, seed: int = 0) -> tuple[Pairs, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.measures.random_removals import removal_choices, removal_draws
+from truerank.measures.placebo import removal_choices, removal_draws
 
 items = st.lists(st.tuples(st.booleans(), st.integers(0, 4)), min_size=1, max_size=30)
 

@@ -17,12 +17,11 @@ from truerank.cli import main
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
 from truerank.rankers.knrm import Knrm
-from truerank.rankers.training import fitting, steps
+from truerank.rankers.training import fitting
 from truerank.rankers.training.fitting import CHECKPOINT, fit
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.rankers.training.recipes import RECIPES, recipe_named
-from truerank.rankers.words.vocabulary import open_vocabulary
-from truerank.rankers.words.word_vectors import read_word_vectors
+from truerank.rankers.words.vocabulary import open_vocabulary, read_word_vectors
 from truerank.reports.results import summary
 from truerank.work.kept import record
 
@@ -163,9 +162,9 @@ def test_a_warmup_longer_than_the_run_is_scaled():
 
 
 def test_learning_rates():
-    rate = steps.learning_rates(RECIPES["pygaggle"].changed({"warmup_steps": 2}), 6)
+    rate = fitting.learning_rates(RECIPES["pygaggle"].changed({"warmup_steps": 2}), 6)
     assert [rate(step) / 3e-4 for step in range(6)] == pytest.approx([0.5, 1, 1, 0.75, 0.5, 0.25])
-    constant = steps.learning_rates(RECIPES["capreolus"], 3)
+    constant = fitting.learning_rates(RECIPES["capreolus"], 3)
     assert [constant(step) for step in range(3)] == [1e-3] * 3
 
 
@@ -193,14 +192,14 @@ def test_unknown_recipe():
 def test_losses():
     scores = torch.tensor([2.0, 0.5, -1.0, 1.0])
     hinge = (max(0, 1 - 1.5) + max(0, 1 + 2.0)) / 2
-    assert float(steps.LOSSES["hinge"](torch, scores, RECIPES["capreolus"])) == pytest.approx(hinge)
+    assert float(fitting.LOSSES["hinge"](torch, scores, RECIPES["capreolus"])) == pytest.approx(hinge)
     shares = [-math.log(math.exp(a) / (math.exp(a) + math.exp(b))) for a, b in ((2.0, 0.5), (-1.0, 1.0))]
-    assert float(steps.LOSSES["pair-softmax"](torch, scores, RECIPES["cedr"])) == pytest.approx(sum(shares) / 2)
+    assert float(fitting.LOSSES["pair-softmax"](torch, scores, RECIPES["cedr"])) == pytest.approx(sum(shares) / 2)
     logits = torch.tensor([[0.0, 2.0], [1.0, 0.0]])
     right = [math.exp(2) / (1 + math.exp(2)), math.e / (math.e + 1)]
     expected = -sum(map(math.log, right)) / 2
     for values in (logits, logits[:, 1] - logits[:, 0]):
-        assert float(steps.LOSSES["classes"](torch, values, RECIPES["pygaggle"])) == pytest.approx(expected)
+        assert float(fitting.LOSSES["classes"](torch, values, RECIPES["pygaggle"])) == pytest.approx(expected)
 
 
 # Training
@@ -463,7 +462,7 @@ def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path, capsys):
         contents.append({path.name: path.read_bytes() for path in files})
     assert contents[0] == contents[1]
     assert set(contents[0]) == {
-        "manifest.json", "model.safetensors", "ranker.json", "steps.parquet", "training.json", "vocabulary.json",
+        "manifest.json", "model.safetensors", "ranker.json", "fitting.parquet", "training.json", "vocabulary.json",
         "vocabulary.safetensors",
     }  # fmt: skip
     manifest = json.loads(contents[0]["training.json"])
@@ -576,7 +575,7 @@ def test_the_way_through_accelerate_gives_the_same_training(tmp_path, monkeypatc
     plain, other = Knrm.create(vocabulary(), seed=1), Knrm.create(vocabulary(), seed=1)
     expected = plain.fit(instances(20), FAST, seed=1, folder=tmp_path)
     monkeypatch.setattr(
-        steps, "_accelerator", lambda recipe, device: accelerate.Accelerator(cpu=True, device_placement=False)
+        fitting, "_accelerator", lambda recipe, device: accelerate.Accelerator(cpu=True, device_placement=False)
     )
     found = other.fit(instances(20), FAST, seed=1, folder=tmp_path)
     assert found.losses == expected.losses and found.gradient_norms == expected.gradient_norms

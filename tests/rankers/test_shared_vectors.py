@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import truerank
 from truerank.rankers.base import Pair, Scores, rounded
 from truerank.rankers.reranking import rerank as reranking
-from truerank.rankers.reranking.shared_vectors import SharedVectors, encode_shared
+from truerank.rankers.reranking.score_cache import SharedVectors, encode_shared
 from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
 

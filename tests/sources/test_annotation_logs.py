@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.sources import annotation_logs_columns, compressed, json_stream
+from truerank.sources import annotation_logs, compressed, rows
 from truerank.sources.annotation_logs import Annotation, ShownPassage, open_annotations
 
 TEXTS = ['a "quote" and {brackets]', 'back\\slash \\" end', 'café ]}, "7": [', "日本\n\ttab"]
@@ -119,7 +119,7 @@ def test_columns_in_other_orders_and_with_holes(tmp_path: Path, monkeypatch: pyt
     columns["answers"] = dict(sorted(columns["answers"].items(), key=lambda item: int(item[0]) * 5 % 7))
     path = tmp_path / "q.json"
     path.write_text(json.dumps(columns))
-    monkeypatch.setattr(annotation_logs_columns, "_AHEAD", ahead)
+    monkeypatch.setattr(annotation_logs, "_AHEAD", ahead)
     log = open_annotations(str(path))
     found = {one.query_id: one for one in log}
     assert set(found) == (set(expected) - {"1003"}) | {"key-3"}
@@ -203,12 +203,12 @@ def test_columns_are_found_and_read_whatever_they_hold(
     path.write_text(json.dumps(columns, ensure_ascii=plain, indent=None if plain else 1), encoding="utf-8")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(compressed, "_CHUNK", size)
-        patch.setattr(json_stream, "_PIECE", size)
-        patch.setattr(json_stream, "_WORTH_A_LEAP", 2)
-        patch.setattr(json_stream, "_SOON", 1)
-        places = json_stream.member_places(path)
+        patch.setattr(rows, "_PIECE", size)
+        patch.setattr(rows, "_WORTH_A_LEAP", 2)
+        patch.setattr(rows, "_SOON", 1)
+        places = rows.member_places(path)
         found = {
-            name: {one.key: one.value for one in json_stream.parsed_at(path, place, strict=True)}
+            name: {one.key: one.value for one in rows.parsed_at(path, place, strict=True)}
             for name, place in places.items()
         }
     assert found == columns

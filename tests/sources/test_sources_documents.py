@@ -19,7 +19,7 @@ from places import DATA
 from truerank.errors import InputError
 from truerank.records import Document
 from truerank.sources import SourceCounts, open_documents, read_documents
-from truerank.sources.document_files import trec_records
+from truerank.sources.documents import trec_records
 from truerank.sources.lines import LineBlock
 from truerank.sources.markup import html_text, trec_document
 

@@ -9,8 +9,7 @@ import pytest
 
 from truerank.errors import InputError
 from truerank.sources import open_examples
-from truerank.sources.id_examples import ExampleTexts, id_roles
-from truerank.sources.texts_by_id import TextsById
+from truerank.sources.examples import ExampleTexts, TextsById, id_roles
 
 QUERIES = {"1": "how do coral reefs die", "2": "what is rabies", "q3": "red wine"}
 DOCS = {"7": "Heat bleaches the coral.", "8": "Rabies is a virus.", "9": "Wine is made of grapes.", "d10": "Nothing."}

@@ -8,9 +8,15 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from truerank.experiments.grid.cells import Cell
 from truerank.experiments.grid.design import CollectionDesign, Design, ModelDesign, ReportDesign, SetDesign
-from truerank.experiments.grid.results import write_cell, write_collection, write_design, write_leaked, write_record
+from truerank.experiments.grid.results import (
+    Cell,
+    write_cell,
+    write_collection,
+    write_design,
+    write_leaked,
+    write_record,
+)
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 

@@ -198,8 +198,7 @@ def test_foreign_graph_with_mask_gives_the_same_vectors(family: str, tmp_path: P
     own = open_encoder(str(tmp_path / "m"), backend="onnx")
     wanted = own.encode(TEXTS)
     # The foreign file: token vectors of the same model times the mask, plus the token types.
-    from truerank.vectors.encoders.bert_graph import write_encoder
-    from truerank.vectors.encoders.graph_writer import GraphWriter
+    from truerank.vectors.encoders.bert_graph import GraphWriter, write_encoder
 
     folder = read_model_folder(tmp_path / "m", "tiny")
     graph = GraphWriter()

@@ -16,6 +16,7 @@ from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import encoders
 from truerank.errors import OptionError
 from truerank.reports.results import summary
+from truerank.vectors.encoders.base import EncoderSpec
 from truerank.vectors.encoders.choosing import (
     choose_first_pass,
     first_passes,
@@ -35,7 +36,6 @@ from truerank.vectors.encoders.measuring import (
     machine_key,
     way_of,
 )
-from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.work.engines import ShardEngine
 
 

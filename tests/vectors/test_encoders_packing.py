@@ -17,8 +17,7 @@ from truerank.vectors.encoders import EncoderSpec, open_spec
 from truerank.vectors.encoders.bert_graph import padding_before_positions
 from truerank.vectors.encoders.graphs import build_graph, can_pack
 from truerank.vectors.encoders.model_folder import read_model_folder
-from truerank.vectors.encoders.packing import WIDTHS, PackedBatch, Packing, best_widths, fill_rows
-from truerank.vectors.encoders.tokenizing import TokenIds
+from truerank.vectors.encoders.tokenizing import WIDTHS, PackedBatch, Packing, TokenIds, best_widths, fill_rows
 
 
 @pytest.fixture(autouse=True)

@@ -17,8 +17,13 @@ from test_encoders_graphs import FAMILIES, random_model, tokenizer_of
 
 from truerank.errors import OptionError
 from truerank.vectors.encoders import EncoderSpec, open_spec
-from truerank.vectors.encoders.openvino import bf16_is_native, openvino_package
-from truerank.vectors.encoders.split_products import split_number, split_products, to_bfloat16
+from truerank.vectors.encoders.openvino import (
+    bf16_is_native,
+    openvino_package,
+    split_number,
+    split_products,
+    to_bfloat16,
+)
 
 #: Halves of smaller numbers than these are subnormal, which not every processor keeps.
 FLOATS = st.floats(-(2.0**100), 2.0**100, width=32).filter(lambda value: value == 0 or abs(value) > 2.0**-60)

@@ -12,9 +12,8 @@ from scipy import stats
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from toy_encoder import Opener, TrigramEncoder
-from truerank.vectors.prefilter import FilterPlan, _poisson_quantile, choose_cut, estimate_recall
+from truerank.vectors.prefilter import FilterPlan, TrigramScorer, _poisson_quantile, choose_cut, estimate_recall
 from truerank.vectors.search import SearchPlan, search
-from truerank.vectors.trigrams import TrigramScorer
 from truerank.work.jobs import Job
 
 TITLES = ["Lyme disease", "black bear attacks", "Café society"]

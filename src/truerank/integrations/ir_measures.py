@@ -16,8 +16,7 @@ from ir_measures.util import Metric, QrelsConverter, RunConverter
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
 from truerank.measures.grammar import DCG, HMFR, MFR, NCG, RR_MSMARCO
-from truerank.measures.judgments import GradeTable
-from truerank.measures.rankings import Hits, Ranking, grouped, joined
+from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined
 from truerank.measures.scoring import OneRun, QrelSource, qrel_frame, run_frame
 from truerank.options import Scoring
 from truerank.sources import parse, read_qrels

@@ -1,7 +1,6 @@
 """Judging: people, or models, look at what the audits propose; what they say is kept as events."""
 
-from truerank.judging.agreement import agreement
-from truerank.judging.agreement_results import AnnotatorAgreement
+from truerank.judging.agreement import AnnotatorAgreement, agreement
 from truerank.judging.definitions import Definition, definitions, is_leak
 from truerank.judging.endpoints import Patience
 from truerank.judging.events import Annotator, Disagreement, Draft, Event, JudgingProgress, Standing

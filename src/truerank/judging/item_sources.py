@@ -2,20 +2,520 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+import contextlib
+import datetime
+import math
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Final, NamedTuple
+
+import polars as pl
 
 from truerank.errors import InputError
-from truerank.judging.item_audits import audit_items, is_audit, texts_without_ids
-from truerank.judging.item_rows import row_items
-from truerank.judging.item_runs import run_items
-from truerank.judging.items import Item, content_id
+from truerank.judging.items import Item, Text, content_id
 from truerank.judging.schemes import Scheme
+from truerank.loading import json_file, load_json
 from truerank.records import Topic
-from truerank.sources import compressed, formats, grammar, read_topics
+from truerank.sources import compressed, formats, grammar, read_qrels, read_run, read_topics
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.labels import (
+    DATASET_NAMES,
+    PROBABILITY_NAMES,
+    QUERY_ID_NAMES,
+    QUERY_NAMES,
+    SIMILARITY_NAMES,
+    TOPIC_NAMES,
+)
+from truerank.sources.lines import line_blocks
+from truerank.sources.rows import Row, rows
+from truerank.sources.tables import as_text, number_in, well_formed
+from truerank.text.listing import first_few
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import written_by
+
+_NEEDED: Final = ("test", "topic_id", "field", "topic_text", "query_id", "query_text", "similarity")
+_REDACTED: Final = "hmac:"
+
+
+def is_audit(path: Path) -> bool:
+    """Whether a path is the folder of a leakage audit, or its candidates."""
+    return (path / "candidates.parquet").is_file() or path.name == "candidates.parquet"
+
+
+def audit_items(path: Path) -> Iterator[Item]:
+    """The candidates of a leakage audit, as items without an id, with the topic as far as the folder knows it.
+
+    A topic's texts come from the test set that the manifest names, if it still is where it was, otherwise from the
+    audit's own files, which lack the fields that were not compared. The score is the highest similarity of the
+    topic's texts; the variant is the most similar one.
+    """
+    folder = path if path.is_dir() else path.parent
+    file = folder / "candidates.parquet"
+    beside = [name for name in ("neighbours.parquet",) if (folder / name).is_file()]
+    with written_by("leakage audit", folder, file.name, *beside):
+        frame = pl.read_parquet(file, glob=False)
+        if lacking := [name for name in _NEEDED if name not in frame.columns]:
+            raise ValueError(f"no column '{lacking[0]}'")
+    if frame.is_empty():
+        raise InputError("no candidates in it", "audit with a lower --floor", where=file)
+    if frame["query_text"].str.starts_with(_REDACTED).all():
+        raise InputError("the audit is redacted: there is nothing to read", "audit without --redact", where=file)
+    topics = _topics(folder, frame)
+    for pair in _pairs(frame):
+        yield pair.item(topics.get((pair.test, pair.topic_id), Topic(pair.topic_id, "")))
+
+
+@dataclass
+class _Pair:
+    """The rows of one topic and query."""
+
+    test: str
+    topic_id: str
+    query_id: str
+    query_text: str
+    score: float
+    sources: dict[str, None] = field(default_factory=dict)
+    similarities: dict[str, float] = field(default_factory=dict)
+    types: dict[str, str] = field(default_factory=dict)
+    variant: str = ""
+
+    def add(self, row: Mapping[str, Any]) -> None:
+        """Takes a row over; rows come with the highest similarity first."""
+        name = row["field"]
+        if "source" in row:
+            self.sources[row["source"]] = None
+        if name not in self.similarities:
+            self.similarities[name] = round(float(row["similarity"]), 6)
+            if row.get("type"):
+                self.types[name] = row["type"]
+            if name == "variant":
+                self.variant = row["topic_text"]
+        if row.get("title_type"):
+            self.types.setdefault("title", row["title_type"])
+
+    def item(self, topic: Topic) -> Item:
+        """The pair as something to judge."""
+        texts = (Text("query", self.query_text, self.query_id),)
+        data = {"sources": list(self.sources), "similarities": self.similarities, "proposed": self.types}
+        return Item(
+            "",
+            self.topic_id,
+            topic.title,
+            topic.description,
+            topic.narrative,
+            self.variant,
+            texts,
+            self.test,
+            score=min(1.0, self.score),
+            data=MappingProxyType({key: value for key, value in data.items() if value}),
+        )
+
+
+def texts_without_ids(texts: tuple[Text, ...]) -> tuple[Text, ...]:
+    """The texts as a pair's id knows them: one query text under several query ids is one thing to judge."""
+    return tuple(Text(text.name, text.text) for text in texts)
+
+
+def _pairs(frame: pl.DataFrame) -> Iterator[_Pair]:
+    """The pairs in order; a pair is a topic and a normalised query text."""
+    order = frame.with_columns(pl.col("similarity").cast(pl.Float64)).sort(
+        ["test", "topic_id", "similarity", "query_text", "query_id", "field"],
+        descending=[False, False, True, False, False, False],
+        maintain_order=True,
+    )
+    pairs: dict[tuple[str, str, str], _Pair] = {}
+    for row in order.iter_rows(named=True):
+        key = (row["test"], row["topic_id"], normalise(row["query_text"]))
+        if key not in pairs:
+            pairs[key] = _Pair(*key[:2], row["query_id"], row["query_text"], round(float(row["similarity"]), 6))
+        pairs[key].add(row)
+    return iter(pairs.values())
+
+
+def _topics(folder: Path, frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
+    """The topics by test and id: what the audit's files say, completed from the test set where that agrees."""
+    known = _from_rows(frame)
+    with contextlib.suppress(pl.exceptions.PolarsError, OSError):
+        columns = ["test", "topic_id", "field", "topic_text"]
+        neighbours = pl.read_parquet(folder / "neighbours.parquet", columns=columns, glob=False)
+        known = {**known, **_from_rows(neighbours)}
+    for (test, topic_id), topic in _from_sources(folder).items():
+        seen = known.get((test, topic_id))
+        if seen is None or not seen.title or normalise(seen.title) == normalise(topic.title):
+            known[test, topic_id] = topic
+    return known
+
+
+def _from_rows(frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
+    fields: dict[tuple[str, str], dict[str, str]] = {}
+    texts = frame.filter(pl.col("field") != "variant").select("test", "topic_id", "field", "topic_text").unique()
+    for test, topic_id, name, text in texts.sort(pl.all()).iter_rows():
+        fields.setdefault((test, topic_id), {})[name] = text
+    return {
+        key: Topic(key[1], texts.get("title", ""), texts.get("description", ""), texts.get("narrative", ""))
+        for key, texts in fields.items()
+    }
+
+
+def _from_sources(folder: Path) -> dict[tuple[str, str], Topic]:
+    """The topics of the test sets that the manifest names, as far as they are files that still can be read."""
+    try:
+        read = json_file(folder / "manifest.json")["inputs"]
+        tests = [one for one in read if one["role"] == "test"]
+        named = [(test["name"], test["source"]) for test in tests if ":" not in test["source"].partition("/")[0]]
+    except (InputError, KeyError, TypeError, AttributeError):
+        return {}
+    found: dict[tuple[str, str], Topic] = {}
+    for name, source in named:
+        with contextlib.suppress(InputError, OSError):
+            found |= {(name, topic.topic_id): topic for topic in read_topics(source).topics}
+    return found
+
+
+#: Columns of annotations, which are no part of an item.
+ANNOTATION_NAMES: Final = frozenset((
+    "label", "labels", "choice", "choices", "annotations", "completions", "predictions", "annotator", "annotator_id",
+    "username", "user", "completed_by", "created_by", "comment", "comments", "reason", "seconds", "lead_time", "at",
+    "kind", "number", "token", "undoes", "role", "about", "events", "standing", "who", "rule", "record", "model",
+    "status",
+))  # fmt: skip
+_SCORES: Final = ("score",)
+_DOC_IDS: Final = ("doc_id", "docno", "docid", "passage_id", "pid", "did")
+_DOC_TEXTS: Final = ("document", "passage", "doc_text", "passage_text", "body", "contents", "text")
+_VERSION: Final = re.compile(r"[vV](\d{1,2})")
+_NUMBERED_PASSAGE: Final = re.compile(r"passage[ _-]?(\d{1,3})", re.IGNORECASE)
+_TABLES: Final = ("csv", "tsv", "jsonl", "json", "parquet")
+
+
+def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iterator[tuple[int, Item]]:
+    """The items of a table with the line of each.
+
+    Args:
+        strict: raise for bytes that are not UTF-8.
+    """
+    path = compressed.checked_file(spec.path)
+    form = formats.detect(path, spec.format)
+    form = "tsv" if form == "lines" else form
+    if form not in _TABLES:
+        raise InputError(f"items are not read from {form} files", "give JSONL, CSV, TSV or Parquet", where=path)
+    for row in rows(path, form, strict=strict):
+        yield row.line, item_of_row(row, scheme, spec.location)
+
+
+def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
+    """The item of one row; its id is empty where the row gives none."""
+    values = row.values
+    used: set[str] = set()
+    topic_id = text_of(
+        values, (*TOPIC_NAMES, *(() if scheme.view == "pair" else (*QUERY_ID_NAMES, "id"))), used
+    ).strip()
+    texts = _given_texts(values, used) or _texts(values, scheme, topic_id, used)
+    if not topic_id or not texts or any(not text.text.strip() for text in texts if text.name == "query"):
+        raise _missing(topic_id, texts, scheme, row, where)
+    fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
+    given = text_of(values, ("item_id",), used).strip()
+    similarity, score = (number_of(row, names, where, used) for names in (SIMILARITY_NAMES, _SCORES))
+    probability = number_of(row, PROBABILITY_NAMES, where, used)
+    if probability is not None and not 0 < probability <= 1:
+        fault = f"the probability {probability:g} is not above 0 and at most 1"
+        raise InputError(fault, "correct it", where=where, line=row.line)
+    return Item(
+        item_id=given,
+        topic_id=topic_id,
+        **fields,
+        texts=texts,
+        dataset=text_of(values, DATASET_NAMES, used),
+        stratum=text_of(values, ("stratum",), used),
+        # A cosine above 1 is a rounding of the encoder.
+        score=score if similarity is None else min(1.0, similarity),
+        probability=1.0 if probability is None else probability,
+        data=_rest(values, used),
+    )
+
+
+def text_of(values: Mapping[str, Any], names: tuple[str, ...], used: set[str] | None = None) -> str:
+    """The text or number in the first of the columns that is there and not empty; empty if there is none."""
+    there = {name.strip().lower(): name for name in reversed(list(values))}
+    for name in names:
+        key = there.get(name)
+        text = None if key is None else as_text(values[key])
+        if key is not None and text is not None and text.strip():
+            if used is not None:
+                used.add(key)
+            return well_formed(text)
+    return ""
+
+
+def number_of(row: Row, names: tuple[str, ...], where: str, used: set[str] | None = None) -> float | None:
+    """The number in the first of the columns that is there."""
+    return number_in(text_of(row.values, names, used), names[0], where, row.line)
+
+
+def _given_texts(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    """The texts of a row that lists them, as our own exports do."""
+    given = values.get("texts")
+    if not isinstance(given, list) or not all(isinstance(part, dict) for part in given):
+        return ()
+    used.add("texts")
+    used.update(key for key in values if key.strip().lower() in ("query_text", "query_id"))
+    found = (tuple(text_of(part, (key,)) for key in ("name", "text", "id", "url")) for part in given)
+    return tuple(Text(*parts) for parts in found if parts[0])
+
+
+def _texts(values: Mapping[str, Any], scheme: Scheme, topic_id: str, used: set[str]) -> tuple[Text, ...]:
+    names = QUERY_NAMES if scheme.view == "pair" else QUERY_NAMES[:-1]
+    query = text_of(values, names if scheme.view != "document" else (*names, "title"), used)
+    if not query:
+        return ()
+    if scheme.view == "pair":
+        return (Text("query", query, text_of(values, QUERY_ID_NAMES, used).strip()),)
+    rest = {"versions": _versions, "passages": _passages, "document": _document}[scheme.view](values, used)
+    return (Text("query", query, topic_id), *rest) if rest else ()
+
+
+def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    """Columns V1, V2, … with V1_url and V1_id beside them."""
+    found = sorted((int(match[1]), key) for key in values if (match := _VERSION.fullmatch(key.strip())))
+    texts = []
+    for number, key in found:
+        used.add(key)
+        url = text_of(values, (f"v{number}_url", f"url_v{number}", "url"), used)
+        doc_id = text_of(values, (f"v{number}_id", f"id_v{number}", *_DOC_IDS), used)
+        texts.append(Text(f"V{number}", well_formed(as_text(values[key]) or ""), doc_id, url))
+    return tuple(texts) if len(texts) > 1 else ()
+
+
+def _passages(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    """A list `passages` of texts or objects, or the columns passage_1, passage_2, …"""
+    given = next((key for key in ("passages", "results") if isinstance(values.get(key), list)), None)
+    parts: list[Any] = []
+    if given is not None:
+        used.add(given)
+        parts = values[given]
+    else:
+        keys = sorted((int(match[1]), key) for key in values if (match := _NUMBERED_PASSAGE.fullmatch(key.strip())))
+        for number, key in keys:
+            used.add(key)
+            doc_id, url = (text_of(values, (f"passage_{number}_{name}",), used) for name in ("id", "url"))
+            parts.append({"text": values[key], "id": doc_id, "url": url})
+    texts: list[Text] = []
+    for part in parts:
+        record = part if isinstance(part, Mapping) else {"text": part}
+        text = text_of(record, ("text", "passage_text", "passage", "contents", "body"))
+        if text:
+            doc_id = text_of(record, ("id", "_id", *_DOC_IDS))
+            texts.append(Text(f"passage {len(texts) + 1}", text, doc_id, text_of(record, ("url",))))
+    return tuple(texts)
+
+
+def _document(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
+    text = text_of(values, _DOC_TEXTS, used)
+    doc_id = text_of(values, _DOC_IDS, used).strip()
+    return (Text("document", text, doc_id, text_of(values, ("url",), used)),) if text else ()
+
+
+def _rest(values: Mapping[str, Any], used: set[str]) -> Mapping[str, Any]:
+    """What no column of the item holds: the row's `data` object and all other values, made JSON-like."""
+    rest: dict[str, Any] = {}
+    extra = values.get("extra")
+    if isinstance(extra, str) and extra.startswith("{"):
+        with contextlib.suppress(InputError):
+            extra = load_json(extra, "extra")
+    if isinstance(extra, Mapping):
+        used.add("extra")
+        rest = _plain(extra)
+    for key, value in values.items():
+        if key in used or key.strip().lower() in ANNOTATION_NAMES or value is None or value == "":
+            continue
+        rest[key] = _plain(value)
+    return MappingProxyType(rest)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(part) for key, part in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    return value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else str(value)
+
+
+def _missing(topic_id: str, texts: tuple[Text, ...], scheme: Scheme, row: Row, where: str) -> InputError:
+    needed = {
+        "pair": "topic_id and query_text",
+        "versions": "topic_id, query, V1 and V2",
+        "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
+        "document": "topic_id, query, doc_id and text",
+    }[scheme.view]
+    what = "topic" if not topic_id else "text to judge" if not texts else "query text"
+    there = ", ".join(list(row.values)[:12]) or "none"
+    return InputError(
+        f"no {what} in it (columns: {there})", f"the scheme {scheme.name} needs {needed}", where=where, line=row.line
+    )
+
+
+_IDS: Final = ("doc_id", "docno", "docid", "_id", "id", "passage_id", "pid", "did")
+_TEXTS: Final = ("text", "contents", "body", "passage", "document", "abstract")
+_SHOWN: Final = 3
+
+
+class ShownDocument(NamedTuple):
+    """A document as it is shown."""
+
+    doc_id: str
+    text: str
+    title: str = ""
+    url: str = ""
+
+
+class _Found(NamedTuple):
+    """A result of a run, or a judgment, that becomes an item."""
+
+    topic_id: str
+    doc_id: str
+    score: float | None
+    data: dict[str, Any]
+
+
+def run_items(
+    spec: SourceSpec, scheme: Scheme, topics: Mapping[str, Topic], docs: Sequence[str | SourceSpec]
+) -> Iterator[Item]:
+    """The documents of a run, or of judgments, with the topics' and documents' texts."""
+    if scheme.view not in ("document", "passages"):
+        remedy = "take a relevance scheme, survivorship or answerability"
+        raise InputError(f"the scheme {scheme.name} does not judge a run's documents", remedy, where=spec.location)
+    if not docs or not topics:
+        missing = "`topics`" if docs else "`docs`"
+        raise InputError(f"a run needs {missing}", f"give {missing} too", where=spec.location)
+    found = _judged(spec) if _form(spec) == "qrels" else _retrieved(spec)
+    absent = dict.fromkeys(pair.topic_id for pair in found if pair.topic_id not in topics)
+    _refuse(list(absent), "topics", spec)
+    texts = read_documents(docs, {pair.doc_id for pair in found})
+    _refuse(list(dict.fromkeys(pair.doc_id for pair in found if pair.doc_id not in texts)), "docs", spec)
+    return (_documents if scheme.view == "document" else _lists)(found, topics, texts)
+
+
+def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[str, ShownDocument]:
+    """The documents of some ids, read as a stream; nothing else of the collection is held.
+
+    JSONL, JSON, CSV, TSV or Parquet with a column `doc_id` (or docno, _id, id, pid) and `text` (or contents, body),
+    and where there are `title` and `url`; TSV without a header as `id TAB text` or `id TAB url TAB title TAB text`.
+    """
+    found: dict[str, ShownDocument] = {}
+    for given in specs:
+        spec = grammar.parse(given) if isinstance(given, str) else given
+        for document in _read(spec):
+            if document.doc_id in wanted:
+                found.setdefault(document.doc_id, document)
+        if len(found) == len(wanted):
+            break
+    return found
+
+
+def _form(spec: SourceSpec) -> str:
+    return formats.detect(compressed.checked_file(spec.path), spec.format)
+
+
+def _retrieved(spec: SourceSpec) -> list[_Found]:
+    return [
+        _Found(
+            row.topic_id, row.doc_id, row.score, {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank}
+        )
+        for row in read_run(spec.location)
+    ]
+
+
+def _judged(spec: SourceSpec) -> list[_Found]:
+    return [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
+
+
+def _documents(
+    found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[str, ShownDocument]
+) -> Iterator[Item]:
+    for pair in found:
+        topic, document = topics[pair.topic_id], documents[pair.doc_id]
+        text = "\n\n".join(part for part in (document.title, document.text) if part)
+        texts = (Text("query", topic.title, topic.topic_id), Text("document", text, document.doc_id, document.url))
+        yield _item(pair, topic, texts)
+
+
+def _lists(found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[str, ShownDocument]) -> Iterator[Item]:
+    """One item per topic: its query and all of its documents, in the order of the file."""
+    by_topic: dict[str, list[_Found]] = {}
+    for pair in found:
+        by_topic.setdefault(pair.topic_id, []).append(pair)
+    for topic_id, pairs in by_topic.items():
+        shown = [documents[pair.doc_id] for pair in pairs]
+        passages = (Text(f"passage {n}", d.text, d.doc_id, d.url) for n, d in enumerate(shown, start=1))
+        texts = (Text("query", topics[topic_id].title, topic_id), *passages)
+        yield _item(_Found(topic_id, "", None, {}), topics[topic_id], texts)
+
+
+def _item(pair: _Found, topic: Topic, texts: tuple[Text, ...]) -> Item:
+    return Item(
+        "",
+        pair.topic_id,
+        description=topic.description,
+        narrative=topic.narrative,
+        texts=texts,
+        score=pair.score,
+        data=MappingProxyType(pair.data),
+    )
+
+
+def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
+    path = compressed.checked_file(spec.path)
+    form = formats.detect(path, spec.format)
+    if form in ("tsv", "lines") and not _has_header(spec):
+        yield from _bare(spec)
+        return
+    if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
+        raise InputError(f"documents are not read from {form} files", "give JSONL, TSV, CSV or Parquet", where=path)
+    for row in rows(path, form):
+        yield _document_item_runs(row, spec)
+
+
+def _document_item_runs(row: Row, spec: SourceSpec) -> ShownDocument:
+    doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
+    title = text_of(row.values, ("title",))
+    if not doc_id:
+        there = ", ".join(list(row.values)[:12])
+        raise InputError(f"no document id (columns: {there})", "name it doc_id", where=spec.location, line=row.line)
+    return ShownDocument(doc_id, text, title, text_of(row.values, ("url",)))
+
+
+def _has_header(spec: SourceSpec) -> bool:
+    first = next(line_blocks(spec.path)).lines[0].lower().split("\t")
+    return any(name.strip() in _IDS for name in first) and any(name.strip() in _TEXTS for name in first)
+
+
+def _bare(spec: SourceSpec) -> Iterator[ShownDocument]:
+    for block in line_blocks(spec.path):
+        for number, line in enumerate(block.lines, start=block.first):
+            cells = line.split("\t")
+            if not line.strip():
+                continue
+            if len(cells) not in (2, 4):
+                fault = f"{len(cells)} columns without a header"
+                remedy = "write id TAB text, or id TAB url TAB title TAB text"
+                raise InputError(fault, remedy, where=spec.location, line=number)
+            yield ShownDocument(*cells) if len(cells) == 2 else ShownDocument(cells[0], cells[3], cells[2], cells[1])
+
+
+def _refuse(absent: list[str], what: str, spec: SourceSpec) -> None:
+    if absent:
+        shown = first_few(absent, _SHOWN)
+        raise InputError(
+            f"{len(absent)} {what} of it are not in --{what}: {shown}", "give their files too", where=spec.location
+        )
 
 
 def read_items(

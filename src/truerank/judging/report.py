@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.judging.agreement_results import AnnotatorAgreement, DefinitionAgreement, PairAgreement
+from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport

@@ -10,7 +10,8 @@ import contextlib
 import hmac
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, cast
@@ -31,6 +32,7 @@ from truerank.judging.store_rows import (
     check_draft,
     check_file,
     checked_annotator,
+    connected,
     dumps,
     event_of,
     extend,
@@ -42,8 +44,10 @@ from truerank.judging.store_rows import (
     put,
     undo,
 )
-from truerank.judging.writing import Writer
 from truerank.loading import load_json
+from truerank.records import Input
+from truerank.work.artifacts import digest
+from truerank.work.runs import Run, plain, run
 
 __all__ = [
     "Annotator",
@@ -57,6 +61,94 @@ __all__ = [
     "Store",
     "is_store",
 ]
+
+_MOST_AT_ONCE: Final = 256
+
+
+class _Request:
+    """One transaction and its outcome."""
+
+    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
+        self.work = work
+        self.done = False
+        self.value: Any = None
+        self.error: BaseException | None = None
+
+
+class Writer:
+    """The only way rows get into a store from this process.
+
+    Args:
+        path: the store; it is opened at the first write.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._waiting: list[_Request] = []
+        self._queue = threading.Lock()
+        self._disk = threading.Lock()
+
+    def run(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
+        """Runs a transaction; what it wrote is on the disk when this returns."""
+        request = _Request(work)
+        with self._queue:
+            self._waiting.append(request)
+        with self._disk:
+            while not request.done:
+                with self._queue:
+                    batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
+                self._commit(batch)
+        if request.error is not None:
+            raise self._fault(request.error)
+        return request.value
+
+    def close(self) -> None:
+        """Waits for what is being written, then closes the file."""
+        with self._disk:
+            connection, self._connection = self._connection, None
+            if connection is not None:
+                connection.close()
+
+    def _commit(self, batch: list[_Request]) -> None:
+        connection = None
+        try:
+            connection = self._connection = self._connection or connected(self._path)
+            connection.execute("BEGIN IMMEDIATE")
+            for request in batch:
+                _attempt(connection, request)
+            connection.execute("COMMIT")
+        except BaseException as error:
+            if connection is not None:
+                with contextlib.suppress(sqlite3.Error):
+                    connection.execute("ROLLBACK")
+            for request in batch:
+                request.error = error
+            if not isinstance(error, Exception):
+                raise
+        finally:
+            for request in batch:
+                request.done = True
+
+    def _fault(self, error: BaseException) -> BaseException:
+        if not isinstance(error, sqlite3.Error):
+            return error
+        fault = InputError(
+            f"the store cannot be written ({error})", "check its permissions and the free space", where=self._path
+        )
+        fault.__cause__ = error
+        return fault
+
+
+def _attempt(connection: sqlite3.Connection, request: _Request) -> None:
+    connection.execute("SAVEPOINT one")
+    try:
+        request.value = request.work(connection)
+    except (InputError, sqlite3.IntegrityError) as error:
+        request.error = error
+        connection.execute("ROLLBACK TO one")
+    connection.execute("RELEASE one")
+
 
 _KEPT_ITEMS: Final = 10_000
 
@@ -476,3 +568,24 @@ class Store:
     def meta(self) -> dict[str, str]:
         """What the store says about itself: scheme, seed, plan, created."""
         return dict(self._reader.rows("SELECT key, value FROM meta"))
+
+
+def store_input(store: str | Path | Store) -> Input:
+    """A store in a manifest, without a hash: its bytes change with every judgment."""
+    path = store.path if isinstance(store, Store) else Path(store)
+    return Input(path.name, str(path), "store")
+
+
+@contextlib.contextmanager
+def store_change(
+    command: str, store: str | Path | Store, inputs: Sequence[Input], options: Mapping[str, Any]
+) -> Iterator[Run]:
+    """A command that adds to a store. Its manifest is `STORE.COMMAND-HASH.manifest.json`.
+
+    The hash is that of inputs and options: the same command again writes the same file, another one a file of its own.
+    """
+    own = store_input(store)
+    known = digest({"inputs": [one._asdict() for one in inputs], "options": plain(options)})[:8]
+    place = f"{own.source}.{command.rpartition(' ')[2]}-{known}"
+    with run(command, (own, *inputs), options, place, file=True) as job:
+        yield job

@@ -17,9 +17,8 @@ import polars as pl
 
 from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
-from truerank.lexical.index import FORMAT_VERSION, KIND, Index
+from truerank.lexical.index import FORMAT_VERSION, KIND, Block, BlockTask, Index, IndexField, RunBuffer
 from truerank.lexical.merging import StoredRun, StringFile, merge_runs, store_run
-from truerank.lexical.postings import Block, BlockTask, IndexField, RunBuffer
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, analyser_of
 from truerank.options import Flag, Options, Processes, command
 from truerank.records import Document

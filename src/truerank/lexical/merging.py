@@ -16,8 +16,7 @@ import polars as pl
 from numpy.lib.format import dtype_to_descr, write_array_header_1_0
 from numpy.typing import NDArray
 
-from truerank.lexical.index import term_flags
-from truerank.lexical.postings import Longs, SortedRun
+from truerank.lexical.index import Longs, SortedRun, term_flags
 
 #: Postings that are moved at once.
 _CHUNK: Final = 1 << 21

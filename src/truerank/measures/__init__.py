@@ -11,9 +11,9 @@ from truerank.measures.folds import folds as folds
 from truerank.measures.folds import read_folds as read_folds
 
 if TYPE_CHECKING:
-    from truerank.measures.comparing import compare_evaluations as compare_evaluations
     from truerank.measures.comparison import Comparison as Comparison
     from truerank.measures.comparison import Difference as Difference
+    from truerank.measures.comparison import compare_evaluations as compare_evaluations
     from truerank.measures.correlation import Correlation as Correlation
     from truerank.measures.correlation import Drop as Drop
     from truerank.measures.correlation import kendall as kendall
@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from truerank.measures.magnitude import effect_size as effect_size
     from truerank.measures.magnitude import mean_interval as mean_interval
     from truerank.measures.method import Significance as Significance
-    from truerank.measures.names import lower_is_better as lower_is_better
     from truerank.measures.ordering import OrderChanges as OrderChanges
     from truerank.measures.ordering import Overtaking as Overtaking
     from truerank.measures.ordering import Swap as Swap
@@ -47,15 +46,16 @@ if TYPE_CHECKING:
     from truerank.measures.results import Evaluation as Evaluation
     from truerank.measures.results import Policy as Policy
     from truerank.measures.results import load_evaluation as load_evaluation
+    from truerank.measures.results import lower_is_better as lower_is_better
     from truerank.measures.run_comparison import ComparisonOptions as ComparisonOptions
     from truerank.measures.run_comparison import RunComparison as RunComparison
+    from truerank.measures.run_comparison import TopicDifferences as TopicDifferences
     from truerank.measures.run_comparison import compare as compare
+    from truerank.measures.run_comparison import topic_differences as topic_differences
     from truerank.measures.scoring import evaluate as evaluate
     from truerank.measures.significance import Outcome as Outcome
     from truerank.measures.significance import correct as correct
     from truerank.measures.significance import difference_test as difference_test
-    from truerank.measures.topic_comparison import TopicDifferences as TopicDifferences
-    from truerank.measures.topic_comparison import topic_differences as topic_differences
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
     __all__ = [*__dir__()]

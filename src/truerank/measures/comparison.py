@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from truerank.errors import OptionError
 from truerank.measures.grammar import lower_is_better
+from truerank.measures.magnitude import IntervalMethod, detectable_difference, difference_interval, effect_size
 from truerank.measures.method import Significance
-from truerank.measures.significance import CORRECTIONS, TESTS
+from truerank.measures.significance import (
+    CORRECTIONS,
+    PAIRED_TESTS,
+    TESTS,
+    Outcome,
+    correct,
+    difference_test,
+    randomisation_columns,
+)
+from truerank.measures.systems import Evaluations, System, measure_names, named_evaluations, shared_topics, systems
 from truerank.options import Scoring
 from truerank.reports.results import Result
 
@@ -169,3 +184,216 @@ class Comparison(Result, shown_in="truerank.measures.report"):
             ends = f"{min(reach):.4f}" if len(reach) == 1 else f"{min(reach):.4f} to {max(reach):.4f}"
             found += f" Even uncorrected, differences below {ends} are too small for these topics to show reliably."
         return found
+
+
+Floats = NDArray[np.float64]
+
+_INTERVALS: Final[dict[str, IntervalMethod]] = {
+    "welch": "welch",
+    "unpaired-randomisation": "welch",
+    "equal-variance-t": "equal-variance-t",
+}
+
+
+class _Pair(NamedTuple):
+    """Two systems and their scores by one measure, without the topics that either was not scored on."""
+
+    run: System
+    baseline: System
+    first: Floats
+    second: Floats
+    skipped: int
+
+
+def compare_evaluations(
+    evaluations: Evaluations,
+    baseline: str | None = None,
+    *,
+    measures: str | Sequence[str] | None = None,
+    method: Significance | None = None,
+    **changes: Any,
+) -> Comparison:
+    """Compares runs with a baseline, or all with each other.
+
+    Args:
+        evaluations: the scores; several by name, such as {"depth 1": …, "full": …}, are pooled.
+        baseline: a run; or, of several evaluations, the name of one, so that each run is compared with the run of the
+            same name there; None for all pairs of runs.
+        measures: which measures, separated by blanks or as a list; None for all that are means over topics.
+        method: test, correction, level and so on.
+        **changes: fields of `Significance` that differ from it, such as significance="welch" or confidence=0.99.
+
+    Returns:
+        One difference per pair and measure, run minus baseline.
+
+    Raises:
+        InputError: fewer than two runs, an unknown baseline or measure, a measure that is no mean over topics, or a
+            paired test of runs that were scored on different topics.
+    """
+    method = replace(method or Significance(), **changes)
+    named, found = named_evaluations(evaluations), systems(evaluations)
+    names, left_out = _measures(list(named.values()), measures)
+    pairs = _pairs(found, list(named), baseline)
+    rows: list[Difference] = []
+    for measure in names:
+        scores = [_scores(pair, measure, method) for pair in pairs]
+        outcomes = _outcomes(scores, method)
+        rows += [_difference(measure, pair, found, method) for pair, found in zip(scores, outcomes, strict=True)]
+    return Comparison(
+        method=method,
+        baseline=baseline,
+        runs=tuple(dict.fromkeys(system.name for pair in pairs for system in reversed(pair))),
+        measures=tuple(names),
+        left_out=tuple(left_out),
+        differences=_corrected(rows, method),
+        policies={name: evaluation.policy for name, evaluation in named.items()},
+        remarks=tuple(dict.fromkeys(remark for evaluation in named.values() for remark in evaluation.remarks)),
+    )
+
+
+def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) -> tuple[list[str], list[str]]:
+    """The measures to compare by, and those that are left out because they are no means over topics."""
+    kinds: dict[str, str] = {}
+    for evaluation in evaluations:
+        aggregates = evaluation.aggregates or ("mean",) * len(evaluation.measures)
+        kinds.update(zip(evaluation.measures, aggregates, strict=True))
+    shared = [name for name in kinds if all(name in evaluation.measures for evaluation in evaluations)]
+    if wanted is None:
+        means = [name for name in shared if kinds[name] == "mean"]
+        if not means:
+            raise OptionError(
+                "measures", "no measure that is a mean over topics and that all runs have", "evaluate by one"
+            )
+        return means, [name for name in shared if kinds[name] != "mean"]
+    names = measure_names(wanted, shared)
+    for name in names:
+        if kinds[name] != "mean":
+            raise OptionError("measures", f"{name} is no mean over topics", "choose a measure that is")
+    return names, []
+
+
+def _pairs(found: dict[str, System], labels: Sequence[str], baseline: str | None) -> list[tuple[System, System]]:
+    """The pairs that are compared, as (run, baseline)."""
+    if len(found) < 2:
+        raise OptionError("run", "a comparison needs two runs", "give more with `run`")
+    if baseline is None:
+        # The second of two is compared with the first, so that the difference says what came of it.
+        return [(second, first) for first, second in itertools.combinations(found.values(), 2)]
+    if baseline in found:
+        return [(system, found[baseline]) for name, system in found.items() if name != baseline]
+    if len(labels) < 2 or baseline not in labels:
+        names = [*found, *(label for label in labels if label)] if len(labels) > 1 else list(found)
+        raise OptionError("baseline", f"there is no run '{baseline}'", f"one of {', '.join(names)}")
+    namesakes = {system.run: system for system in found.values() if system.label == baseline}
+    pairs = [(s, namesakes[s.run]) for s in found.values() if s.label != baseline and s.run in namesakes]
+    if not pairs:
+        raise OptionError("baseline", f"no run of another evaluation is also in {baseline}", "name a run")
+    return pairs
+
+
+def _scores(pair: tuple[System, System], measure: str, method: Significance) -> _Pair:
+    first, second = (system.scores(measure) for system in pair)
+    if method.significance in PAIRED_TESTS:
+        _, own, other = shared_topics(*pair)
+        first, second = first[own], second[other]
+        known = ~(np.isnan(first) | np.isnan(second))
+        return _Pair(*pair, first[known], second[known], int((~known).sum()))
+    skipped = int(np.isnan(first).sum() + np.isnan(second).sum())
+    return _Pair(*pair, first[~np.isnan(first)], second[~np.isnan(second)], skipped)
+
+
+def _outcomes(pairs: Sequence[_Pair], method: Significance) -> list[Outcome]:
+    number, seed = method.permutations, method.seed
+    if method.significance != "randomisation":
+        return [
+            difference_test(p.first, p.second, method.significance, zeros=method.zeros, permutations=number, seed=seed)
+            for p in pairs
+        ]
+    outcomes: dict[int, Outcome] = {}
+    # The draws are shared by all comparisons over as many topics.
+    for topics in dict.fromkeys(len(pair.first) for pair in pairs):
+        places = [place for place, pair in enumerate(pairs) if len(pair.first) == topics]
+        first = np.stack([pairs[place].first for place in places], axis=1)
+        second = np.stack([pairs[place].second for place in places], axis=1)
+        outcomes.update(zip(places, randomisation_columns(first, second, permutations=number, seed=seed), strict=True))
+    return [outcomes[place] for place in range(len(pairs))]
+
+
+def _difference(measure: str, pair: _Pair, outcome: Outcome, method: Significance) -> Difference:
+    first, second = pair.first, pair.second
+    paired = method.significance in PAIRED_TESTS
+    interval = difference_interval(
+        first,
+        second,
+        method=_INTERVALS.get(method.significance, "paired-t"),
+        confidence=method.confidence,
+        bootstrap=method.bootstrap,
+        resamples=method.draws,
+        seed=method.seed,
+    )
+    ascending = lower_is_better(measure)
+    better = None if not interval.mean else (interval.mean < 0) == ascending
+    counts = _wins(first, second, method.tie, ascending) if paired else (None, None, None)
+    return Difference(
+        measure=measure,
+        run=pair.run.name,
+        baseline=pair.baseline.name,
+        n=outcome.n,
+        skipped=pair.skipped,
+        mean=_mean(first),
+        baseline_mean=_mean(second),
+        difference=interval.mean,
+        low=interval.low,
+        high=interval.high,
+        statistic=outcome.statistic,
+        freedom=outcome.freedom,
+        p=outcome.p,
+        p_corrected=None,
+        significant=False,
+        better=better,
+        effect=effect_size(first, second, method.effect),
+        wins=counts[0],
+        ties=counts[1],
+        losses=counts[2],
+        detectable=_detectable(first, second, paired, method),
+        how=outcome.how,
+        case=outcome.case,
+    )
+
+
+def _corrected(rows: Sequence[Difference], method: Significance) -> tuple[Difference, ...]:
+    """The same rows with corrected p-values, by measure or all as one family."""
+    families: dict[str, list[int]] = {}
+    for place, row in enumerate(rows):
+        families.setdefault("" if method.family == "all" else row.measure, []).append(place)
+    found = list(rows)
+    for places in families.values():
+        size = method.family if isinstance(method.family, int) else None
+        corrected = correct([rows[place].p for place in places], method.correction, family=size)
+        for place, p in zip(places, corrected, strict=True):
+            found[place] = rows[place]._replace(p_corrected=p, significant=p is not None and p < method.alpha)
+    return tuple(found)
+
+
+def _wins(first: Floats, second: Floats, tie: float, ascending: bool) -> tuple[int, int, int]:
+    """On how many topics the first is better, as good and worse; both infinite are as good."""
+    with np.errstate(invalid="ignore"):
+        differences = np.where(first == second, 0.0, first - second) * (-1 if ascending else 1)
+    wins, losses = int((differences > tie).sum()), int((differences < -tie).sum())
+    return wins, len(first) - wins - losses, losses
+
+
+def _detectable(first: Floats, second: Floats, paired: bool, method: Significance) -> float | None:
+    if min(len(first), len(second)) < 2 or not (np.isfinite(first).all() and np.isfinite(second).all()):
+        return None
+    if paired:
+        sd = float((first - second).std(ddof=1))
+        return detectable_difference(len(first), sd, power=method.power, alpha=method.alpha)
+    counts = len(first), len(second)
+    squares = sum((n - 1) * float(side.var(ddof=1)) for n, side in zip(counts, (first, second), strict=True))
+    sd = float(np.sqrt(squares / (sum(counts) - 2)))
+    return detectable_difference(counts[0], sd, power=method.power, alpha=method.alpha, others=counts[1])
+
+
+def _mean(scores: Floats) -> float | None:
+    return float(scores.mean()) if len(scores) and np.isfinite(scores).all() else None

@@ -34,10 +34,15 @@ from truerank.errors import OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
-from truerank.measures.judgments import GradeTable
-from truerank.measures.placebo import Placebo, difficulty_classes, placebo_changes, untold
-from truerank.measures.random_removals import removal_choices, removal_draws
-from truerank.measures.rankings import Hits, Ranking, grouped
+from truerank.measures.placebo import (
+    Placebo,
+    difficulty_classes,
+    placebo_changes,
+    removal_choices,
+    removal_draws,
+    untold,
+)
+from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped
 from truerank.measures.scoring import QrelSource, RunSource, named_runs, qrel_frame, run_frame
 from truerank.options import Resampling, Scoring, Ties
 

@@ -9,8 +9,7 @@ import numpy as np
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.measures.judgments import GradeTable
-from truerank.measures.rankings import Hits
+from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
 
 Floats: TypeAlias = NDArray[np.float64]

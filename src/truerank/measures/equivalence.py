@@ -16,7 +16,6 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.measures.combining import Combine, combined_grade
 from truerank.options import Flag, Options
 from truerank.sources import compressed, formats
 from truerank.sources.grammar import parse
@@ -24,6 +23,24 @@ from truerank.sources.lines import numbered_lines
 from truerank.sources.rows import rows
 
 __all__ = ["EQUIVALENT_SCHEMA", "Equivalence", "EquivalenceOptions", "read_equivalence"]
+
+Combine = Literal["max", "min", "majority", "agree"]
+
+#: What several judgments of one topic become that go to the same document.
+COMBINE: Final[dict[str, str]] = {
+    "max": "the highest grade",
+    "min": "the lowest grade",
+    "majority": "the grade that most of them have, of equally many the higher",
+    "agree": "the grade, where they agree; the others are ambiguous",
+}
+
+
+def combined_grade(combine: Combine) -> pl.Expr:
+    """The grade of several rows, as an aggregation of the column `relevance`; for "agree" the highest one."""
+    grade = pl.col("relevance")
+    rule = {"max": grade.max(), "min": grade.min(), "agree": grade.max(), "majority": grade.mode().max()}[combine]
+    return rule.cast(pl.Int32)
+
 
 #: A map of duplicates: each document and the one that stands for its group.
 EQUIVALENT_SCHEMA: Final[dict[str, Any]] = {"document_id": pl.String, "representative": pl.String}

@@ -12,8 +12,7 @@ from ir_measures.measures import registry
 from ir_measures.measures.base import Measure, ParamInfo, SumAgg
 
 from truerank.errors import InputError, OptionError
-from truerank.measures.names import MEASURES, lower_is_better
-from truerank.measures.results import Aggregate
+from truerank.measures.results import MEASURES, Aggregate, lower_is_better
 from truerank.options import value_of
 
 __all__ = [

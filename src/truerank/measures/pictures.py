@@ -11,8 +11,8 @@ from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitude import difference_interval, mean_interval
 from truerank.measures.results import Evaluation
+from truerank.measures.run_comparison import TopicDifferences
 from truerank.measures.significance import TESTS
-from truerank.measures.topic_comparison import TopicDifferences
 from truerank.reports.figures import (
     DifferencePanel,
     ForestRow,

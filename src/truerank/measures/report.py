@@ -15,9 +15,8 @@ from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.ordering import OrderChanges
 from truerank.measures.pictures import comparison_pictures, evaluation_pictures
 from truerank.measures.results import Evaluation
-from truerank.measures.run_comparison import RunComparison
+from truerank.measures.run_comparison import RunComparison, TopicDifferences
 from truerank.measures.significance import CASES, TESTS
-from truerank.measures.topic_comparison import TopicDifferences
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.results import Result, Summary, summarises, summary, writes
 from truerank.reports.tables import Cell, Column, Table

@@ -10,14 +10,29 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+from ir_measures.measures import registry
+from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
 from truerank.loading import json_file
-from truerank.measures.names import lower_is_better
 from truerank.options import Scoring
+from truerank.plugins import Plugins
 from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
+
+#: Measures of other packages: each is a `Measure` of ir_measures with `values(view)`, which returns the value of every
+#: topic, shape (topics,), from an `effectiveness.View`; and `lower_is_better`, where that is so.
+MEASURES: Final = Plugins("truerank.measures", "measure", ("NAME", "SUPPORTED_PARAMS", "values"))
+
+
+def lower_is_better(measure: str | Measure) -> bool:
+    """Whether a lower value of a measure is the better one: of ranks it is."""
+    name = str(measure).partition("(")[0].partition("@")[0]
+    if name in ("MFR", "HMFR"):
+        return True
+    return name not in registry and name in MEASURES and bool(getattr(MEASURES.load(name), "lower_is_better", False))
+
 
 Aggregate = Literal["mean", "sum", "harmonic"]
 #: A second name of the options of scoring, for those who score in Python.

@@ -12,13 +12,11 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.near_duplicates.equals import NO_TWIN, find_equals
-from truerank.near_duplicates.joining import find_candidates
+from truerank.near_duplicates.joining import NO_TWIN, find_candidates, find_equals
 from truerank.near_duplicates.options import Shingles
-from truerank.near_duplicates.passages import boilerplate
 from truerank.near_duplicates.plan import CROWD, ComparisonPlan
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
-from truerank.near_duplicates.sketches import Documents, Sketches, claim, keep
+from truerank.near_duplicates.sketches import Documents, Sketches, boilerplate, claim, keep
 from truerank.near_duplicates.verifying import RELATIONS, verify
 from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine, give_back, processors
 from truerank.work.jobs import Job, opened

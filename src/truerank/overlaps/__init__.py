@@ -27,8 +27,7 @@ of short texts are compared as in `leakage audit` (`text.wording`), and by their
 
 from truerank.overlaps.comparing import compare, compare_all
 from truerank.overlaps.keeping import KeptTexts, keep, kept_before, open_kept
-from truerank.overlaps.options import OverlapRules
-from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, Overlaps
+from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, OverlapRules, Overlaps
 
 __all__ = [
     "EVIDENCE_KINDS",

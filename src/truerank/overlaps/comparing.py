@@ -15,13 +15,11 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
 from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
 from truerank.near_duplicates.sketches import claim
-from truerank.overlaps.familiar import HOLDERS, Common, familiar, without_familiar
 from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
-from truerank.overlaps.options import OverlapRules
 from truerank.overlaps.parts import TextPart
-from truerank.overlaps.results import OVERLAPS, Overlaps, SemanticState, with_evidence
-from truerank.overlaps.spelling import same_letters
+from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, SemanticState, with_evidence
+from truerank.overlaps.spelling import HOLDERS, Common, familiar, same_letters, without_familiar
 from truerank.overlaps.wording import same_words
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore

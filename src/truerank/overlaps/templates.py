@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.near_duplicates.shingling import UNSPACED_SIGN, Hashes, Numbers, among, word_shingles
-from truerank.overlaps.familiar import holders
-from truerank.overlaps.spelling import alike
+from truerank.overlaps.spelling import alike, holders
 from truerank.text.words import FUNCTION_WORDS
 
 #: Of what only the two texts can have in common, the part below which they have the frame in common.

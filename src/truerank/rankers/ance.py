@@ -13,9 +13,8 @@ from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
-from truerank.rankers.pretrained.dual import DualRanker, DualRow
 from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
-from truerank.rankers.pretrained.torch_ranker import TokenRow
+from truerank.rankers.pretrained.torch_ranker import DualRanker, DualRow, TokenRow
 
 #: The head of checkpoints that are not laid out for sentence-transformers.
 _HEAD: Final = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, Self, cast, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -206,3 +207,20 @@ def _kind_of_checkpoint(place: str) -> str:
     from truerank.rankers.pretrained.checkpoints import kind_of
 
     return kind_of(place)
+
+
+S = TypeVar("S")
+
+
+def settings_from(kind: type[S], values: Mapping[str, Any]) -> S:
+    """Settings with these values, each as the type of its default."""
+    defaults: dict[str, Any] = {field.name: field.default for field in dataclasses.fields(kind)}  # type: ignore[arg-type]
+    taken: dict[str, Any] = {}
+    for name, value in values.items():
+        if name not in defaults:
+            raise OptionError("set_", f"no setting '{name}'", f"there are {', '.join(defaults)}")
+        try:
+            taken[name] = type(defaults[name])(value)
+        except (TypeError, ValueError) as error:
+            raise OptionError("set_", f"{name} is '{value}'", f"give a value such as {defaults[name]}") from error
+    return kind(**taken)

@@ -15,8 +15,7 @@ from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, neural, seeded, without_pooler
-from truerank.rankers.pretrained.dual import DualRanker
-from truerank.rankers.pretrained.torch_ranker import TokenRow, token_ids
+from truerank.rankers.pretrained.torch_ranker import DualRanker, TokenRow, token_ids
 from truerank.work.artifacts import write_text
 
 _LINEAR: Final = "linear.weight"

@@ -7,11 +7,9 @@ from truerank.sources.given import source_of
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.labels import read_labels
 from truerank.sources.qrels import read_qrels, read_qrels_frame
-from truerank.sources.queries import QuerySource, open_queries
+from truerank.sources.queries import QuerySource, TextColumns, by_column, open_queries
 from truerank.sources.runs import read_run, read_run_frame, run_frames
-from truerank.sources.text_columns import TextColumns, by_column
-from truerank.sources.topics import TopicSet, read_topics
-from truerank.sources.variants import read_variants, with_variants
+from truerank.sources.topics import TopicSet, read_topics, read_variants, with_variants
 
 __all__ = [
     "DocumentSource",

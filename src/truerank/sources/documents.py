@@ -3,23 +3,196 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import io
+import re
+import tarfile
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
-from typing import Final
+from itertools import chain, islice
+from pathlib import Path, PurePosixPath
+from typing import Any, Final, NamedTuple, TypeAlias, cast
+
+import polars as pl
 
 from truerank.errors import InputError
+from truerank.loading import whole_number
 from truerank.records import Document
-from truerank.sources import compressed, document_files, document_rows, grammar, hub, irds
+from truerank.sources import beir, columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
-from truerank.sources.document_rows import FoundDocument, FoundStream
 from truerank.sources.duplicates import IdWindow
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.rows import saved_files
+from truerank.sources.lines import LineBlock, block_of, line_blocks, whole_text
+from truerank.sources.markup import html_text, is_html, trec_document
+from truerank.sources.rows import Row, parquet_frames, rows, saved_files
 from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
+from truerank.sources.tables import as_text, identifier_of, well_formed
 from truerank.text.normalising import normalise
+
+_IDS: Final = (
+    "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid", "passage_id",
+    "passage-id", "did", "id",
+)  # fmt: skip
+_TITLES: Final = ("title", "headline", "doc_title", "heading")
+_URLS: Final = ("url", "uri", "link", "target_url")
+_BODIES: Final = (
+    "body", "text", "contents", "content", "passage", "passage_text", "document", "doc_text", "segment", "abstract",
+    "article", "positive",
+)  # fmt: skip
+#: The columns of a text file without names, by their number.
+_UNNAMED: Final = {
+    1: ("body",), 2: ("doc_id", "body"), 3: ("doc_id", "title", "body"), 4: ("doc_id", "url", "title", "body"),
+}  # fmt: skip
+
+
+class FoundDocument(NamedTuple):
+    """A document, where it stands (line 0: not known), and whether it was repaired."""
+
+    document: Document
+    where: str | Path
+    line: int
+    repaired: bool = False
+
+
+#: Documents, and numbers of records that were skipped.
+FoundStream: TypeAlias = Iterator[FoundDocument | int]
+
+
+_TEXT: Final = "a document's text"
+
+
+class _Keys(NamedTuple):
+    """The keys of the records of documents; None for what they lack."""
+
+    identifier: str | None
+    url: str | None
+    title: str | None
+    body: str | None
+
+
+def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path) -> FoundStream:
+    """The documents of rows of named values; a row without any text is skipped."""
+    first: Row | None = None
+    usable = False
+    names: tuple[str, ...] = ()
+    keys = _Keys(None, None, None, None)
+    for row in rows:
+        first = first or row
+        if tuple(row.values) != names:
+            names = tuple(row.values)
+            keys = _keys(names, column)
+        url, title, body = (_text(row.values, key) for key in keys[1:])
+        if body is None and (title is None or column is not None):
+            yield 1
+            continue
+        usable = True
+        if url is None and isinstance(extra := row.values.get("metadata"), dict):
+            url = as_text(extra.get("url"))
+        document = Document(identifier_of(row, keys.identifier), url or "", title or "", body or "")
+        yield _repaired(FoundDocument(document, where, row.line, row.repaired))
+    if first is not None and not usable:
+        raise columns.no_column(names, column, _TEXT, where, first.line)
+
+
+def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
+    """The documents of a Parquet file, of which only the columns needed are read."""
+    schema = next((frame.schema for frame in parquet_frames(path)), pl.Schema())
+    keys = _keys(tuple(schema), column)
+    if keys.body is None and (keys.title is None or column is not None):
+        raise columns.no_column(tuple(schema), column, _TEXT, path, 1)
+    wanted = list(dict.fromkeys(key for key in keys if key is not None))
+
+    def rows() -> Iterator[Row]:
+        number = 0
+        for frame in parquet_frames(path, wanted):
+            for values in frame.iter_rows(named=True):
+                number += 1
+                yield Row(number, values)
+
+    return documents_of_rows(rows(), column if column is None or column in schema else keys.body, path)
+
+
+def has_names(path: Path) -> bool:
+    """Whether the first line of a text file names columns: an id and a text."""
+    block = next(line_blocks(path), LineBlock(1, ""))
+    names = [name.strip() for name in block.lines[0].split("\t")]
+    text = columns.named(names, _BODIES) or columns.named(names, _TITLES)
+    return len(names) > 1 and text is not None and columns.named(names, _IDS) is not None
+
+
+def documents_of_lines(path: Path, column: str | None, *, strict: bool = False) -> FoundStream:
+    """The documents of a text file without names: one a line, one to four columns.
+
+    One column is the body (the line number is the id), two are id and body, three id, title and body, four id, URL,
+    title and body; a body keeps further tabs. With more columns, or others, `column` gives the number of the body.
+
+    Args:
+        strict: raise for bytes that are not UTF-8.
+    """
+    names: tuple[str, ...] = ()
+    for block in line_blocks(path, strict=strict):
+        if not names:
+            names = _names(block.lines, column, path)
+        for offset, line in enumerate(block.lines):
+            cells = line.split("\t", len(names) - 1)
+            if len(cells) < len(names):
+                if line.strip():
+                    yield 1
+                continue
+            values = dict(zip(names, cells, strict=True))
+            number = block.first + offset
+            identifier = values.get("doc_id", str(number)).strip() or f"line-{number}"
+            document = Document(identifier, values.get("url", ""), values.get("title", ""), values["body"])
+            yield FoundDocument(document, path, number, offset in block.repaired)
+
+
+def _names(lines: Sequence[str], column: str | None, path: Path) -> tuple[str, ...]:
+    sample = [line for line in lines[: columns.SAMPLE_LINES] if line.strip()]
+    counts = [line.count("\t") + 1 for line in sample]
+    width = min(set(counts), key=lambda count: (-counts.count(count), count)) if counts else 1
+    if column is not None:
+        number = whole_number(column) or 0
+        if not 1 <= number <= width:
+            raise InputError(
+                f"no column '{column}'", f"it has {width} columns and no names; give its number", where=path, line=1
+            )
+        others = [f"column {position}" for position in range(1, width + 1)]
+        others[number - 1] = "body"
+        if number > 1:
+            others[0] = "doc_id"
+        return tuple(others)
+    if width not in _UNNAMED:
+        raise InputError(
+            f"{width} columns without names", "give a first line of names, or the body as #NUMBER", where=path, line=1
+        )
+    return _UNNAMED[width]
+
+
+def _keys(names: Sequence[str], column: str | None) -> _Keys:
+    body = columns.named(names, _BODIES) if column is None else columns.chosen(names, column)
+    titles = [name for name in _TITLES if name != (body or "").lower()]
+    return _Keys(columns.named(names, _IDS), columns.named(names, _URLS), columns.named(names, titles), body)
+
+
+def _text(values: Mapping[str, Any], key: str | None) -> str | None:
+    if key is None:
+        return None
+    value = values.get(key)
+    if isinstance(value, list) and all(isinstance(part, str) for part in value):
+        return " ".join(value)
+    return as_text(value)
+
+
+def _repaired(found: FoundDocument) -> FoundDocument:
+    """With halves of surrogate pairs, which JSON escapes can hold, replaced."""
+    try:
+        "".join(found.document).encode()
+        return found
+    except UnicodeEncodeError:
+        return found._replace(document=Document(*map(well_formed, found.document)), repaired=True)
+
 
 _BLOCK: Final = 1 << 10
 #: Bytes of a document without its texts.
@@ -74,7 +247,7 @@ class DocumentSource(StreamedSource):
         if spec.scheme == "irds":
             irds.check(spec.location, "docs")
         elif spec.scheme == "file":
-            self._form = document_files.document_form(spec.path, spec.format)
+            self._form = document_form(spec.path, spec.format)
 
     def __iter__(self) -> Iterator[Document]:
         for block in self.batches():
@@ -150,15 +323,15 @@ class DocumentSource(StreamedSource):
             return (FoundDocument(document, "", 0, repaired) for document, repaired in irds.documents(spec.location))
         if spec.scheme == "hf":
             rows = hub.records(spec, strict=self._strict)
-            return document_rows.documents_of_rows(rows, spec.column, spec.spec)
-        read = partial(document_files.file_documents, spec.path, self._form, spec.column, strict=self._strict)
+            return documents_of_rows(rows, spec.column, spec.spec)
+        read = partial(file_documents, spec.path, self._form, spec.column, strict=self._strict)
         return shared_stream(spec.path, ("documents", self._form, spec.column, self._strict), read, _length)
 
     def _file_fingerprint(self) -> str:
         path = self.spec.path
         if not compressed.is_folder(path):
             return compressed.fingerprint(path)
-        files = saved_files(path) if self._form == "saved" else document_files.folder_files(path, self._form)
+        files = saved_files(path) if self._form == "saved" else folder_files(path, self._form)
         together = hashlib.sha256()
         for file in files:
             name = file.relative_to(path).as_posix()
@@ -169,3 +342,261 @@ class DocumentSource(StreamedSource):
 def _length(found: FoundDocument | int) -> int:
     """The characters of a document, and what the value itself takes."""
     return _VALUE if isinstance(found, int) else _VALUE + sum(map(len, found.document))
+
+
+_TABLE_ENDINGS: Final = frozenset({".jsonl", ".ndjson", ".tsv", ".csv", ".parquet"})
+_COMPRESSED: Final = frozenset({".gz", ".zst", ".bz2", ".xz"})
+_PAGES: Final = frozenset({".html", ".htm", ".xhtml"})
+_TAR_MAGIC: Final = slice(257, 262)
+_LARGEST: Final = 1 << 28
+
+
+def document_form(path: Path, forced: str | None = None) -> str:
+    """What kind of source a path is."""
+    if compressed.is_folder(path):
+        if forced not in (None, "beir"):
+            raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
+        if forced is None and formats.is_saved(path):
+            return "saved"
+        return "beir" if forced == "beir" or beir.corpus_file(path, missing_ok=True) else "folder"
+    start = compressed.head(path)
+    if forced is None and _is_tar(start, path.name):
+        return "tar"
+    if forced is None and (_ending(path.name) in _PAGES or is_html(start.decode("latin-1"))):
+        return "html"
+    form = formats.detect(path, forced)
+    if form == "xml" and b"<doc>" in start.lower():
+        return "trec"
+    if form in ("qrels", "run", "qna", "xml"):
+        raise InputError(
+            f"a file of the kind '{form}' holds no documents",
+            "give the file of the documents, or name its format with ?format=",
+            where=path,
+        )
+    return form
+
+
+def file_documents(path: Path, form: str, column: str | None = None, *, strict: bool = False) -> FoundStream:
+    """The documents of a file, a folder or an archive.
+
+    Args:
+        strict: raise for bytes that are not UTF-8.
+    """
+    if form == "folder":
+        files = folder_files(path, form)
+        if not files:
+            raise InputError("an empty folder", "give one that holds documents", where=path)
+        return chain.from_iterable(_in_folder(file, column, strict) for file in files)
+    if form == "tar":
+        return _in_archive(path, column, strict)
+    if form == "html":
+        return iter([_page(path, path.name, *whole_text(path, strict=strict))])
+    if form == "trec":
+        return _trec(trec_records(path, strict=strict), path)
+    return _in_table(path, form, column, strict)
+
+
+def folder_files(folder: Path, form: str) -> list[Path]:
+    """The files that a folder's documents come from, by their paths; hidden ones are not among them."""
+    if form == "beir":
+        return [cast(Path, beir.corpus_file(folder))]
+    try:
+        found = [path for path in folder.rglob("*") if path.is_file()]
+    except OSError as error:
+        raise InputError(f"cannot be read ({error.strerror})", "change the permissions", where=folder) from error
+    names = {path: path.relative_to(folder) for path in found}
+    seen = [path for path, name in names.items() if not any(part.startswith(".") for part in name.parts)]
+    return sorted(seen, key=lambda path: names[path].as_posix())
+
+
+def _in_table(path: Path, form: str, column: str | None, strict: bool) -> FoundStream:
+    if form == "beir":
+        path, form = cast(Path, beir.corpus_file(path)), "jsonl"
+    if form == "parquet":
+        return documents_of_parquet(path, column)
+    if form == "lines" or (form == "tsv" and not has_names(path)):
+        return documents_of_lines(path, column, strict=strict)
+    return documents_of_rows(rows(path, form, strict=strict), column, path)
+
+
+def _in_folder(path: Path, column: str | None, strict: bool) -> FoundStream:
+    """One file of a folder: a table or TREC file holds many documents, any other is one."""
+    if not path.stat().st_size:
+        return iter([FoundDocument(Document(_stem(path.name)), path, 1)])
+    start = compressed.head(path)
+    if _is_tar(start, path.name) or _ending(path.name) in _TABLE_ENDINGS or start.startswith(b"PAR1"):
+        return file_documents(path, document_form(path), column, strict=strict)
+    text = start.decode("latin-1")
+    if formats.is_trec_document(text):
+        return _trec(trec_records(path, strict=strict), path)
+    if not is_html(text) and _ending(path.name) not in _PAGES:
+        formats.refuse_binary(start, path)
+    return iter([_page(path, path.name, *whole_text(path, strict=strict))])
+
+
+def _in_archive(path: Path, column: str | None, strict: bool) -> FoundStream:
+    """The members of a tar archive in its order; one that has to be opened as a file is copied out for that long."""
+    stream = cast(io.RawIOBase, io.BufferedReader(_Chunks(compressed.chunks(path))))
+    try:
+        with tarfile.open(fileobj=stream, mode="r|", encoding="utf-8", errors="replace") as archive:
+            for member in archive:
+                name = PurePosixPath(member.name)
+                if not member.isfile() or any(part.startswith(".") and part != "." for part in name.parts):
+                    continue
+                content = cast(io.BufferedReader, archive.extractfile(member))
+                yield from _member(path / name, content, member.size, column, strict)
+    except (tarfile.TarError, ValueError, OverflowError, RecursionError) as error:  # broken heads, deep nests
+        raise InputError(f"a broken tar archive ({error})", "download or copy it again", where=path) from error
+
+
+def _member(path: Path, content: io.BufferedReader, size: int, column: str | None, strict: bool) -> FoundStream:
+    endings = {_ending(path.name), Path(path.name).suffix.lower()}
+    if endings & (_TABLE_ENDINGS | _COMPRESSED) or size > _LARGEST:
+        with tempfile.TemporaryDirectory(prefix="truerank-") as folder:
+            copy = Path(folder) / path.name
+            try:
+                with copy.open("wb") as target:
+                    while piece := content.read(1 << 20):
+                        target.write(piece)
+            except OSError as error:
+                fault = f"cannot be copied out of its archive ({error.strerror or error})"
+                raise InputError(
+                    fault, "set TMPDIR to a folder with room, or unpack the archive", where=path
+                ) from error
+            for found in _in_folder(copy, column, strict):
+                yield found if isinstance(found, int) else found._replace(where=path)
+        return
+    block = block_of(1, content.read().removeprefix(b"\xef\xbb\xbf"), path, strict=strict)
+    if formats.is_trec_document(block.text):
+        yield from _trec(trec_records(path, blocks=[block]), path)
+        return
+    if not is_html(block.text) and _ending(path.name) not in _PAGES:
+        formats.refuse_binary(block.text[: compressed.HEAD_SIZE].encode("latin-1", "replace"), path)
+    yield _page(path, path.name, block.text, block.repaired)
+
+
+def _page(path: Path, name: str, text: str, repaired: Iterable[int]) -> FoundDocument:
+    """A file that is one document: a page, or plain text."""
+    touched = any(True for _ in repaired)
+    if _ending(name) in _PAGES or is_html(text):
+        page = html_text(text)
+        return FoundDocument(Document(_stem(name), page.url, page.title, page.body), path, 1, touched)
+    return FoundDocument(Document(_stem(name), body=text.strip()), path, 1, touched)
+
+
+def _trec(records: Iterator[TrecRecord], path: Path) -> FoundStream:
+    for record in records:
+        found = trec_document(record.text)
+        if not found.doc_id:
+            raise InputError("a <DOC> without <DOCNO>", "give it a number", where=path, line=record.line)
+        yield FoundDocument(Document(*found), path, record.line, record.repaired)
+
+
+def _is_tar(start: bytes, name: str) -> bool:
+    return start[_TAR_MAGIC] == b"ustar" or (_ending(name) in (".tar", ".tgz") and b"\0" in start[:512])
+
+
+def _ending(name: str) -> str:
+    path = PurePosixPath(name.lower())
+    return PurePosixPath(path.stem).suffix if path.suffix in _COMPRESSED else path.suffix
+
+
+def _stem(name: str) -> str:
+    """The name of a file without its endings of compression and format."""
+    path = PurePosixPath(name)
+    if path.suffix.lower() in _COMPRESSED:
+        path = PurePosixPath(path.stem)
+    return path.stem or name
+
+
+_READS_AT_END: Final = 64
+
+
+class _Chunks(io.RawIOBase):
+    """Pieces of bytes as a stream that can only be read forward."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._pieces = pieces
+        self._held = b""
+        self._ended = 0
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Fills as much of the buffer as the next piece does."""
+        while not self._held:
+            piece = next(self._pieces, None)
+            if piece is None:
+                # tarfile passes over a member block by block, past the end too, and a head may claim 2^60 bytes.
+                self._ended += 1
+                if self._ended > _READS_AT_END:
+                    raise tarfile.ReadError("unexpected end of data")
+                return 0
+            self._held = piece
+        size = min(len(buffer), len(self._held))
+        buffer[:size] = self._held[:size]
+        self._held = self._held[size:]
+        return size
+
+
+_BEGIN: Final = re.compile(r"<doc\b[^>]*>", re.IGNORECASE)
+_END: Final = re.compile(r"</doc\s*>", re.IGNORECASE)
+_LARGEST_RECORD: Final = 1 << 28
+
+
+class TrecRecord(NamedTuple):
+    """What stands between `<DOC>` and `</DOC>`, the line of the former, and whether one of its lines was repaired."""
+
+    text: str
+    line: int
+    repaired: bool
+
+
+def trec_records(
+    path: Path, *, strict: bool = False, blocks: Iterable[LineBlock] | None = None
+) -> Iterator[TrecRecord]:
+    """The records of a file of `<DOC>` records, compressed or not.
+
+    Args:
+        strict: raise for bytes that are not UTF-8.
+    """
+    held, line = "", 1
+    repaired: set[int] = set()
+    for block in line_blocks(path, strict=strict) if blocks is None else blocks:
+        held = f"{held}\n{block.text}" if held else block.text
+        if not repaired and not held.strip():
+            continue
+        line = block.first + len(block) - 1 - held.count("\n")
+        repaired.update(block.first + offset for offset in block.repaired)
+        position = 0
+        for end in _END.finditer(held):
+            begin = _begin(held, position, end.start(), path, line)
+            line += held.count("\n", position, begin.start())
+            last = line + held.count("\n", begin.start(), end.end())
+            touched = bool(repaired) and any(line <= number <= last for number in repaired)
+            yield TrecRecord(held[begin.end() : end.start()], line, touched)
+            line, position = last, end.end()
+        held = held[position:].lstrip(" \t\r")
+        if position:
+            repaired = {number for number in repaired if number >= line}
+        if len(held) > _LARGEST_RECORD:
+            raise InputError("a <DOC> of more than 256 MiB", "is its </DOC> missing?", where=path, line=line)
+    if held.strip():
+        fault = "a <DOC> without </DOC>" if _BEGIN.search(held) else "text outside <DOC>"
+        number = line + held.count("\n", 0, len(held) - len(held.lstrip()))
+        raise InputError(fault, "the file is cut off or broken: copy it again", where=path, line=number)
+
+
+def _begin(held: str, start: int, stop: int, path: Path, line: int) -> re.Match[str]:
+    begin = _BEGIN.search(held, start, stop)
+    if begin is None or held[start : begin.start()].strip():
+        blank = len(held[start:]) - len(held[start:].lstrip())
+        raise InputError(
+            "text outside <DOC>",
+            "put every document between <DOC> and </DOC>",
+            where=path,
+            line=line + held.count("\n", start, start + blank),
+        )
+    return begin

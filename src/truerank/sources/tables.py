@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.sources import columns, json_stream
+from truerank.sources import columns
 from truerank.sources.blocks import RawBlock
 from truerank.sources.columns import Layout
 from truerank.sources.lines import LineBlock, line_blocks
-from truerank.sources.rows import Row, parquet_frames, rows
+from truerank.sources.rows import JsonItem, Row, loads, member_items, parquet_frames, rows
 
 _BLOCK: Final = 1 << 13
 #: Keys of the text of a message or passage.
@@ -232,8 +232,7 @@ def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iter
     """
     ids = _qna_ids(path)
     records = (
-        (item, *json_stream.loads(item.raw, path, item.line, strict=strict))
-        for item in json_stream.member_items(path, column or "query")
+        (item, *loads(item.raw, path, item.line, strict=strict)) for item in member_items(path, column or "query")
     )
     number = 0
     while taken := list(islice(records, _BLOCK)):
@@ -252,14 +251,14 @@ def qna_queries(path: Path, column: str | None, *, strict: bool = False) -> Iter
         yield _raw(rows, _TextAndId("text", "id"))
 
 
-def _qna_ids(path: Path) -> Iterator[json_stream.JsonItem]:
-    stream = json_stream.member_items(path, "query_id")
+def _qna_ids(path: Path) -> Iterator[JsonItem]:
+    stream = member_items(path, "query_id")
     try:
         start = next(stream, None)
     except InputError as error:
         if "query_id" not in error.fault:
             raise
-        keys = json_stream.member_items(path, "query")
+        keys = member_items(path, "query")
         return (item._replace(raw=(item.key or str(number)).encode()) for number, item in enumerate(keys))
     return stream if start is None else chain([start], stream)
 

@@ -19,9 +19,20 @@ from numpy.typing import NDArray
 
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder, Vectors
-from truerank.vectors.neighbours import LISTS, Bars, PairProbe, ScanTask, grouped, rounded, select
+from truerank.vectors.neighbours import (
+    KEPT_SCHEMA,
+    LISTS,
+    Bars,
+    PairProbe,
+    Rows,
+    ScanTask,
+    TextBlock,
+    blocks_of,
+    grouped,
+    rounded,
+    select,
+)
 from truerank.vectors.prefilter import Filtered, FilterPlan, filter_blocks
-from truerank.vectors.texts import KEPT_SCHEMA, Rows, TextBlock, blocks_of
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import give_back
 from truerank.work.jobs import Job

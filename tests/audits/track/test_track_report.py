@@ -26,8 +26,7 @@ from truerank.audits.track.statements import agrees, read_stated, statements
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy
-from truerank.measures.comparing import compare_evaluations
-from truerank.measures.comparison import Comparison
+from truerank.measures.comparison import Comparison, compare_evaluations
 from truerank.reports.results import report, summary
 
 METADATA = """run,group,subtask,category

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truerank.text.notices import _Plain, _signs
-from truerank.text.page_faults import PageWords, page_fault
+from truerank.text.page_faults import PageWords, _Plain, _signs, page_fault
 
 BEFORE = PageWords(
     "Growing roses in clay",

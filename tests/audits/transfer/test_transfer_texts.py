@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank.text.losses import WordWeights, lost_share, word_weights
-from truerank.text.notices import notice_of
-from truerank.text.page_faults import PageWords, page_fault
+from truerank.text.page_faults import PageWords, notice_of, page_fault
 
 TITLE = "Magnetic tape for the storage of telephone directories"
 ABOUT = (

@@ -26,9 +26,18 @@ from truerank.audits.assessors.sampling_designs import (
 )
 from truerank.errors import InputError
 from truerank.measures.grammar import MeasureSpec, parse_measures
-from truerank.measures.label_samples import LabelEstimates, Labelled, half_widths, sums_by
 from truerank.measures.magnitude import mean_interval
-from truerank.measures.prediction_powered import Adjustment, Pairs, basis, estimate, estimate_topics
+from truerank.measures.prediction_powered import (
+    Adjustment,
+    LabelEstimates,
+    Labelled,
+    Pairs,
+    basis,
+    estimate,
+    estimate_topics,
+    half_widths,
+    sums_by,
+)
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 

@@ -20,8 +20,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.coefficients import Floats
 from truerank.measures.correlation import ORDER_STATISTICS, order_statistics, ranks
 from truerank.measures.grammar import MeasureSpec
-from truerank.measures.names import lower_is_better
-from truerank.measures.results import Evaluation
+from truerank.measures.results import Evaluation, lower_is_better
 from truerank.measures.scoring import RunSource, evaluate, named_runs
 from truerank.measures.significance import Correction, correct, paired_t_columns
 from truerank.options import Resampling, Scoring

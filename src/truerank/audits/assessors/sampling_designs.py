@@ -15,10 +15,8 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, OptionError
 from truerank.measures.effectiveness import gains_of
 from truerank.measures.grammar import MeasureSpec, parse_measures
-from truerank.measures.judgments import GradeTable
-from truerank.measures.label_samples import Target, allocate, sums_by
-from truerank.measures.prediction_powered import Adjustment, basis
-from truerank.measures.rankings import Ranking, grouped
+from truerank.measures.prediction_powered import Adjustment, Target, allocate, basis, sums_by
+from truerank.measures.rankings import GradeTable, Ranking, grouped
 from truerank.options import Confidence, Options, Range, Scoring, Seed
 
 Floats = NDArray[np.float64]

@@ -15,8 +15,7 @@ from truerank.audits.collection.closing import closed, closing_of
 from truerank.audits.collection.duplicates import representatives
 from truerank.audits.collection.judgments import JudgmentTable, read_judgments
 from truerank.audits.collection.results import CollectionAudit, load_audit
-from truerank.measures.combining import Combine
-from truerank.measures.equivalence import EQUIVALENT_SCHEMA
+from truerank.measures.equivalence import EQUIVALENT_SCHEMA, Combine
 from truerank.options import Flag, Out, command
 from truerank.records import Input, Qrel
 from truerank.reports.results import Result

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.measures.combining import Combine, combined_grade
+from truerank.measures.equivalence import Combine, combined_grade
 
 #: Every change of a judgment: `row` counts the judgments of the source from 0; `new_doc_id` and `new_relevance` are
 #: empty where the row was removed.

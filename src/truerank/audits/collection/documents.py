@@ -28,8 +28,7 @@ from truerank.audits.collection.texts import (
 )
 from truerank.audits.collection.usual import Endings, Row, UsualWords, limits
 from truerank.records import Document
-from truerank.sources.document_rows import FoundDocument
-from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
 from truerank.text.normalising import normalise
 from truerank.work.progress import Progress, Quiet
 

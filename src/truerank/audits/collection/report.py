@@ -13,7 +13,7 @@ from truerank.audits.collection.catalogue import Kind, Severity, kinds
 from truerank.audits.collection.cleaning import CollectionCleaning, clean_lines
 from truerank.audits.collection.page import effect_tables, lead, sections, shown, title, verdicts_shown
 from truerank.audits.collection.results import CollectionAudit
-from truerank.measures.combining import COMBINE
+from truerank.measures.equivalence import COMBINE
 from truerank.records import Input, Qrel
 from truerank.reports.report import Report
 from truerank.reports.results import Format, Summary, page_note, place_note, reports, summarises, writes

@@ -9,7 +9,7 @@ from typing import Final, NamedTuple
 
 from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
-from truerank.text.notices import notice_of
+from truerank.text.page_faults import notice_of
 
 _LOST: Final = re.compile("[\ufffd\x00-\x08\x0b\x0e-\x1f\x7f]")
 _TAGS: Final = (

@@ -15,8 +15,7 @@ from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, RunSimilarities, run_map, run_similarities
 from truerank.audits.track.statements import Statement, read_stated, statements
 from truerank.errors import InputError, MissingExtraError, OptionError
-from truerank.measures.comparing import compare_evaluations
-from truerank.measures.comparison import Comparison
+from truerank.measures.comparison import Comparison, compare_evaluations
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.sources import read_topics

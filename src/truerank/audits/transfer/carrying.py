@@ -14,7 +14,7 @@ from truerank.audits.transfer.experts import ExpertComparison, compare_with_expe
 from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.errors import InputError
-from truerank.measures.combining import COMBINE, Combine, combined_grade
+from truerank.measures.equivalence import COMBINE, Combine, combined_grade
 from truerank.options import Confidence, Flag, Options, OutFile, Range, Source, command
 from truerank.records import Input
 from truerank.reports.results import Result

@@ -9,11 +9,10 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.experiments.grid.cells import Cell, GridTraining, expand
 from truerank.experiments.grid.collections import TestCollection, open_collection
 from truerank.experiments.grid.design import Design, ModelDesign
 from truerank.experiments.grid.networks import Network, NetworkMaker, recipe_of
-from truerank.experiments.grid.results import LEAKED_SCHEMA
+from truerank.experiments.grid.results import LEAKED_SCHEMA, Cell, GridTraining, expand
 from truerank.experiments.grid.sets import TrainingSet, open_set
 from truerank.rankers.training.recipes import Recipe
 from truerank.work.artifacts import digest

@@ -19,11 +19,10 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import TruerankError
-from truerank.experiments.grid.cells import Cell
 from truerank.experiments.grid.collections import TestPair, pairs_of
 from truerank.experiments.grid.networks import network_of
 from truerank.experiments.grid.planning import Test, Work
-from truerank.experiments.grid.results import SCORE_SCHEMA, cell_folder, is_done, write_cell, write_failed
+from truerank.experiments.grid.results import SCORE_SCHEMA, Cell, cell_folder, is_done, write_cell, write_failed
 from truerank.experiments.grid.sets import rows_of
 from truerank.rankers.base import Pair
 from truerank.rankers.training.fitting import Fitted, fit

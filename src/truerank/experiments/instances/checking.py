@@ -3,28 +3,320 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
-from typing import Annotated, ClassVar, Final, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.experiments.instances.built import open_built
+from truerank.experiments.instances.built import TABLE, Built, open_built
+from truerank.experiments.instances.document_queries import DocumentQueries
+from truerank.experiments.instances.drawing import Excluded
 from truerank.experiments.instances.filling import judged_documents
 from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
 from truerank.experiments.instances.opening import relevant_documents
-from truerank.experiments.instances.proofs import LoadedSet, ProofEvidence, Property, load_set, proofs
-from truerank.judging.labels import open_judgments
+from truerank.experiments.instances.options import TEST_KINDS
+from truerank.judging.labels import Judgments, open_judgments
 from truerank.judging.votes import Votes
 from truerank.options import Flag, Sources, command
 from truerank.reports.results import Result
 from truerank.sources.grammar import parse
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
+from truerank.work.artifacts import hash_file
+
+_FAULTS: Final = ("leak", "test")
+_LACKING: Final = "not checked: "
+#: Of the kinds that leak test topics: whether their texts leak, and whether documents judged relevant to them do.
+_WHAT_LEAKS: Final[Mapping[str, tuple[bool, bool]]] = {
+    "test": (True, True),
+    "test-queries": (True, False),
+    "test-documents": (False, True),
+    "test-reworded": (False, True),
+}
+
+
+class Property(NamedTuple):
+    """A promise, whether it holds (None where it could not be checked), and the numbers that say so."""
+
+    name: str
+    holds: bool | None
+    numbers: str
+
+
+class LoadedSet(NamedTuple):
+    """A built set, or the beginning of one.
+
+    `rows` has the columns of the table without the texts of documents, and `texts`: whether all three are there.
+    `fill_about` is what is known of the set that gave the rows without a leak, where it is still there.
+    """
+
+    label: str
+    built: Built
+    sizes: tuple[int, ...]
+    rows: pl.DataFrame
+    fill_about: Mapping[str, Any] | None = None
+
+    @property
+    def abouts(self) -> tuple[Mapping[str, Any], ...]:
+        """What was said of itself, and of the set that gave the rows without a leak."""
+        return (self.built.about,) if self.fill_about is None else (self.built.about, self.fill_about)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options that the set was built with and that are not as they are by default."""
+        found: Mapping[str, Any] = self.built.about["options"]
+        return found
+
+    @property
+    def fill(self) -> pl.DataFrame:
+        """The rows without a leak."""
+        return self.rows.filter(pl.col("role") == "none")
+
+
+@dataclass(frozen=True)
+class ProofEvidence:
+    """What a set is checked against; each is None where it is not at hand, and `missing` says why.
+
+    Attributes:
+        barred: queries that must not stand in a row without a leak.
+        judgments: what people said about leaks.
+        above: (topic, text) of the candidates above the threshold, for leaks that nobody verified.
+        relevant: documents judged relevant, by the source of the query and its id; of rows of test topics that of the
+            topic.
+        topics: texts of the test topics.
+        barred_documents: documents that must not stand in a row without a leak.
+        missing: why something is not at hand.
+    """
+
+    barred: Excluded | None = None
+    judgments: Judgments | None = None
+    above: Collection[tuple[str, str]] | None = None
+    relevant: Mapping[tuple[str, str], Collection[str]] | None = None
+    topics: Mapping[str, str] | None = None
+    barred_documents: AbstractSet[str] | None = None
+    missing: Mapping[str, str] = field(default_factory=dict)
+
+
+def load_set(label: str, built: Built, size: int | None) -> LoadedSet:
+    """Reads a set without the texts of its documents."""
+    frame = built.lazy() if size is None else built.lazy().head(size // 2)
+    texts = [pl.col(name).str.strip_chars().str.len_bytes() > 0 for name in ("query", "relevant", "nonrelevant")]
+    rows = (
+        frame.with_columns(texts=pl.all_horizontal(texts)).drop("relevant", "nonrelevant").collect(engine="streaming")
+    )
+    sizes = built.sizes if size is None else tuple(one for one in {*built.sizes, size} if one <= size)
+    return LoadedSet(label, built, tuple(sorted(sizes)), rows, _fill_about(built))
+
+
+def _fill_about(built: Built) -> Mapping[str, Any] | None:
+    fill = built.about["inputs"].get("fill")
+    table = None if fill is None else Path(fill["folder"]) / TABLE
+    if table is None or not table.is_file() or hash_file(table) != fill["sha256"]:
+        return None
+    return open_built(fill["folder"]).about
+
+
+def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
+    """The promises of a set."""
+    yield _unchanged(one)
+    yield _sizes(one)
+    yield _texts(one)
+    yield _apart(one)
+    yield _by_judgments(one, evidence)
+    if one.built.kind in ("by-depth", "by-version"):
+        yield _by_column(one)
+        return
+    yield _nested(one)
+    yield _balanced(one)
+    yield _no_repeats(one)
+    yield _no_candidate(one, evidence)
+    if one.options.get("exclude_qrels") or (one.fill_about or {}).get("options", {}).get("exclude_qrels"):
+        yield _no_barred_document(one, evidence)
+    yield _ranks(one)
+    if one.built.kind == "leak":
+        yield _leaks(one, evidence)
+    if one.built.kind in TEST_KINDS:
+        yield _topics(one)
+        yield _what_leaks(one, evidence)
+
+
+def _unchanged(one: LoadedSet) -> Property:
+    then = one.built.artifacts.get(TABLE)
+    now = hash_file(one.built.folder / TABLE)
+    return Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
+
+
+def _sizes(one: LoadedSet) -> Property:
+    numbers = one.rows["number"]
+    in_order = bool((numbers == pl.Series(range(len(numbers)), dtype=pl.Int64)).all())
+    fits = len(numbers) == max(one.sizes) // 2
+    told = ", ".join(f"{size:,} instances = {size // 2:,} rows" for size in one.sizes)
+    return Property("every size has its rows, numbered in order", in_order and fits, told)
+
+
+def _nested(one: LoadedSet) -> Property:
+    leaking = one.rows["role"].is_in(_FAULTS)
+    count, smallest = int(leaking.sum()), min(one.sizes) // 2
+    first = bool(leaking.head(count).all()) and count <= smallest
+    asked = int(one.options.get("leaks") or 0)
+    whole = count == asked or (bool(one.options.get("allow_fewer")) and count <= asked)
+    told = f"{count:,} rows leak, {asked:,} asked for; the smallest size has {smallest:,} rows"
+    return Property("sizes are nested, and each holds all rows that leak", first and whole, told)
+
+
+def _texts(one: LoadedSet) -> Property:
+    without = len(one.rows) - int(one.rows["texts"].sum())
+    return Property("no row lacks a text", without == 0, f"{without:,} of {len(one.rows):,} rows lack one")
+
+
+def _apart(one: LoadedSet) -> Property:
+    rows = one.rows.select("query", "relevant_id", "nonrelevant_id").unique()
+    relevant = rows.select("query", doc_id="relevant_id").unique()
+    both = relevant.join(rows.select("query", doc_id="nonrelevant_id").unique(), on=("query", "doc_id"))
+    both = both.filter(pl.col("doc_id") != "")
+    return Property(
+        "no relevant document is the non-relevant of its query", both.is_empty(), f"{len(both):,} pairs are both"
+    )
+
+
+def _by_judgments(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    name = "no non-relevant document was judged relevant to its query"
+    if evidence.relevant is None:
+        return Property(name, None, _LACKING + evidence.missing.get("qrels", "no judgments"))
+    made = any(about["options"].get("queries_from_documents") for about in one.abouts)
+    checked = wrong = 0
+    of_topic = pl.when(pl.col("role") == "test").then(pl.col("topic_id")).otherwise(pl.col("query_id"))
+    for source, query_id, doc_id in one.rows.select("source", of_topic, "nonrelevant_id").iter_rows():
+        judged = evidence.relevant.get((source, query_id))
+        if judged is None and made and DocumentQueries.document_of(query_id) != query_id:
+            judged = (DocumentQueries.document_of(query_id),)
+        checked += judged is not None
+        wrong += judged is not None and doc_id in judged
+    return Property(name, wrong == 0, f"{wrong:,} of {checked:,} rows whose judgments are at hand")
+
+
+def _balanced(one: LoadedSet) -> Property:
+    filled = one.built.about["inputs"].get("fill") is not None
+    about = one.fill_about if filled else one.built.about
+    queries = [] if about is None else about["inputs"]["queries"]
+    names = [source["name"] for source in queries] or one.fill["source"].unique(maintain_order=True).to_list()
+    told, holds = [], True
+    for size in one.sizes:
+        counts = dict(one.fill.filter(pl.col("number") < size // 2)["source"].value_counts().iter_rows())
+        given = [int(counts.get(name, 0)) for name in names]
+        total = sum(counts.values())
+        share, more = divmod(total, max(1, len(names)))
+        holds &= given == [share + (place < more) for place in range(len(names))]
+        told.append(f"{size:,}: " + " + ".join(f"{number:,}" for number in given))
+    return Property("sources have equal shares of the rows without a leak", holds, "; ".join(told))
+
+
+def _no_repeats(one: LoadedSet) -> Property:
+    queries = one.rows.filter(pl.col("role") != "test")["query"]
+    repeated = len(queries) - queries.map_elements(normalise, return_dtype=pl.String).n_unique()
+    return Property("no training query stands twice", repeated == 0, f"{repeated:,} of {len(queries):,} do")
+
+
+def _no_candidate(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    name = "no leaking query in a row without a leak"
+    if evidence.barred is None:
+        return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
+    barred, fill = evidence.barred, one.fill
+    by_text = sum(normalise(query) in barred.texts for query in fill["query"])
+    by_id = sum(query_id in barred.ids.get(source, ()) for source, query_id in fill.select("source", "query_id").rows())
+    told = f"{by_text:,} by text and {by_id:,} by id, of {len(fill):,} rows and {len(barred.texts):,} leaking queries"
+    return Property(name, not by_text and not by_id, told)
+
+
+def _no_barred_document(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    name = "no document judged relevant to a test topic in a row without a leak"
+    barred = evidence.barred_documents
+    if barred is None:
+        return Property(name, None, _LACKING + evidence.missing.get("exclude_qrels", "no judgments"))
+    wrong = sum(not barred.isdisjoint(pair) for pair in one.fill.select("relevant_id", "nonrelevant_id").rows())
+    return Property(name, wrong == 0, f"{wrong:,} of {len(one.fill):,} rows, of {len(barred):,} documents")
+
+
+def _ranks(one: LoadedSet) -> Property:
+    name, top = "non-relevant documents of the first stage stand among its best", int(one.options.get("k", 100))
+    found = one.rows["origin"].str.extract(r"first-stage rank (\d+)").cast(pl.Int64).drop_nulls()
+    ranks: list[int] = found.to_list()
+    judged = len(one.rows) - len(ranks)
+    if not ranks:
+        return Property(name, True, f"all {judged:,} were judged")
+    mean = sum(ranks) / len(ranks)
+    told = f"{len(ranks):,} of ranks {min(ranks)} to {max(ranks)} (mean {mean:.1f}), {judged:,} judged ones"
+    return Property(name, min(ranks) >= 1 and max(ranks) <= top, told)
+
+
+def _leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    rows = one.rows.filter(pl.col("role") == "leak").select("topic_id", "query", "query_id").rows()
+    per_topic = Counter(topic for topic, _, _ in rows).values()
+    fewest, most = min(per_topic, default=0), max(per_topic, default=0)
+    told = f"{len(rows):,} rows of {len(per_topic):,} topics, {fewest} to {most} each"
+    if one.options.get("threshold") is not None:
+        name = "every leak is a candidate above the threshold"
+        if evidence.above is None:
+            return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
+        above = sum((topic, query) in evidence.above for topic, query, _ in rows)
+        return Property(name, above == len(rows), f"{above:,} of {told}; not verified by people")
+    name = "every leak was judged one"
+    if evidence.judgments is None:
+        return Property(name, None, _LACKING + evidence.missing.get("labels", "no labels"))
+    found = [evidence.judgments.find(topic, query, query_id) for topic, query, query_id in rows]
+    verified = sum(pair is not None and pair.leak is True for pair in found)
+    return Property(name, verified == len(rows), f"{verified:,} of {told}")
+
+
+def _topics(one: LoadedSet) -> Property:
+    rows = one.rows.filter(pl.col("role") == "test")
+    most = int(one.options.get("rows_per_topic", 2))
+    groups = rows.group_by("topic_id").agg(
+        pl.len().alias("rows"),
+        pl.col("relevant_id").n_unique().alias("relevant"),
+        pl.col("nonrelevant_id").n_unique().alias("others"),
+    )
+    apart = groups.filter((pl.col("relevant") == pl.col("rows")) & (pl.col("others") == pl.col("rows")))
+    full = groups.filter(pl.col("rows") == most)
+    holds = len(apart) == len(groups) and not len(groups.filter(pl.col("rows") > most))
+    told = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
+    return Property(f"each topic at most {most} times, with different documents", holds, told)
+
+
+def _what_leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
+    """Whether exactly that leaks which the kind says: the topic's text, a document judged relevant to it, or both."""
+    with_text, with_document = _WHAT_LEAKS[one.built.kind]
+    text = "the text of its topic" if with_text else "a text that no topic has"
+    name = f"rows that leak have {text} and a document {'' if with_document else 'not '}judged relevant to it"
+    if evidence.topics is None or evidence.relevant is None:
+        lacking = "topics" if evidence.topics is None else "qrels"
+        return Property(name, None, _LACKING + evidence.missing.get(lacking, f"no {lacking}"))
+    known = {text.casefold() for text in evidence.topics.values()}
+    rows = one.rows.filter(pl.col("role") == "test").select("topic_id", "source", "query", "relevant_id").rows()
+    texts = documents = 0
+    for topic, source, query, doc_id in rows:
+        own = normalise(query).casefold()
+        texts += own == evidence.topics.get(topic, "").casefold() if with_text else own not in known
+        documents += (doc_id in evidence.relevant.get((source, topic), ())) is with_document
+    told = f"{texts:,} texts and {documents:,} documents of {len(rows):,} rows"
+    return Property(name, texts == documents == len(rows), told)
+
+
+def _by_column(one: LoadedSet) -> Property:
+    if one.built.kind == "by-depth":
+        depths, most = one.rows["depth"], int(one.options["annotation_depth"])
+        counts: Sequence[tuple[int, int]] = sorted(depths.value_counts().rows())
+        told = ", ".join(f"{number:,} of depth {depth}" for depth, number in counts[:10])
+        return Property(f"no row is deeper than {most}", bool((depths <= most).all()), told)
+    versions = one.rows["version"].unique().to_list()
+    return Property("all rows are of one version", len(versions) == 1, ", ".join(map(str, versions[:10])))
+
 
 _SIZED: Final = re.compile(r"(?P<folder>.+)\?size=(?P<size>[0-9]{1,18})")
 _ROW: Final = ("query_id", "relevant_id", "nonrelevant_id")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from truerank.experiments.instances.built import TABLE, Built, Export
-from truerank.experiments.instances.checking import InstanceStats
+from truerank.experiments.instances.checking import InstanceStats, LoadedSet
 from truerank.experiments.instances.document_queries import QueryFile
-from truerank.experiments.instances.proofs import LoadedSet
 from truerank.reports.report import Verdict
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Cell, Column, Table

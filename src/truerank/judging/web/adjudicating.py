@@ -10,10 +10,21 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from truerank.judging.events import Disagreement, JudgingProgress, Role
-from truerank.judging.web.forms import Form, JudgedForm, Refused, posted
 from truerank.judging.web.labelling import Attempt, item_page, kept
-from truerank.judging.web.layout import adjudication_rows, counted, item_mark, said_text, who_said_what
-from truerank.judging.web.visits import Visit, entered, number_of
+from truerank.judging.web.pages import (
+    Form,
+    JudgedForm,
+    Refused,
+    Visit,
+    adjudication_rows,
+    counted,
+    entered,
+    item_mark,
+    number_of,
+    posted,
+    said_text,
+    who_said_what,
+)
 
 #: More rows than anybody reads; the open ones come first, so those beyond come up as these are settled.
 _MOST_ROWS: Final = 500

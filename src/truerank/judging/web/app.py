@@ -18,9 +18,7 @@ from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web import adjudicating, labelling, overview
 from truerank.judging.web.access import Access
-from truerank.judging.web.forms import LARGEST_BODY, Form, Refused, posted
-from truerank.judging.web.pages import static_file
-from truerank.judging.web.visits import entered, visit_of
+from truerank.judging.web.pages import LARGEST_BODY, Form, Refused, entered, posted, static_file, visit_of
 
 
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:

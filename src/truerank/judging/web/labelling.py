@@ -14,10 +14,21 @@ from truerank.errors import InputError
 from truerank.judging import proposers as feed
 from truerank.judging.events import Standing
 from truerank.judging.items import Item
-from truerank.judging.web.forms import Form, JudgedForm, Refused, posted
-from truerank.judging.web.layout import counted, item_mark, own_rows, said_text, shown_groups
-from truerank.judging.web.showing import shown_item
-from truerank.judging.web.visits import Visit, entered, number_of
+from truerank.judging.web.pages import (
+    Form,
+    JudgedForm,
+    Refused,
+    Visit,
+    counted,
+    entered,
+    item_mark,
+    number_of,
+    own_rows,
+    posted,
+    said_text,
+    shown_groups,
+    shown_item,
+)
 
 _ROWS_PER_PAGE: Final = 200
 _MOVED: Final = "Another item stood here when the page was made. Look again."

@@ -16,8 +16,7 @@ from truerank.judging.agreement import agreement
 from truerank.judging.coefficients import Score
 from truerank.judging.definitions import definitions
 from truerank.judging.store import Store
-from truerank.judging.web.layout import counted, people
-from truerank.judging.web.visits import entered
+from truerank.judging.web.pages import counted, entered, people
 from truerank.reports.tables import Column, Table
 
 _TITLES: Final = {

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.rankers.pretrained.torch_ranker import TokenRow
-from truerank.vectors.encoders.packing import PackedBatch, Packing, best_widths
-from truerank.vectors.encoders.tokenizing import TokenIds
+from truerank.vectors.encoders.tokenizing import PackedBatch, Packing, TokenIds, best_widths
 
 #: A row has room for one pair in so many of its tokens: the last layer computes no other token than these.
 _TOKENS_OF_A_PAIR: Final = 16

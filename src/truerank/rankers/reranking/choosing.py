@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Scores
-from truerank.rankers.reranking.agreement import CALIBRATION_PAIRS, Sample, calibrated
 from truerank.vectors.encoders.measuring import (
     CLOCK,
     ChosenWay,
@@ -24,6 +23,41 @@ from truerank.vectors.encoders.measuring import (
     length_class,
     machine_key,
 )
+
+#: So many pairs at most.
+Sample = Callable[[int], Sequence[Pair]]
+
+#: Pairs from which eight bits learn their ranges.
+CALIBRATION_PAIRS: Final = 256
+_COMPARED: Final = 200
+
+
+def calibrated(spec: RankerSpec, sample: Sample) -> RankerSpec:
+    """The same ranker; if it is to run in eight bits and was given no pairs to learn their ranges from, with pairs."""
+    if spec.runtime.precision != "int8" or spec.runtime.calibration:
+        return spec
+    return replace(spec, runtime=replace(spec.runtime, calibration=tuple(sample(CALIBRATION_PAIRS))))
+
+
+def agreement(spec: RankerSpec, ranker: Ranker, sample: Sample) -> dict[str, float]:
+    """How the scores of a ranker in low precision agree with those of the same model in full precision."""
+    if spec.runtime.precision == "fp32":
+        return {}
+    from scipy.stats import kendalltau
+
+    pairs = list(sample(_COMPARED))
+    full = replace(spec, runtime=replace(spec.runtime, precision="fp32", calibration=())).open().score(pairs)
+    low = ranker.score(pairs)
+    differences = np.abs(full.astype(np.float64) - low)
+    tau = float(kendalltau(full, low).statistic)
+    return {
+        "pairs": float(len(pairs)),
+        "largest difference": round(float(differences.max()), 6),
+        "mean difference": round(float(differences.mean()), 6),
+        # Of scores that are all equal, there is no order to agree on.
+        "tau": round(tau, 6) if np.isfinite(tau) else 0.0,
+    }
+
 
 #: Pairs that are measured: their scores are compared, too.
 _PAIRS: Final = 64

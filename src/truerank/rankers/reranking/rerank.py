@@ -17,12 +17,10 @@ from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
-from truerank.rankers.reranking.agreement import agreement
-from truerank.rankers.reranking.choosing import settled
+from truerank.rankers.reranking.choosing import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.reranked import BLOCK_SCHEMA, Reranked, merged
-from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
-from truerank.rankers.reranking.shared_vectors import encode_shared, with_vectors
+from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
 from truerank.records import Input
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents

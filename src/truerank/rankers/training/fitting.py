@@ -6,25 +6,297 @@ import hashlib
 import json
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
 from itertools import islice, pairwise
 from pathlib import Path
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.rankers.base import Pair
 from truerank.rankers.training.instances import Instance
 from truerank.rankers.training.recipes import Recipe
-from truerank.rankers.training.saving import TrainingCheckpoint
-from truerank.rankers.training.steps import Steps, Trainee
 from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import digest
+from truerank.work.kept import forget, is_whole, kept_path
 from truerank.work.progress import Progress, Quiet
 
 __all__ = ["CHECKPOINT", "Fitted", "Fitting", "Trainee", "fit"]
+
+
+class Trainee(Protocol):
+    """What `fit` trains."""
+
+    #: The torch module, in full precision.
+    module: Any
+    #: Where it runs: "cpu", "cuda:0" and the like.
+    device: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over weights, tokenizer and settings, as they are now."""
+
+    def rows(self, pairs: Sequence[Pair]) -> Sequence[Any]:
+        """What the network reads of each pair."""
+
+    def logits(self, rows: Any) -> Any:
+        """What the network says, with gradients: one score for each pair, shape (pairs,) or (pairs, 1), or two logits
+        (not relevant, relevant), shape (pairs, 2)."""
+
+
+class Steps:
+    """The optimiser's side of a training: one call of `step` for one batch."""
+
+    def __init__(self, torch: Any, trainee: Trainee, recipe: Recipe, steps: int) -> None:
+        self._torch, self._trainee, self._recipe = torch, trainee, recipe
+        module = trainee.module
+        groups = _groups(module, recipe)
+        self.parameters = [weight for group in groups for weight in group["params"]]
+        self._accelerator = _accelerator(recipe, trainee.device)
+        module.train()
+        self.optimiser = _optimiser(torch, groups, recipe)
+        self._model = _forward(torch, trainee)
+        if self._accelerator is not None:
+            self._model, self.optimiser = self._accelerator.prepare(self._model, self.optimiser)
+        self._rate = learning_rates(recipe, steps)
+        self._loss = LOSSES[recipe.loss]
+        self.losses: list[float] = []
+        self.norms: list[float] = []
+
+    def step(self, batch: Sequence[Instance]) -> tuple[float, float]:
+        """Changes the weights; returns the loss of the batch and the norm of its gradient."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self._rate(len(self.losses)) * group["share"]
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = 0.0
+        for part in _parts(batch, self._recipe.accumulate):
+            loss += self._backward(part, len(part) / len(batch))
+        if self._accelerator is not None:
+            loss = float(self._accelerator.reduce(self._torch.tensor(loss, device=self._accelerator.device), "sum"))
+        if not math.isfinite(loss):
+            raise OptionError(
+                "set_",
+                f"the loss is {loss} at step {len(self.losses) + 1}",
+                "lower learning_rate, or limit the gradient with clip",
+            )
+        norm = self._limited()
+        self.optimiser.step()
+        self.losses.append(loss)
+        self.norms.append(norm)
+        return loss, norm
+
+    def state(self) -> dict[str, Any]:
+        """All that a continued run needs."""
+        return {
+            "weights": self._trainee.module.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "random": self._torch.get_rng_state(),
+            "losses": list(self.losses),
+            "norms": list(self.norms),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Takes what `state` gave."""
+        self._trainee.module.load_state_dict(state["weights"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self._torch.set_rng_state(state["random"])
+        self.losses, self.norms = list(state["losses"]), list(state["norms"])
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this process writes checkpoints."""
+        return self._accelerator is None or bool(self._accelerator.is_main_process)
+
+    def _backward(self, part: Sequence[Instance], share: float) -> float:
+        """Adds a part's gradient, weighted by its share of the batch; returns its share of the loss."""
+        scale, mine = share, part
+        if self._accelerator is not None and self._accelerator.num_processes > 1:
+            world = self._accelerator.num_processes
+            mine = part[self._accelerator.process_index :: world] or part[:0]
+            # Processes average their gradients: each weighs as much as it holds.
+            scale = share * len(mine) * world / len(part)
+        # A process without an instance of its own still has to take part in the exchange: it weighs nothing.
+        scored = mine or part[:1]
+        pairs = [pair for one in scored for pair in (Pair(one.query, one.relevant), Pair(one.query, one.nonrelevant))]
+        loss = self._loss(self._torch, self._model(pairs).float(), self._recipe) * scale
+        if self._accelerator is None:
+            loss.backward()
+            return float(loss.detach())
+        self._accelerator.backward(loss)
+        processes: int = self._accelerator.num_processes
+        return float(loss.detach()) / processes
+
+    def _limited(self) -> float:
+        if self._accelerator is not None and self._recipe.precision == "fp16":
+            self._accelerator.unscale_gradients(self.optimiser)
+        norm = self._torch.nn.utils.clip_grad_norm_(self.parameters, self._recipe.clip or math.inf)
+        return float(norm)
+
+
+def _accelerator(recipe: Recipe, device: str) -> Any:
+    if device == "cpu":
+        if recipe.precision != "no":
+            raise OptionError("set_", f"precision {recipe.precision} on the CPU", "leave precision=no there")
+        return None
+    try:
+        from accelerate import Accelerator
+    except ImportError as error:
+        raise MissingExtraError("training on a GPU", "neural") from error
+    return Accelerator(mixed_precision=recipe.precision, device_placement=False)
+
+
+def _forward(torch: Any, trainee: Trainee) -> Any:
+    """The way from pairs to logits as one module, so that accelerate sees every call."""
+
+    # A ranker may have a way of its own to compute a batch of training.
+    compute = getattr(trainee, "training_logits", trainee.logits)
+
+    class Forward(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = trainee.module
+
+        def forward(self, pairs: Sequence[Pair]) -> Any:
+            logits = compute(trainee.rows(pairs))
+            return logits[:, 0] if logits.dim() == 2 and logits.shape[1] == 1 else logits
+
+    return Forward()
+
+
+def _groups(module: Any, recipe: Recipe) -> list[dict[str, Any]]:
+    """The weights to train, and what share of the learning rate they get: two groups where the rates differ."""
+    weights = [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
+    if not recipe.head_rate or not hasattr(module, "encoder"):
+        return [{"params": [weight for _, weight in weights], "share": 1.0}]
+    parts: dict[bool, list[Any]] = {True: [], False: []}
+    for name, weight in weights:
+        parts[name.startswith("encoder.")].append(weight)
+    return [
+        {"params": parts[True], "share": 1.0},
+        {"params": parts[False], "share": recipe.head_rate / recipe.learning_rate},
+    ]
+
+
+def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe) -> Any:
+    settings = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    if recipe.optimiser == "adam":
+        return torch.optim.Adam(parameters, **settings)
+    if recipe.optimiser == "adamw":
+        return torch.optim.AdamW(parameters, **settings)
+    try:
+        from transformers.optimization import Adafactor
+    except ImportError as error:
+        raise MissingExtraError("the optimiser adafactor", "neural") from error
+    return Adafactor(parameters, scale_parameter=False, relative_step=False, warmup_init=False, **settings)
+
+
+def learning_rates(recipe: Recipe, steps: int) -> Callable[[int], float]:
+    """The learning rate of each step of a run, the first being 0."""
+
+    def rate(step: int) -> float:
+        if step < recipe.warmup_steps:
+            return recipe.learning_rate * (step + 1) / recipe.warmup_steps
+        if recipe.schedule == "constant":
+            return recipe.learning_rate
+        return recipe.learning_rate * (steps - step) / max(1, steps - recipe.warmup_steps)
+
+    return rate
+
+
+def _parts(batch: Sequence[Instance], count: int) -> list[Sequence[Instance]]:
+    size = math.ceil(len(batch) / count)
+    return [batch[start : start + size] for start in range(0, len(batch), size)]
+
+
+def _scores(torch: Any, logits: Any) -> Any:
+    """One score for each pair: of two logits, the log-probability of the second."""
+    return logits if logits.dim() == 1 else torch.log_softmax(logits, dim=-1)[:, 1]
+
+
+def _hinge(torch: Any, logits: Any, recipe: Recipe) -> Any:
+    scores = _scores(torch, logits)
+    return torch.relu(recipe.margin - scores[0::2] + scores[1::2]).mean()
+
+
+def _pair_softmax(torch: Any, logits: Any, recipe: Recipe) -> Any:
+    scores = _scores(torch, logits)
+    return torch.nn.functional.softplus(scores[1::2] - scores[0::2]).mean()
+
+
+def _classes(torch: Any, logits: Any, recipe: Recipe) -> Any:
+    relevant = (torch.arange(len(logits), device=logits.device) + 1) % 2
+    if logits.dim() == 1:
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, relevant.float())
+    return torch.nn.functional.cross_entropy(logits, relevant)
+
+
+LOSSES: Final[Mapping[str, Callable[[Any, Any, Recipe], Any]]] = {
+    "hinge": _hinge,
+    "pair-softmax": _pair_softmax,
+    "classes": _classes,
+}
+
+
+class Kept(NamedTuple):
+    """What a checkpoint holds: instances that are done, the hash over them, and the state of the steps."""
+
+    done: int
+    instances: str
+    state: Mapping[str, Any]
+
+
+class TrainingCheckpoint:
+    """A file that appears whole or not at all; one of another training is not taken.
+
+    Args:
+        torch: the package.
+        path: of the file.
+        identity: of the training.
+        seconds: between two checkpoints, at the earliest.
+    """
+
+    def __init__(self, torch: Any, path: Path, identity: str, seconds: float) -> None:
+        self._torch, self._path, self._identity, self._seconds = torch, path, identity, seconds
+        self._last = time.monotonic()
+
+    def due(self) -> bool:
+        """Whether it is time for another one."""
+        return time.monotonic() - self._last >= self._seconds
+
+    def write(self, run: Steps, count: int, instances: str) -> None:
+        """Keeps the state after so many instances, whose hash is given; one process of several writes."""
+        if run.is_first:
+            content = {"identity": self._identity, "count": count, "instances": instances}
+            # Into a file of Python's, which says where a disk was full.
+            with kept_path(self._path) as temporary, temporary.open("wb") as stream:
+                self._torch.save({**content, "state": run.state()}, stream)
+        self._last = time.monotonic()
+
+    def read(self) -> Kept | None:
+        """The checkpoint of this training; None where there is none, a damaged one, or one of another."""
+        if not is_whole(self._path):
+            return None
+        try:
+            found = self._torch.load(self._path, map_location="cpu", weights_only=True)
+            if found["identity"] != self._identity:
+                return None
+            return Kept(int(found["count"]), str(found["instances"]), found["state"])
+        except Exception as error:  # torch raises whatever its reader meets
+            fault = f"no checkpoint that can be read ({type(error).__name__})"
+            raise InputError(fault, "remove it to begin again", where=self._path) from error
+
+    def remove(self) -> None:
+        """Removes the file, if there is one."""
+        forget(self._path)
+
+    @property
+    def path(self) -> Path:
+        """Of the file."""
+        return self._path
+
 
 #: The file, in the folder of the training, from which a killed run continues.
 CHECKPOINT: Final = "checkpoint.pt"

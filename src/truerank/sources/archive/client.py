@@ -2,18 +2,388 @@
 
 from __future__ import annotations
 
+import base64
 import datetime
 import email.utils
+import functools
+import gzip
+import hashlib
+import io
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import Any, Final, TypeVar
+import urllib.robotparser
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
+from urllib.parse import urlsplit, urlunsplit
 
-from truerank.errors import MissingExtraError
-from truerank.sources.archive.options import CANONICAL, ArchiveOptions
-from truerank.sources.archive.snapshots import BrokenError, Capture, FailedError, MissedError, Played
-from truerank.sources.archive.transport import check_robots, make_session
+from truerank import network
+from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.loading import toml_file
+from truerank.options import Flag, Options, Range
+
+#: Where the client believes to be; another archive is put in its place underneath.
+CANONICAL: Final = "https://web.archive.org"
+#: What `settings` may hold.
+_RARE: Final = (
+    "playback_path", "cdx_path", "timemap_path",
+    "retries", "backoff", "max_wait", "timeout", "max_seconds", "max_bytes",
+)  # fmt: skip
+_HIDDEN: Final = Flag(hidden=True)
+
+
+@dataclass(frozen=True)
+class ArchiveOptions(Options):
+    """Which archive is asked, and how patiently.
+
+    Attributes:
+        base_url: the archive.
+        lookup: how captures are found: cdx, by the CDX server, with their status; timemap, by the Memento TimeMap,
+            which every Memento archive has, without a status.
+        search_rate: look-ups a second at most; 0 for no limit.
+        page_rate: snapshots a second at most; 0 for no limit. A Crawl-delay of the archive holds for both together.
+        user_agent: who asks: a name and an address to write to; by default this program.
+        ignore_robots: ask although the archive's robots.txt forbids it (only with the archive's leave).
+        playback_path: what stands before `TIMESTAMPid_/URL`.
+        cdx_path: the CDX server.
+        timemap_path: what stands before the URL whose TimeMap is asked for.
+        retries: how often a request is repeated that failed for the moment.
+        backoff: seconds before the second repetition; doubled each time. A longer `Retry-After` is waited for.
+        max_wait: seconds that are waited at most; an archive that asks for more is not asked again.
+        timeout: seconds without an answer, or without further bytes of one.
+        max_seconds: seconds that one attempt may take, from the connection to the end of the answer.
+        max_bytes: of a larger page nothing is kept.
+    """
+
+    base_url: str = CANONICAL
+    lookup: Literal["cdx", "timemap"] = "cdx"
+    search_rate: Annotated[float, Range(at_least=0)] = 0.4
+    page_rate: Annotated[float, Range(at_least=0)] = 4.0
+    user_agent: str = ""
+    ignore_robots: bool = False
+    playback_path: Annotated[str, _HIDDEN] = "/web/"
+    cdx_path: Annotated[str, _HIDDEN] = "/cdx/search/cdx"
+    timemap_path: Annotated[str, _HIDDEN] = "/web/timemap/link/"
+    retries: Annotated[int, Range(at_least=0), _HIDDEN] = 5
+    backoff: Annotated[float, Range(at_least=0), _HIDDEN] = 2.0
+    max_wait: Annotated[float, Range(at_least=0), _HIDDEN] = 600.0
+    timeout: Annotated[float, Range(above=0), _HIDDEN] = 60.0
+    max_seconds: Annotated[float, Range(above=0), _HIDDEN] = 300.0
+    max_bytes: Annotated[int, Range(above=0), _HIDDEN] = 10 << 20
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not re.fullmatch(r"https?://[^\s/?#]+(?:/[^\s?#]*)?", self.base_url):
+            raise OptionError("base_url", f"'{self.base_url}' is no archive", "write https://HOST")
+
+    def with_file(self, path: str | Path) -> ArchiveOptions:
+        """The same with the rare settings of a TOML file.
+
+        Args:
+            path: the file, one `NAME = VALUE` a line; names are those of the attributes from `playback_path` on.
+
+        Raises:
+            InputError: the file cannot be read, or has another name or a value of the wrong kind.
+        """
+        path = Path(path)
+        found = toml_file(path, "write NAME = VALUE in TOML")
+        kinds = {field.name: type(field.default) for field in fields(self)}
+        for name, value in found.items():
+            if name not in _RARE:
+                raise InputError(f"no setting '{name}'", f"there are {', '.join(_RARE)}", where=path)
+            allowed = (int, float) if kinds[name] is float else (kinds[name],)
+            if isinstance(value, bool) or not isinstance(value, allowed):
+                raise InputError(f"{name} is {value!r}", f"give a value such as {getattr(self, name)!r}", where=path)
+        return replace(self, **found)
+
+    def content(self) -> dict[str, Any]:
+        """What decides which pages are found; the rest only decides how long that takes."""
+        names = ("base_url", "lookup", "playback_path", "cdx_path", "timemap_path", "max_bytes")
+        every = asdict(self)
+        return {name: every[name] for name in names}
+
+
+class Capture(NamedTuple):
+    """One capture: its time as 14 digits (UTC), and status and content type where the archive lists them."""
+
+    url: str
+    timestamp: str
+    status: int | None = None
+    content_type: str = ""
+
+
+class Played(NamedTuple):
+    """A capture as the archive plays it back: the page's own headers and its bytes, without content encoding."""
+
+    capture: Capture
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+    @property
+    def content_type(self) -> str:
+        """The content type by the headers."""
+        return next((value for name, value in self.headers if name.lower() == "content-type"), "")
+
+
+class MissedError(Exception):
+    """The archive has no such snapshot; asking again would not help. The text says why."""
+
+
+class FailedError(Exception):
+    """The archive could not be asked; asking again may help. The text says why."""
+
+
+class BrokenError(FailedError):
+    """What came was broken, however often it was asked for; another capture may be sound."""
+
+
+def nearest(captures: Iterable[Capture], year: int, day: tuple[int, int]) -> list[Capture]:
+    """The captures of a year, that nearest to noon of a day first; of two as near the earlier."""
+    middle = datetime.datetime(year, *day, 12, tzinfo=datetime.UTC)
+    of_year = [capture for capture in captures if capture.timestamp.startswith(f"{year:04d}")]
+    return sorted(of_year, key=lambda one: (abs(moment(one.timestamp) - middle), one.timestamp, one.url))
+
+
+def moment(timestamp: str) -> datetime.datetime:
+    """The time that 14 digits stand for."""
+    return datetime.datetime.strptime(timestamp, "%Y%m%d%H%M%S").replace(tzinfo=datetime.UTC)
+
+
+def parse_day(text: str) -> tuple[int, int]:
+    """Month and day of `MM-DD`."""
+    month, _, day = text.partition("-")
+    try:
+        found = datetime.date(2001, int(month), int(day))
+    except ValueError as error:
+        raise OptionError("day", f"no day '{text}' in every year", "write MM-DD, such as 07-02") from error
+    return found.month, found.day
+
+
+_AGENT: Final = "truerank"
+_TIMEMAP: Final = "/web/timemap/link/"
+_CDX: Final = "/cdx/search/cdx"
+#: Bytes of robots.txt; RFC 9309 asks for at least 500 KiB.
+_LARGEST_ROBOTS: Final = 1 << 20
+#: Bytes of a list of captures: about 200,000 captures.
+_LARGEST_LIST: Final = 32 << 20
+#: Seconds between two requests that are kept to where robots.txt asks for them.
+_LONGEST_DELAY: Final = 300
+#: Seconds that are waited after HTTP 429 where the archive does not say how long.
+_RATE_LIMITED: Final = 60.0
+
+
+def make_session(options: ArchiveOptions) -> Any:
+    """A session that keeps the rates and repeats what failed for the moment."""
+    session = _session_class()(options)
+    elsewhere = _adapter_class()(_Asker(options))
+    # Also for what the archive sends us to: nothing is asked past this adapter.
+    session.mount("https://", elsewhere)
+    session.mount("http://", elsewhere)
+    return session
+
+
+def check_robots(session: Any, options: ArchiveOptions) -> float:
+    """Whether the archive lets programs ask.
+
+    Returns:
+        The seconds between requests that its robots.txt asks for, 0 where it asks for none.
+    """
+    import requests
+    from wayback.exceptions import WaybackException
+
+    try:
+        answer = session.request("GET", f"{CANONICAL}/robots.txt")
+    except _MovedError as error:
+        raise InputError(
+            str(error), "if you trust it, give its address as --base-url", where=options.base_url
+        ) from error
+    except (MissedError, FailedError) as error:
+        if options.ignore_robots:
+            return 0.0
+        raise InputError(
+            f"its robots.txt cannot be read ({error})", "ask the archive; with its leave use --ignore-robots",
+            where=options.base_url,
+        ) from error  # fmt: skip
+    except (requests.RequestException, WaybackException) as error:
+        raise InputError(
+            f"the archive cannot be reached ({type(error).__name__})", "check the address and the network, or wait",
+            where=options.base_url,
+        ) from error  # fmt: skip
+    if answer.status_code >= 500:
+        raise InputError(
+            f"the archive answers HTTP {answer.status_code}", "wait, then run again", where=options.base_url
+        )
+    return _delay(answer.text if answer.status_code == 200 else "", options)
+
+
+def _delay(text: str, options: ArchiveOptions) -> float:
+    """The Crawl-delay of a robots.txt, which must not forbid what is needed."""
+    rules = urllib.robotparser.RobotFileParser()
+    try:
+        rules.parse(text.splitlines())
+    except ValueError as error:
+        # Its numbers are taken as they come.
+        raise InputError(
+            "its robots.txt holds a number that is none", "ask the archive", where=options.base_url
+        ) from error
+    agent = options.user_agent or _AGENT
+    first = options.cdx_path if options.lookup == "cdx" else options.timemap_path
+    closed = [path for path in (first, options.playback_path) if not rules.can_fetch(agent, options.base_url + path)]
+    remedy = "ask the archive; with its leave use --ignore-robots"
+    if closed and not options.ignore_robots:
+        raise InputError(f"its robots.txt closes {closed[0]} to programs", remedy, where=options.base_url)
+    delay = int(rules.crawl_delay(agent) or 0)
+    if delay <= _LONGEST_DELAY:
+        return float(delay)
+    if options.ignore_robots:
+        return 0.0
+    shown = f"{delay:,d}" if delay < 10**9 else "more than 1,000,000,000"
+    fault = f"its robots.txt asks for {shown} s between two requests, longer than {_LONGEST_DELAY} s"
+    raise InputError(fault, remedy, where=options.base_url)
+
+
+class _MovedError(MissedError):
+    """A redirect to another server; where the user trusts that one, they can name it."""
+
+
+class _Asker:
+    """Asks the archive of the options for what is meant for the Wayback Machine, and nobody else."""
+
+    def __init__(self, options: ArchiveOptions) -> None:
+        self._options = options
+        here = network.is_this_machine(urlsplit(options.base_url).hostname or "")
+        self._http = network.HttpClient(silence=options.timeout, proxies=not here)
+        self._base = options.base_url.rstrip("/")
+        # The longest first, since a TimeMap's path begins like that of a page.
+        self._paths = ((_TIMEMAP, options.timemap_path), (_CDX, options.cdx_path), ("/web/", options.playback_path))
+
+    def ask(self, request: Any) -> network.HttpAnswer:
+        """One attempt."""
+        path = urlunsplit(("", "", *urlsplit(request.url)[2:]))
+        if network.origin(request.url) == network.origin(CANONICAL):
+            theirs = next((new + path[len(old) :] for old, new in self._paths if path.startswith(old)), path)
+            address = self._base + theirs
+        elif network.origin(request.url) == network.origin(self._base):
+            address = request.url
+        else:
+            raise _MovedError(f"the archive sends us to another server, {request.url.partition('?')[0][:200]}")
+        largest = _LARGEST_LIST if path.startswith((_CDX, _TIMEMAP)) else self._options.max_bytes
+        try:
+            return self._http.ask(
+                request.method, address, seconds=self._options.max_seconds, headers=request.headers,
+                largest=_LARGEST_ROBOTS if path == "/robots.txt" else largest,
+            )  # fmt: skip
+        except network.LargeAnswerError as error:
+            raise MissedError(str(error)) from error
+        except network.AddressError as error:
+            raise MissedError("no URL that can be asked for") from error
+        except network.LateAnswerError as error:
+            raise FailedError(f"it took longer than {self._options.max_seconds:g} seconds") from error
+
+    def named(self, text: str) -> str:
+        """A header with addresses of the archive as those of the Wayback Machine."""
+        playback = self._paths[-1][1]
+        for prefix in (self._base, self._base.partition(":")[2]):
+            text = text.replace(prefix + playback, f"{CANONICAL}/web/")
+        return f"{CANONICAL}/web/{text[len(playback) :]}" if text.startswith(playback) else text
+
+    def close(self) -> None:
+        """Closes the connections."""
+        self._http.close()
+
+
+@functools.cache
+def _session_class() -> Any:
+    try:
+        import wayback
+    except ImportError as error:
+        raise MissingExtraError("asking a web archive", "pages") from error
+
+    class Session(wayback.WaybackSession):  # type: ignore[misc]
+        """Never waits longer than the user allows, turns no endless pages of a list, and remembers the last answer."""
+
+        def __init__(self, options: ArchiveOptions) -> None:
+            searches = pages = wayback.RateLimit(options.page_rate)
+            if options.search_rate != options.page_rate:
+                searches = wayback.RateLimit(options.search_rate)
+            super().__init__(
+                retries=options.retries,
+                backoff=options.backoff,
+                timeout=options.timeout,
+                user_agent=options.user_agent or _AGENT,
+                search_calls_per_second=searches,
+                memento_calls_per_second=pages,
+            )
+            # Proxies are the client's concern.
+            self.trust_env = False
+            self.lists_left = 0
+            self.last: Any = None
+            self._longest = options.max_wait
+
+        def request(self, method: str, url: str, **kwargs: Any) -> Any:
+            if url.startswith(CANONICAL + _CDX):
+                self.lists_left -= 1
+                if self.lists_left < 0:
+                    raise FailedError("the list of captures does not end")
+            return super().request(method, url, **kwargs)
+
+        def send(self, request: Any, **kwargs: Any) -> Any:
+            self.last = super().send(request, **kwargs)
+            return self.last
+
+        def get_retry_delay(self, retries: int, response: Any = None) -> float:
+            delay = float(super().get_retry_delay(retries))
+            if response is not None and response.status_code >= 400 and "Memento-Datetime" not in response.headers:
+                asked = network.retry_after(response.headers.get("Retry-After"))
+                if asked is not None and asked > self._longest:
+                    raise FailedError(f"the archive asks to wait {asked:.0f} s, longer than {self._longest:g} s")
+                delay = max(delay, asked or (_RATE_LIMITED if response.status_code == 429 else 0.0))
+            return min(self._longest, delay)
+
+    return Session
+
+
+@functools.cache
+def _adapter_class() -> Any:
+    import requests
+
+    class Elsewhere(requests.adapters.BaseAdapter):  # type: ignore[misc]
+        """Answers and faults of the client as those of requests."""
+
+        def __init__(self, asker: _Asker) -> None:
+            super().__init__()
+            self._asker = asker
+
+        def send(self, request: Any, *_: Any, **__: Any) -> Any:
+            try:
+                answer = self._asker.ask(request)
+            except network.SilentError as error:
+                raise requests.exceptions.ReadTimeout(str(error)) from error
+            except network.BrokenAnswerError as error:
+                raise requests.exceptions.ChunkedEncodingError(str(error)) from error
+            except network.NetworkError as error:
+                raise requests.exceptions.ConnectTimeout(str(error)) from error
+            response = requests.Response()
+            response.status_code, response.url, response.request = answer.status, request.url, request
+            response.encoding = "utf-8"
+            for name, value in answer.headers:
+                before = f"{response.headers[name]}, " if name in response.headers else ""
+                response.headers[name] = before + value
+            for name in ("Location", "Content-Location", "Link"):
+                if name in response.headers:
+                    response.headers[name] = self._asker.named(response.headers[name])
+            # What requests itself sets when a body is read.
+            response._content, response._content_consumed = answer.body, True
+            return response
+
+        def close(self) -> None:
+            self._asker.close()
+
+    return Elsewhere
+
 
 _T = TypeVar("_T")
 #: Captures of one page that are looked at.
@@ -202,3 +572,70 @@ def _kind(error: Any) -> str:
         if text.startswith(mark):
             return text.partition(" (")[0]
     return "time ran out" if text.startswith("timed out") else type(error).__name__
+
+
+#: Headers that said how the page was sent; it is kept as it was meant.
+_TRANSFER: Final = frozenset((
+    "content-encoding", "transfer-encoding", "content-length", "connection", "keep-alive", "trailer", "upgrade",
+))  # fmt: skip
+_END: Final = b"\r\n"
+
+
+def warc_record(page: Played) -> bytes:
+    """A page as a WARC 1.1 `response` record, compressed as one gzip member.
+
+    Its id comes from URL, time and content, its date is that of the capture, so that equal pages give equal bytes.
+
+    Returns:
+        The bytes; records put one after another are a WARC file.
+
+    Source:
+        ISO 28500:2017.
+    """
+    headers = [(name, value) for name, value in page.headers if name.lower() not in _TRANSFER]
+    headers.append(("Content-Length", str(len(page.body))))
+    http = _lines(f"HTTP/1.1 {page.status}", headers) + page.body
+    digest = base64.b32encode(hashlib.sha1(page.body, usedforsecurity=False).digest()).decode()
+    name = f"{page.capture.timestamp}/{page.capture.url}#{digest}"
+    fields = [
+        ("WARC-Type", "response"),
+        ("WARC-Record-ID", f"<urn:uuid:{uuid.uuid5(uuid.NAMESPACE_URL, name)}>"),
+        ("WARC-Date", moment(page.capture.timestamp).strftime("%Y-%m-%dT%H:%M:%SZ")),
+        ("WARC-Target-URI", page.capture.url),
+        ("WARC-Payload-Digest", f"sha1:{digest}"),
+        ("Content-Type", "application/http; msgtype=response"),
+        ("Content-Length", str(len(http))),
+    ]
+    target = io.BytesIO()
+    with gzip.GzipFile("", "wb", compresslevel=6, fileobj=target, mtime=0) as packed:
+        packed.write(_lines("WARC/1.1", fields) + http + _END + _END)
+    return target.getvalue()
+
+
+def read_record(path: Path, offset: int) -> Played:
+    """The page that begins at a place of a WARC file."""
+    try:
+        from fastwarc.warc import ArchiveIterator, WarcRecordType
+    except ImportError as error:
+        raise MissingExtraError("reading WARC files", "pages") from error
+    try:
+        with path.open("rb") as stream:
+            stream.seek(offset)
+            records = ArchiveIterator(stream, record_types=WarcRecordType.response, parse_http=True)
+            record = next(iter(records), None)
+            if record is None or record.http_headers is None:
+                raise InputError("no record at the place where one was written", "fetch again", where=path)
+            status = int(str(record.http_headers.status_line).split()[1])
+            capture = Capture(
+                record.headers["WARC-Target-URI"],
+                "".join(mark for mark in record.headers["WARC-Date"] if mark.isdigit())[:14],
+                status,
+            )
+            return Played(capture, status, tuple(record.http_headers.astuples()), record.reader.read())
+    except (OSError, ValueError, RuntimeError) as error:
+        raise InputError(f"not readable as WARC ({error})", "fetch again", where=path) from error
+
+
+def _lines(first: str, fields: list[tuple[str, str]]) -> bytes:
+    lines = [first, *(f"{name}: {' '.join(value.split())}" for name, value in fields)]
+    return "\r\n".join(lines).encode("utf-8", "replace") + _END + _END

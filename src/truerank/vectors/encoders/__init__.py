@@ -1,9 +1,8 @@
 """Encoders: texts in, unit vectors out."""
 
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import Backend, Encoder, EncoderSpec, Precision, Vectors
 from truerank.vectors.encoders.cache import CachedEncoder
 from truerank.vectors.encoders.opening import DEFAULT_MODEL, open_encoder, open_spec
-from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
 
 __all__ = [
     "DEFAULT_MODEL",

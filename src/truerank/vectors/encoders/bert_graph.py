@@ -8,16 +8,140 @@ et al. 2020 for ELECTRA).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from pathlib import Path
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.vectors.encoders.graph_writer import INPUT_IDS, PACKED, GraphWriter
-from truerank.vectors.encoders.weights import Weights
+from truerank.vectors.encoders.model_folder import HeadStep
+from truerank.vectors.encoders.weights import Weights, open_weights, weight_files
+
+#: Names of the one input (int64, [texts, tokens]) and the one output (float32, [texts, dimension]) of every graph.
+INPUT_IDS: Final = "input_ids"
+EMBEDDING: Final = "truerank_embedding"
+#: The two inputs of a graph that reads packed texts, see `packing.PackedBatch`.
+PACKED: Final = "packed"
+POOLING: Final = "pooling"
+OPSET: Final = 17
+_IR_VERSION: Final = 8
+# One protobuf message holds at most 2 GiB; larger weights go to a file beside it.
+_INLINE_LIMIT: Final = 1_500_000_000
+
+
+class GraphWriter:
+    """Collects the nodes and constants of one graph; every method returns the name of the value that it made.
+
+    Args:
+        opset: version of the operators; that of a foreign graph where nodes are added to one.
+        prefix: begins every name, so that the names do not meet those of a foreign graph.
+    """
+
+    def __init__(self, *, opset: int = OPSET, prefix: str = "") -> None:
+        self._opset = opset
+        self._prefix = prefix
+        self._nodes: list[Any] = []
+        self._constants: list[Any] = []
+        self._bytes = 0
+
+    @property
+    def nodes(self) -> list[Any]:
+        """The nodes so far, in order."""
+        return self._nodes
+
+    @property
+    def constants(self) -> list[Any]:
+        """The constants so far."""
+        return self._constants
+
+    def constant(self, values: NDArray[Any]) -> str:
+        """A constant tensor."""
+        from onnx import numpy_helper
+
+        name = f"{self._prefix}constant_{len(self._constants)}"
+        self._constants.append(numpy_helper.from_array(np.ascontiguousarray(values), name))
+        self._bytes += values.nbytes
+        return name
+
+    def integers(self, *values: int) -> str:
+        """A constant list of integers."""
+        return self.constant(np.array(values, dtype=np.int64))
+
+    def number(self, value: float) -> str:
+        """A constant float32, shape [1], that broadcasts."""
+        return self.constant(np.array([value], dtype=np.float32))
+
+    def op(self, kind: str, *inputs: str, **attributes: Any) -> str:
+        """A node with one output."""
+        return self.ops(kind, 1, *inputs, **attributes)[0]
+
+    def ops(self, kind: str, outputs: int, *inputs: str, **attributes: Any) -> list[str]:
+        """A node with several outputs."""
+        from onnx import helper
+
+        stem = f"{self._prefix}{kind.lower()}_{len(self._nodes)}"
+        names = [f"{stem}_{number}" for number in range(outputs)]
+        self._nodes.append(helper.make_node(kind, list(inputs), names, name=stem, **attributes))
+        return names
+
+    def linear(self, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32] | None) -> str:
+        """A dense layer; the weight has torch's shape [out, in]."""
+        product = self.op("MatMul", x, self.constant(weight.T))
+        return product if bias is None else self.op("Add", product, self.constant(bias))
+
+    def layer_norm(self, x: str, weight: NDArray[np.float32], bias: NDArray[np.float32], epsilon: float) -> str:
+        """Layer normalisation over the last axis."""
+        return self.op("LayerNormalization", x, self.constant(weight), self.constant(bias), axis=-1, epsilon=epsilon)
+
+    def token_count(self, x: str) -> str:
+        """The length of the second axis, int64, shape [1]."""
+        return self.op("Gather", self.op("Shape", x), self.integers(1), axis=0)
+
+    def sum_over(self, x: str, axis: int, *, keep: bool = False) -> str:
+        """Sum along one axis."""
+        return self.op("ReduceSum", x, self.integers(axis), keepdims=int(keep))
+
+    def maximum_over(self, x: str, axis: int) -> str:
+        """Maximum along one axis (its axes moved from an attribute to an input in opset 18)."""
+        if self._opset < 18:
+            return self.op("ReduceMax", x, axes=[axis], keepdims=0)
+        return self.op("ReduceMax", x, self.integers(axis), keepdims=0)
+
+    def model(self, output: str, dimension: int, *, packed: bool = False) -> Any:
+        """The finished model, from `INPUT_IDS`, or `PACKED` and `POOLING`, to `EMBEDDING`."""
+        from onnx import TensorProto, helper
+
+        self._nodes.append(helper.make_node("Identity", [output], [EMBEDDING], name=EMBEDDING))
+        given = [helper.make_tensor_value_info(INPUT_IDS, TensorProto.INT64, ["texts", "tokens"])]
+        shape: list[str | int] = ["texts", dimension]
+        if packed:
+            tokens = helper.make_tensor_value_info(PACKED, TensorProto.INT64, ["rows", 3, "tokens"])
+            weights = helper.make_tensor_value_info(POOLING, TensorProto.FLOAT, ["rows", "texts", "tokens"])
+            given, shape = [tokens, weights], ["rows", "texts", dimension]
+        vectors = helper.make_tensor_value_info(EMBEDDING, TensorProto.FLOAT, shape)
+        graph = helper.make_graph(self._nodes, "encoder", given, [vectors], self._constants)
+        return helper.make_model(
+            graph,
+            opset_imports=[helper.make_opsetid("", self._opset)],
+            ir_version=_IR_VERSION,
+            producer_name="truerank",
+        )
+
+
+def save_graph(model: Any, file: Path) -> None:
+    """Writes a model; weights beyond what one protobuf message can hold go to a file beside it."""
+    import onnx
+
+    size = sum(len(tensor.raw_data) for tensor in model.graph.initializer)
+    if size > _INLINE_LIMIT:
+        onnx.save(cast(Any, model), file, save_as_external_data=True, location=f"{file.name}.data")
+    else:
+        onnx.save(cast(Any, model), file)
+
 
 _REMEDY: Final = "use --backend torch"
 #: Added to the score of a token of another text: its share becomes 0.
@@ -302,3 +426,105 @@ def _relative_buckets(distances: NDArray[np.int64]) -> NDArray[np.int64]:
         scaled = np.log(far.astype(np.float32) / np.float32(exact)) / np.float32(np.log(longest / exact))
     steps = np.where(far < exact, 0, scaled * np.float32(half - exact))
     return np.asarray(forwards + np.where(far < exact, far, np.minimum(exact + steps.astype(np.int64), half - 1)))
+
+
+_SQRT2: Final = 2**0.5
+
+
+def write_head(
+    graph: GraphWriter, tokens: str, width: int, pooling: Sequence[str], steps: Sequence[HeadStep], *, skip: int = 0
+) -> tuple[str, int]:
+    """Writes pooling and what follows it; the batch has no padding, so every token counts."""
+    kept = tokens
+    if skip:
+        start, end = graph.integers(skip), graph.integers(np.iinfo(np.int64).max)
+        kept = graph.op("Slice", tokens, start, end, graph.integers(1))
+    parts = [_pool(graph, kept, mode, skip) for mode in pooling]
+    x = parts[0] if len(parts) == 1 else graph.op("Concat", *parts, axis=-1)
+    return _steps(graph, x, width * len(parts), steps)
+
+
+def write_packed_head(
+    graph: GraphWriter, tokens: str, weights: str, width: int, steps: Sequence[HeadStep]
+) -> tuple[str, int]:
+    """Writes pooling with given weights, and what follows it, for rows of several texts."""
+    return _steps(graph, graph.op("MatMul", weights, tokens), width, steps)
+
+
+def _steps(graph: GraphWriter, x: str, width: int, steps: Sequence[HeadStep]) -> tuple[str, int]:
+    for step in steps:
+        if step.kind == "normalise":
+            x = graph.op("Div", x, _length(graph, x))
+        elif step.kind == "layer_norm":
+            weights = _step_weights(step)
+            scale = weights.tensor("norm.weight", shape=(width,))
+            x = graph.layer_norm(x, scale, weights.tensor("norm.bias", shape=(width,)), 1e-5)
+        else:
+            x, width = _dense(graph, x, step, width)
+    return x, width
+
+
+def _pool(graph: GraphWriter, tokens: str, mode: str, skip: int) -> str:
+    if mode == "max":
+        return graph.maximum_over(tokens, 1)
+    if mode in ("cls", "lasttoken"):
+        last = graph.integers(0 if mode == "cls" else -1)
+        return graph.op("Squeeze", graph.op("Gather", tokens, last, axis=1), graph.integers(1))
+    count = graph.token_count(tokens)
+    if mode == "weightedmean":
+        one = graph.integers(1)
+        first, stop = graph.integers(1 + skip), graph.op("Add", count, graph.integers(1 + skip))
+        line = graph.op("Range", graph.op("Squeeze", first), graph.op("Squeeze", stop), graph.op("Squeeze", one))
+        weight = graph.op("Unsqueeze", graph.op("Cast", line, to=1), graph.integers(0, 2))
+        total = graph.sum_over(graph.op("Mul", tokens, weight), 1)
+        return graph.op("Div", total, graph.op("Squeeze", graph.sum_over(weight, 1), graph.integers(0)))
+    number = graph.op("Cast", count, to=1)
+    divisor = graph.op("Sqrt", number) if mode == "mean_sqrt_len_tokens" else number
+    return graph.op("Div", graph.sum_over(tokens, 1), divisor)
+
+
+def _length(graph: GraphWriter, x: str) -> str:
+    length = graph.op("Sqrt", graph.sum_over(graph.op("Mul", x, x), -1, keep=True))
+    return graph.op("Max", length, graph.number(1e-12))
+
+
+def _step_weights(step: HeadStep) -> Weights:
+    files = weight_files(step.folder)
+    if not files:
+        raise InputError(
+            "no model.safetensors here", "fetch the model again, or use --backend torch", where=step.folder
+        )
+    return open_weights(files)
+
+
+def _dense(graph: GraphWriter, x: str, step: HeadStep, width: int) -> tuple[str, int]:
+    weights = _step_weights(step)
+    outputs = int(step.options.get("out_features", 0))
+    matrix = weights.tensor("linear.weight", shape=(outputs, width))
+    bias = weights.tensor("linear.bias", shape=(outputs,)) if step.options.get("bias", True) else None
+    out = _activate(graph, graph.linear(x, matrix, bias), step)
+    if step.options.get("use_residual"):
+        kept = x
+        if outputs != width:
+            kept = graph.linear(x, weights.tensor("residual.weight", shape=(outputs, width)), None)
+        out = graph.op("Add", out, kept)
+    return out, outputs
+
+
+def _activate(graph: GraphWriter, x: str, step: HeadStep) -> str:
+    name: Any = step.options.get("activation_function", "torch.nn.modules.activation.Tanh")
+    match str(name).rpartition(".")[2]:
+        case "Identity":
+            return x
+        case "Tanh" | "Sigmoid" as kind:
+            return graph.op(kind, x)
+        case "ReLU":
+            return graph.op("Relu", x)
+        case "GELU":
+            share = graph.op("Add", graph.op("Erf", graph.op("Div", x, graph.number(_SQRT2))), graph.number(1))
+            return graph.op("Mul", graph.op("Mul", x, share), graph.number(0.5))
+        case "SiLU":
+            return graph.op("Mul", x, graph.op("Sigmoid", x))
+        case _:
+            fault = f"activation {json.dumps(name)} has no built-in graph"
+            raise InputError(fault, "use --backend torch", where=step.folder / "config.json")

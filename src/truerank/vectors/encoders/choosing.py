@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import Encoder, EncoderSpec, Vectors
 from truerank.vectors.encoders.measuring import (
     CLOCK,
     ChosenWay,
@@ -36,7 +36,6 @@ from truerank.vectors.encoders.measuring import (
 )
 from truerank.vectors.encoders.opening import open_spec
 from truerank.vectors.encoders.openvino import bf16_is_native
-from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.work.engines import processors
 
 #: The largest error of a cosine that a first pass may show: with more, too many texts are encoded twice.

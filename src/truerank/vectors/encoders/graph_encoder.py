@@ -11,14 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import OptionError
-from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.encoders.base import EncoderSpec, Vectors
 from truerank.vectors.encoders.bert_graph import padding_before_positions
 from truerank.vectors.encoders.graphs import EncoderGraph, can_pack, encoder_graph
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.opened import OpenedEncoder
-from truerank.vectors.encoders.packing import Packing
-from truerank.vectors.encoders.spec import EncoderSpec
-from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
+from truerank.vectors.encoders.tokenizing import Packing, TextTokenizer, TokenIds
 from truerank.work.engines import processors
 
 _TINY: Final = np.float32(1e-12)

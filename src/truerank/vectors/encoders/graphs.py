@@ -12,12 +12,22 @@ from typing import Any, Final
 
 from truerank.errors import InputError
 from truerank.loading import json_file
-from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES, check_supported, write_encoder
+from truerank.vectors.encoders.bert_graph import (
+    EMBEDDING,
+    INPUT_IDS,
+    OPSET,
+    POOLING,
+    SUPPORTED_MODEL_TYPES,
+    GraphWriter,
+    check_supported,
+    save_graph,
+    write_encoder,
+    write_head,
+    write_packed_head,
+)
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
-from truerank.vectors.encoders.graph_writer import EMBEDDING, INPUT_IDS, OPSET, POOLING, GraphWriter, save_graph
-from truerank.vectors.encoders.head_graph import write_head, write_packed_head
 from truerank.vectors.encoders.model_folder import ModelFolder
-from truerank.vectors.encoders.packing import WIDTHS
+from truerank.vectors.encoders.tokenizing import WIDTHS
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 
 # Part of every cache key: raise it when the graphs change.

@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
-from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.encoders.base import EncoderSpec, Vectors
+from truerank.vectors.encoders.bert_graph import EMBEDDING, INPUT_IDS
 from truerank.vectors.encoders.graph_encoder import GraphEncoder, only_cpu, prepare_model
-from truerank.vectors.encoders.graph_writer import EMBEDDING, INPUT_IDS
 from truerank.vectors.encoders.model_folder import ModelFolder
-from truerank.vectors.encoders.spec import EncoderSpec
 from truerank.vectors.encoders.tokenizing import TokenIds
 
 

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.spec import EncoderSpec
+from truerank.vectors.encoders.base import EncoderSpec, Vectors
 
 
 class OpenedEncoder(ABC):

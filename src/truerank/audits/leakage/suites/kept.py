@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.audits.leakage.suites.reading import SuiteSet, TextSource
 from truerank.overlaps import KeptTexts, OverlapRules, keep, kept_before, open_kept
-from truerank.overlaps.forms import ComparedForm, holds_any, keep_without, shared_passages
+from truerank.overlaps.keeping import ComparedForm, holds_any, keep_without, shared_passages
 from truerank.vectors.encoders import Encoder
 from truerank.work.artifacts import digest
 from truerank.work.jobs import Job

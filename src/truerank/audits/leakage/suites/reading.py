@@ -26,7 +26,7 @@ from truerank.sources import (
     read_topics,
 )
 from truerank.sources.compressed import fingerprint
-from truerank.sources.id_examples import ExampleTexts
+from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.work.artifacts import digest
 

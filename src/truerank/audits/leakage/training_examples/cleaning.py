@@ -20,7 +20,7 @@ from truerank.errors import InputError
 from truerank.judging.ratings import label_inputs
 from truerank.options import Labels
 from truerank.sources import open_examples, parse
-from truerank.sources.id_examples import ExampleTexts
+from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 from truerank.work.runs import run as started

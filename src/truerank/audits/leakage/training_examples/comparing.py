@@ -13,7 +13,7 @@ import polars as pl
 from truerank.audits.leakage.training_examples.kinds import ANY_DOCUMENT
 from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before
-from truerank.overlaps.forms import ComparedForm, keep_without, shared_passages
+from truerank.overlaps.keeping import ComparedForm, keep_without, shared_passages
 from truerank.overlaps.results import without_parts
 from truerank.overlaps.templates import USUAL, same_templates
 from truerank.vectors.encoders import Encoder

@@ -35,9 +35,7 @@ from truerank.measures.placebo import Placebo
 from truerank.options import Labels
 from truerank.records import Document, Qrel
 from truerank.sources import SourceSpec, beir, parse
-from truerank.sources.document_files import document_form
-from truerank.sources.document_rows import FoundDocument
-from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.documents import DocumentSource, FoundDocument, document_form, open_documents
 from truerank.sources.inputs import input_of
 from truerank.sources.qrels import qrel_lines, qrels_path, read_qrels
 from truerank.text.listing import first_few

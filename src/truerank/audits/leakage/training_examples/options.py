@@ -10,7 +10,7 @@ from truerank.audits.leakage.training_examples.kinds import KINDS
 from truerank.errors import OptionError
 from truerank.options import Flag, Names, Options, Range, Seed, Source
 from truerank.overlaps import OverlapRules
-from truerank.sources.id_examples import ExampleTexts
+from truerank.sources.examples import ExampleTexts
 
 #: The rule for whole examples: long texts leak in parts. Chosen on Vaswani with benchmarks/tools.py.
 RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.2, containment=0.3)

@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.errors import InputError, OptionError
-from truerank.overlaps.forms import ComparedForm
+from truerank.overlaps.keeping import ComparedForm
 from truerank.records import TopicText
 from truerank.sources import (
     DocumentSource,
@@ -27,7 +27,7 @@ from truerank.sources import (
     unique_names,
 )
 from truerank.sources.distinct import DistinctTexts, text_hashes
-from truerank.sources.id_examples import ExampleTexts
+from truerank.sources.examples import ExampleTexts
 from truerank.sources.roles import Roles
 from truerank.text.matching import LABELS
 from truerank.text.normalising import normalise

@@ -11,8 +11,7 @@ import polars as pl
 from truerank.audits.leakage.report import SIGNS, TONES
 from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit
-from truerank.overlaps.options import BRIEF_SHARE, BRIEF_WORDS
-from truerank.overlaps.results import PART_SHARE, PART_WORDS
+from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose
 from truerank.reports.report import Report, ReportSection, Verdict

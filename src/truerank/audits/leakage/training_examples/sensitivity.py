@@ -16,7 +16,7 @@ from truerank.audits.leakage.results import KindFound, OtherTopics
 from truerank.audits.leakage.training_examples.changes import CHANGES, TextChange, changed
 from truerank.measures.intervals import exact_interval
 from truerank.overlaps import EVIDENCE_KINDS
-from truerank.overlaps.forms import ComparedForm
+from truerank.overlaps.keeping import ComparedForm
 from truerank.records import TopicText
 from truerank.text.rewordings import KINDS as REWORDINGS
 from truerank.text.rewordings import SEEN_KINDS, reword

@@ -26,7 +26,7 @@ from truerank.audits.reusability.learning.feature_files import (
 )
 from truerank.errors import InputError, OptionError
 from truerank.lexical import Analyser, Index, build_index, open_index
-from truerank.lexical.postings import BlockTask, IndexField, RunBuffer
+from truerank.lexical.index import BlockTask, IndexField, RunBuffer
 from truerank.records import Document
 from truerank.sources import open_documents
 from truerank.work.progress import Progress

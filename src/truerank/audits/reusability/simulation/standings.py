@@ -21,8 +21,7 @@ from truerank.errors import OptionError
 from truerank.measures import parse_measures
 from truerank.measures.effectiveness import View, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
-from truerank.measures.judgments import GradeTable
-from truerank.measures.rankings import Hits
+from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
 
 Ints = NDArray[np.int64]

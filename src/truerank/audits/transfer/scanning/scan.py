@@ -35,8 +35,7 @@ from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
 from truerank.rankers.base import Ranker, RankerSpec, placed, spec_of
 from truerank.rankers.kinds import default_model
-from truerank.rankers.reranking.agreement import agreement
-from truerank.rankers.reranking.choosing import settled
+from truerank.rankers.reranking.choosing import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of

@@ -12,8 +12,7 @@ import polars as pl
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
-from truerank.rankers.reranking.shared_vectors import encode_shared, with_vectors
+from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
 from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
