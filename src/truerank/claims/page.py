@@ -13,8 +13,8 @@ from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
 from truerank.errors import InputError
 from truerank.records import Input
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, place_note, reports, summarises, writes

@@ -9,9 +9,9 @@ from truerank.audits.survivorship.extrapolating import DepthCurve
 from truerank.audits.survivorship.kinds import FEWEST_EXPECTED, Kinds
 from truerank.audits.survivorship.profiling import Profile, Split
 from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table

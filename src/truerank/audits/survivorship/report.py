@@ -10,8 +10,8 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profile_report import FOOTER, kinds_table
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
