@@ -1,4 +1,4 @@
-"""Questions that audits of the data answer, and what repairing the data does to the claim."""
+"""Questions that audits of the data answer (leakage, collection, versions), and what repairs do to the claim."""
 
 from __future__ import annotations
 

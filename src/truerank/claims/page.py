@@ -1,4 +1,4 @@
-"""How a check is shown: what the command prints, the page with its forest plot, the card and `check.yaml`."""
+"""How a check is shown: what the command prints, the page with its forest plot, the card, SARIF and `check.yaml`."""
 
 from __future__ import annotations
 

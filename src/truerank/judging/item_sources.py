@@ -1,4 +1,4 @@
-"""Reading items from whatever a user has: audits, tables, runs."""
+"""Items from whatever a user has: audits, tables, runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What became of a page between two crawls, found from the two texts alone."""
+"""What became of a page between two crawls, from the two texts alone: notices, walls, errors, emptied pages."""
 
 from __future__ import annotations
 

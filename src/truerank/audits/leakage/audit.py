@@ -1,4 +1,4 @@
-"""The leakage audit: which test queries are in the training data."""
+"""The leakage audit: which test queries are in the training data. The command, its steps and its result."""
 
 from __future__ import annotations
 

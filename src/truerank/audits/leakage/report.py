@@ -1,4 +1,4 @@
-"""The leakage audit for people: a page with every pair, a short text for the terminal, and its files."""
+"""The leakage audit for people: tables, a page with every pair, a short text for the terminal, and its files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores that are kept, so that no pair is scored twice by the same ranker."""
+"""Scores and vectors that are kept, so that no pair or text is scored twice by the same ranker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How values are distributed: cumulative curves, and histograms of several series side by side."""
+"""How values are distributed: cumulative curves, histograms, thresholds, differences by topic."""
 
 from __future__ import annotations
 

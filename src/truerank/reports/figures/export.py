@@ -1,4 +1,4 @@
-"""Figures as SVG and PDF whose bytes depend on the figure alone."""
+"""Figures as SVG and PDF whose bytes depend on the figure alone, and pictures that pages and notebooks show."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forest plot: values with their intervals below one another, a row each, with its figures at the right."""
+"""Values with their intervals: forest plots, panels of intervals, ordered values, changes."""
 
 from __future__ import annotations
 

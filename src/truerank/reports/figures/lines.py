@@ -1,4 +1,4 @@
-"""Values along ordered conditions, such as sizes of a training set, each with its interval, one line per series."""
+"""Values along ordered conditions as lines with intervals, and scatter plots; the marks of both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each place is given."""
+"""What each place is given: conda, Hugging Face, MTEB."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Compares every training set of a suite with every test set."""
+"""Compares every training set of a suite with every test set, and keeps what it compared."""
 
 from __future__ import annotations
 

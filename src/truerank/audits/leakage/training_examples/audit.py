@@ -1,4 +1,4 @@
-"""The command `leakage examples`: which texts of a test collection stand in whole training examples."""
+"""The command `leakage examples`: which texts of a test collection stand in whole training examples, and where."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Act: the training data without the examples that leak."""
+"""Act: the training data, or the training corpus, without the examples that leak."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The kinds of leak: which text of the test collection stands in which text of a training example."""
+"""The kinds of leak (which text of the test collection stands in which text of an example), and the options."""
 
 from __future__ import annotations
 
