@@ -29,9 +29,9 @@ from truerank.near_duplicates import (
     joining,
     keep,
     open_sketches,
-    passages,
     plan,
     shuffling,
+    sketches,
     within,
 )
 from truerank.near_duplicates import sketches as sketch_blocks
@@ -194,7 +194,7 @@ def test_pairs_beside_boilerplate_are_all_pairs(texts: Texts, options: Shingles,
     """Containment has to hold beside the passages of the table, also where thresholds are raised afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         small_pieces(patch)
-        patch.setattr(passages, "_LEAST", 3)
+        patch.setattr(sketches, "_LEAST", 3)
         found = within(texts, replace(options, boilerplate=0.2))
     shared = found.boilerplate["passage"].to_list()
     assert rows(found.pairs) == all_pairs(texts, options, shared)

@@ -9,10 +9,11 @@ from truerank.audits.survivorship.extrapolating import DepthCurve
 from truerank.audits.survivorship.kinds import FEWEST_EXPECTED, Kinds
 from truerank.audits.survivorship.profiling import Profile, Split
 from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
 
@@ -63,9 +64,9 @@ def _split_verdict(result: Profile, split: Split) -> Verdict:
     return Verdict(
         subject=split.name,
         word=f"{percent(share.share)} discarded",
-        tone="bad" if lost else "good",
-        reason=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
-        evidence=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
+        level="bad" if lost else "good",
+        sentence=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
+        rests_on=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
         share=share.share,
     )
 

@@ -10,9 +10,10 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profile_report import FOOTER, kinds_table
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
@@ -82,9 +83,9 @@ def _depth_report(result: Depths) -> Report:
     verdict = Verdict(
         subject=result.name,
         word=f"{lost:.1%} fewer queries",
-        tone="bad" if lost > 0 else "good",
-        reason=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
-        evidence=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
+        level="bad" if lost > 0 else "good",
+        sentence=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
+        rests_on=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
         share=lost,
     )
     parts = (Picture("depths", caption, figure), depths_table(result))

@@ -6,11 +6,11 @@ from typing import Final
 
 import polars as pl
 
+from truerank.core.verdict import Verdict
 from truerank.experiments.grid.costs import CostEstimate
 from truerank.experiments.grid.results import cell_folder
 from truerank.experiments.grid.running import STATES, GridRun, GridStatus
 from truerank.experiments.grid.working import LOG_FILE
-from truerank.reports.report import Verdict
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Column, Table
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any, Final
 
+from truerank.core.verdict import Verdict
 from truerank.experiments.instances.built import TABLE, Built, Export
 from truerank.experiments.instances.checking import InstanceStats, LoadedSet
 from truerank.experiments.instances.document_queries import QueryFile
-from truerank.reports.report import Verdict
 from truerank.reports.results import Summary, summarises
 from truerank.reports.tables import Cell, Column, Table
 

@@ -17,11 +17,12 @@ from truerank.audits.reusability.simulation.tables import worst
 from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.audits.reusability.simulation.verdict import verdict_of
 from truerank.audits.reusability.stopping import OriginalSize
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.figures.lines import Panel, Series, scatter_panels
-from truerank.reports.pages import Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Table
 from truerank.work.publishing import publish
@@ -55,7 +56,6 @@ _SECTIONS: Final = {
     "uniques": "teams", "unlike": "teams", "table7": "rules", "budgets": "cost", "risks": "topics",
     "positions": "runs",
 }  # fmt: skip
-_TONES: Final[Mapping[str, Tone]] = {"HELD": "good", "WITH CARE": "open", "NOT HELD": "bad", "UNKNOWN": "open"}
 _MEANING: Final = {
     "HELD": "New systems stood where they would have stood had they been pooled, as far as was tried.",
     "WITH CARE": "Small differences between a new system and an old one mean little.",
@@ -122,16 +122,15 @@ def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterato
     """One verdict for each measure; brief ones leave to the page's table what each test showed."""
     explained: set[str] = set()
     for one in verdict_of(simulation).measures:
-        change = f"What would change this: {one.what_would_change_it}"
+        change = f"What would change this: {one.settles}"
         meaning = change if brief and one.word in explained else f"{_MEANING[one.word]} {change}"
         explained.add(one.word)
         yield Verdict(
             subject=one.measure,
             word=one.word,
-            tone=_TONES[one.word],
-            reason=one.reason,
-            evidence="" if brief else " ".join(one.tests()),
-            what_would_change_it=meaning,
+            sentence=one.reason,
+            rests_on="" if brief else " ".join(one.tests()),
+            settles=meaning,
             share=one.unmoved,
         )
 
