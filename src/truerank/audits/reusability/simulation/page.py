@@ -122,7 +122,7 @@ def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterato
     """One verdict for each measure; brief ones leave to the page's table what each test showed."""
     explained: set[str] = set()
     for one in verdict_of(simulation).measures:
-        change = f"What would change this: {one.settles}"
+        change = f"What would change this: {one.what_would_change_it}"
         meaning = change if brief and one.word in explained else f"{_MEANING[one.word]} {change}"
         explained.add(one.word)
         yield Verdict(

@@ -98,7 +98,7 @@ class MeasureVerdict:
         word: of the worst test; UNKNOWN where no test contradicts, and one is missing.
         reason: why this word.
         evidence: the worst of each test that was made.
-        settles: what to do, or what may come.
+        what_would_change_it: what to do, or what may come.
         trials: how many, and the teams left out in each.
         teams: see `trials`.
         unmoved: the share of runs of left-out teams that keep their official rank.
@@ -112,7 +112,7 @@ class MeasureVerdict:
     word: Word
     reason: str
     evidence: tuple[Evidence, ...]
-    settles: str
+    what_would_change_it: str
     trials: int
     teams: int
     unmoved: float
@@ -310,7 +310,7 @@ def _measure(simulation: Simulation, name: str) -> MeasureVerdict:
         word=word,
         reason=reason,
         evidence=evidence,
-        settles=change,
+        what_would_change_it=change,
         trials=simulation.options.trials,
         teams=len(simulation.standing.teams),
         unmoved=float(np.mean(np.concatenate([_lost(simulation, one) for one in without]) == 0)),
