@@ -9,7 +9,7 @@ import pytest
 
 from truerank import leakage
 from truerank.options import Encoding
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.vectors.encoders import CachedEncoder, open_encoder
 
 pytestmark = pytest.mark.skipif(

@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.results import BOILERPLATE
-from truerank.near_duplicates.shingling import Hashes, Numbers, TextShingles, runs_of, shingled, windows_of
+from truerank.near_duplicates.shingling import Hashes, Numbers, Shingles, TextShingles, runs_of, shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest

@@ -19,10 +19,8 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
 from truerank.near_duplicates.shingling import shingled
 from truerank.near_duplicates.sketches import Documents, ExtraColumns, boilerplate, keep_changed
-from truerank.overlaps.meaning import encoded
-from truerank.overlaps.parts import TextPart
-from truerank.overlaps.reading import ReadTexts
-from truerank.overlaps.results import WORDING_LIMIT, OverlapRules
+from truerank.overlaps.meaning import ReadTexts, encoded
+from truerank.overlaps.results import WORDING_LIMIT, OverlapRules, TextPart
 from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.sources.markup import html_text

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.near_duplicates.shingling import UNSPACED_SIGN, Hashes, Numbers, among, word_shingles
-from truerank.overlaps.spelling import alike, holders
+from truerank.overlaps.wording import alike, holders
 from truerank.text.words import FUNCTION_WORDS
 
 #: Of what only the two texts can have in common, the part below which they have the frame in common.

@@ -22,7 +22,7 @@ from truerank.audits.leakage.results import (
     Sensitivity,
 )
 from truerank.judging.labels import Judgments, annotate, scope_notes
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.records import TopicText
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.reusability.learning.labels_now import read_grades
+from truerank.audits.reusability.items import read_grades
 from truerank.audits.reusability.stopping import AS_THE_TRACK, MAX_RATIO, MIN_RELEVANT, Keeping
 from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
@@ -107,7 +107,7 @@ class TaskTopics:
 
 
 @dataclass(frozen=True, repr=False)
-class TopicStatistics(Result, shown_in="truerank.audits.reusability.topic_report"):
+class TopicStatistics(Result, shown_in="truerank.audits.reusability.report"):
     """Which topics are kept, task by task.
 
     Attributes:

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from truerank.audits.survivorship.answering import Answerable, CorpusAnswers
+from truerank.audits.survivorship.answers import Answerable, CorpusAnswers
 from truerank.audits.survivorship.pooling import ITEMS, POOL, REASONS, AnswerPool
-from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.audits.survivorship.report import FOOTER
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
 from truerank.judging.report import label_tables

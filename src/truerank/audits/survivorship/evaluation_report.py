@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from truerank.audits.survivorship.depth_training import MARKS, TrainingEffect
+from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
-from truerank.audits.survivorship.profile_report import FOOTER
+from truerank.audits.survivorship.report import FOOTER
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict

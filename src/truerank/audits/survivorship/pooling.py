@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.survivorship.evaluating import kept_run
+from truerank.audits.survivorship.evaluation import kept_run
 from truerank.audits.survivorship.queries import Survival, input_of_log, named_source, named_sources, read_ids
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Text

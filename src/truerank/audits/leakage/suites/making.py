@@ -24,7 +24,7 @@ from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparing import semantic_state
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
