@@ -33,7 +33,7 @@ from pydantic import TypeAdapter
 
 import truerank
 from truerank.audits.leakage.exports.contamination import Contamination, LeakCount
-from truerank.audits.leakage.exports.mteb import TaskEntry, meta_patch, statistics, task_entries
+from truerank.audits.leakage.exports.target import TaskEntry, meta_patch, statistics, task_entries
 from truerank.integrations.mteb import clean_task
 
 ABOVE = "cosine above 0.91"

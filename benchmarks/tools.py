@@ -62,7 +62,7 @@ def truerank_words(tests: Mapping[str, str], lines: Sequence[str], encoder: str 
         compare_sides,
         keep_sides,
     )
-    from truerank.audits.leakage.training_examples.options import RULES
+    from truerank.audits.leakage.training_examples.kinds import RULES
     from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts, hashed
     from truerank.options import Encoding
     from truerank.sources.distinct import text_hashes

@@ -462,7 +462,7 @@ def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path, capsys):
         contents.append({path.name: path.read_bytes() for path in files})
     assert contents[0] == contents[1]
     assert set(contents[0]) == {
-        "manifest.json", "model.safetensors", "ranker.json", "fitting.parquet", "training.json", "vocabulary.json",
+        "manifest.json", "model.safetensors", "ranker.json", "steps.parquet", "training.json", "vocabulary.json",
         "vocabulary.safetensors",
     }  # fmt: skip
     manifest = json.loads(contents[0]["training.json"])

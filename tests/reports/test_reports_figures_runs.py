@@ -21,7 +21,7 @@ from truerank.reports.figures import (
     to_svg_file,
     topic_pairs,
 )
-from truerank.reports.figures.marks import marks
+from truerank.reports.figures.lines import marks
 
 
 def groups():

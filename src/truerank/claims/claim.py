@@ -1,4 +1,4 @@
-"""A claim that one run is better than another, as data: the scores of both by topic, and what becomes of them."""
+"""A claim that one run is better than another, as data: the scores of both, and what repairs of the data do to it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Questions that audits of the data answer, and what repairing the data does to the claim."""
+"""Questions that audits of the data answer (leakage, collection, versions), and what repairs do to the claim."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.training_examples.options import ExampleOptions
-from truerank.audits.leakage.training_examples.touched import touched_texts, with_documents
+from truerank.audits.leakage.training_examples.audit import touched_texts, with_documents
+from truerank.audits.leakage.training_examples.kinds import ExampleOptions
 from truerank.audits.transfer.carrying import carry
 from truerank.audits.transfer.cleaning import Removal
 from truerank.audits.transfer.cleaning import clean as transfer_clean

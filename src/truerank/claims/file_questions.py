@@ -1,4 +1,4 @@
-"""Are the files what they seem? Ids, ranks, scores and topics of runs and judgments, before any score is believed."""
+"""Are the files what they seem? Ids, ranks, scores, topics, and how the system's list was made, before any score."""
 
 from __future__ import annotations
 

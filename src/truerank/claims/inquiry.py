@@ -1,4 +1,4 @@
-"""All that a check was asked, and `check.yaml`, in which it stands so that it can be run again."""
+"""All that a check was asked: options, `check.yaml`, in which it stands to be run again, and what is read for it."""
 
 from __future__ import annotations
 

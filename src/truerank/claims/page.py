@@ -1,4 +1,4 @@
-"""How a check is shown: what the command prints, the page with its forest plot, the card and `check.yaml`."""
+"""How a check is shown: what the command prints, the page with its forest plot, the card, SARIF and `check.yaml`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
 from truerank.errors import InputError
 from truerank.records import Input
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, place_note, reports, summarises, writes

@@ -1,4 +1,4 @@
-"""The question about pools: whether the judgments come from one run and not from the other, and what that cost it."""
+"""The question about pools: what traces the judgments have of them, which run was left out, and what that cost it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The question about unjudged documents: how often they would have to be relevant to turn the claim."""
+"""Unjudged documents: what was judged at which ranks, plausible grades of the rest, and what would turn the claim."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading items from whatever a user has: audits, tables, runs."""
+"""Items from whatever a user has: audits, tables, runs."""
 
 from __future__ import annotations
 
@@ -480,10 +480,10 @@ def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
     if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
         raise InputError(f"documents are not read from {form} files", "give JSONL, TSV, CSV or Parquet", where=path)
     for row in rows(path, form):
-        yield _document_item_runs(row, spec)
+        yield _run_document(row, spec)
 
 
-def _document_item_runs(row: Row, spec: SourceSpec) -> ShownDocument:
+def _run_document(row: Row, spec: SourceSpec) -> ShownDocument:
     doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
     title = text_of(row.values, ("title",))
     if not doc_id:

@@ -1,4 +1,4 @@
-"""A model in place of a person: one annotator among others, whose labels are marked as a model's."""
+"""A model in place of a person: its prompts, its answers, and its labels, which are marked as a model's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Annotation schemes as data: what is asked, which labels there are, and which of them go together."""
+"""Annotation schemes as data: what is asked, which labels there are and go together; and the files that hold them."""
 
 from __future__ import annotations
 

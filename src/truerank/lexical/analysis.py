@@ -1,4 +1,4 @@
-"""Analysers as values: how a text becomes the terms of an index."""
+"""Analysers as values: how a text becomes the terms of an index; tokens, stop words, stems."""
 
 from __future__ import annotations
 

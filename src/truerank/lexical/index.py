@@ -1,4 +1,4 @@
-"""An index as it lies on the disk: memory-mapped, so that opening it costs nothing and processes share it."""
+"""An index as it lies on the disk: memory-mapped postings, so that opening it costs nothing and processes share it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The result of a comparison as one value: its differences, and what they say."""
+"""A comparison of systems: its differences with their tests, and what they say."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The ranking of every topic of a run, and where the judged documents stand in it."""
+"""The ranking of every topic of a run, its judgments, and where the judged documents stand in it."""
 
 from __future__ import annotations
 

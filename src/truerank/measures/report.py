@@ -17,7 +17,7 @@ from truerank.measures.pictures import comparison_pictures, evaluation_pictures
 from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison, TopicDifferences
 from truerank.measures.significance import CASES, TESTS
-from truerank.reports.figures.pictures import Picture
+from truerank.reports.figures.export import Picture
 from truerank.reports.results import Result, Summary, summarises, summary, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_pictures

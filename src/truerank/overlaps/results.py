@@ -1,4 +1,4 @@
-"""What was found: one row for each pair of texts, one column for each kind of evidence."""
+"""The rules, and what was found: one row for each pair of texts, one column for each kind of evidence."""
 
 from __future__ import annotations
 

@@ -467,7 +467,7 @@ _OWN: Final = 4
 #: Of what a pair shares of all shingles of the left text, the part below which it shares little of its own.
 _LITTLE: Final = 0.5
 #: Low bits of a shingle by which most of the others are passed over.
-_BITS_familiar: Final = np.uint64((1 << 22) - 1)
+_HASH_BITS: Final = np.uint64((1 << 22) - 1)
 
 
 @dataclass(frozen=True)
@@ -494,11 +494,11 @@ def holders(wanted: Hashes, side: Sketches) -> Numbers:
         wanted: ascending.
     """
     found = np.zeros(len(wanted), np.int64)
-    marked = np.zeros(int(_BITS_familiar) + 1, np.bool_)
-    marked[wanted & _BITS_familiar] = True
+    marked = np.zeros(int(_HASH_BITS) + 1, np.bool_)
+    marked[wanted & _HASH_BITS] = True
     for block in range(len(side.sizes)):
         every = side.shingles_of(block)
-        every = every[marked[every & _BITS_familiar]]
+        every = every[marked[every & _HASH_BITS]]
         there = every[among(every, wanted)]
         found += np.bincount(np.searchsorted(wanted, there), minlength=len(wanted))
     return found

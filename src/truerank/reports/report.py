@@ -6,8 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from truerank.reports.figures.export import page_svg
-from truerank.reports.figures.pictures import Picture
+from truerank.reports.figures.export import Picture, page_svg
 from truerank.reports.pages import Drawing, Facts, Finding, Page, Section, Tone
 from truerank.reports.tables import Table
 from truerank.version import __version__

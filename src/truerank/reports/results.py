@@ -19,7 +19,7 @@ from truerank.errors import TruerankError
 from truerank.reports.tables import Table, escape_html
 
 if TYPE_CHECKING:
-    from truerank.reports.figures.pictures import Picture
+    from truerank.reports.figures.export import Picture
     from truerank.reports.report import Report, Verdict
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Documents: a collection streamed as often as needed, with the counts of what was read."""
+"""Documents: a collection in any form of files, streamed as often as needed, with the counts of what was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training examples: the texts that were learnt together, as people have them."""
+"""Training examples: the texts that were learnt together, as people have them, with texts or with ids of texts."""
 
 from __future__ import annotations
 

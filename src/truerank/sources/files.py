@@ -1,4 +1,4 @@
-"""The queries of one file, whatever its format."""
+"""The queries of one file, whatever its format, TREC topics among them."""
 
 from __future__ import annotations
 

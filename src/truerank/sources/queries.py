@@ -1,4 +1,4 @@
-"""Training queries: one source, streamed as often as needed, with the counts of what was read."""
+"""Training queries: one source, its text columns, streamed as often as needed, with the counts of what was read."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as rows of named values: CSV, TSV with a header, JSONL, JSON, Parquet; doccano and Label Studio exports."""
+"""Rows of named values: CSV, TSV with a header, Parquet, JSONL and JSON, large objects among them, as a stream."""
 
 from __future__ import annotations
 

@@ -296,7 +296,7 @@ def read_variants(path: str | Path, *, strict: bool = False) -> dict[str, tuple[
     if form in ("tsv", "lines"):
         found = _from_lines(spec.path, strict)
     elif form in ("csv", "jsonl", "json", "parquet"):
-        found = _from_rows_variants(spec.path, form, strict)
+        found = _from_variant_rows(spec.path, form, strict)
     else:
         raise InputError(
             f"query variants are not read from {form} files", "write lines of topic TAB variant", where=spec.path
@@ -361,7 +361,7 @@ def _is_header(left: str, right: str) -> bool:
     return left.strip().lower() in _TOPICS and right.strip().lower() in _TEXTS
 
 
-def _from_rows_variants(path: Path, form: str, strict: bool) -> Iterator[_Variant]:
+def _from_variant_rows(path: Path, form: str, strict: bool) -> Iterator[_Variant]:
     for row in rows(path, form, strict=strict):
         names = list(row.values)
         topic, text = columns.named(names, _TOPICS), columns.named(names, _TEXTS)

@@ -1,4 +1,4 @@
-"""What became of a page between two crawls, found from the two texts alone."""
+"""What became of a page between two crawls, from the two texts alone: notices, walls, errors, emptied pages."""
 
 from __future__ import annotations
 
@@ -224,11 +224,11 @@ _AROUND: Final = frozenset(
 )
 #: What stands for the loss of a page.
 _NO_PAGE: Final = frozenset(("empty", "error page", "boilerplate only"))
-_LETTERS_page_faults: Final = 6
+_WORD_LETTERS: Final = 6
 #: So many words in a row tell one text from another.
 _SHINGLE: Final = 3
 #: Words that begin with this letter, or a later one, are those of scripts without blanks.
-_NO_BLANKS_page_faults: Final = "\u3040"
+_WITHOUT_BLANKS: Final = "\u3040"
 #: A page with fewer words has no content.
 _FEWEST: Final = 3
 #: What a page may keep above a notice that takes the place of the rest.
@@ -275,12 +275,12 @@ class PageWords:
     @cached_property
     def size(self) -> int:
         """The number of words; scripts without blanks have few, of which two signs count as one."""
-        return max(len(self.words), sum(len(word) for word in self.words if word >= _NO_BLANKS_page_faults) // 2)
+        return max(len(self.words), sum(len(word) for word in self.words if word >= _WITHOUT_BLANKS) // 2)
 
     @cached_property
     def forms(self) -> tuple[str, ...]:
         """The words by their first letters, so that most inflections are the same; with digits, the whole words."""
-        return tuple([word[:_LETTERS_page_faults] if word.isalpha() else word for word in self.words])
+        return tuple([word[:_WORD_LETTERS] if word.isalpha() else word for word in self.words])
 
     @cached_property
     def whole(self) -> PageWords:

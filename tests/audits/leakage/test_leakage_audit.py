@@ -20,8 +20,8 @@ import truerank
 from places import DATA, without_progress
 from truerank import leakage
 from truerank.audits.leakage.estimating import TestEvidence, summarise_test
+from truerank.audits.leakage.report import neighbours_table
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
-from truerank.audits.leakage.tables import neighbours_table
 from truerank.errors import InputError, ShardFinishedError
 from truerank.options import Encoding
 from truerank.records import Topic

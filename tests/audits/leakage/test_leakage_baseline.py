@@ -7,7 +7,7 @@ import pytest
 from leakage_example import audit, save
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.redaction import redact
-from truerank.audits.leakage.tables import since_table
+from truerank.audits.leakage.report import since_table
 from truerank.errors import InputError
 
 KEY, OTHER = b"0123456789abcdef", b"fedcba9876543210"

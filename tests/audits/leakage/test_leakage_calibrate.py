@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from places import DATA
-from truerank.audits.leakage.calibration import calibrate
+from truerank.audits.leakage.calibration import calibrate, precision_draws
 from truerank.audits.leakage.calibration_results import LabelNext, Support
-from truerank.audits.leakage.leak_chance import precision_draws
 from truerank.audits.leakage.summaries import calibration_table
 from truerank.errors import InputError
 from truerank.records import Judgment

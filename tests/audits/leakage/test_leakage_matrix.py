@@ -16,9 +16,9 @@ import pytest
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import matrix
 from truerank.audits.leakage.suites import making
-from truerank.audits.leakage.suites.cells import upper_bound
-from truerank.audits.leakage.suites.picture import matrix_svg
+from truerank.audits.leakage.suites.making import upper_bound
 from truerank.audits.leakage.suites.reading import TextSource
+from truerank.audits.leakage.suites.report import matrix_svg
 from truerank.errors import InputError
 
 MOONS = "Jupiter has ninety five known moons, and the four largest of them were seen by Galileo in 1610."

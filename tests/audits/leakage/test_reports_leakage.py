@@ -15,8 +15,7 @@ from reports_sample import made_candidates, made_result, made_summary
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.demo import DemoResult
 from truerank.audits.leakage.redaction import redact
-from truerank.audits.leakage.report import render, to_text
-from truerank.audits.leakage.tables import counts_table
+from truerank.audits.leakage.report import counts_table, render, to_text
 from truerank.records import Judgment
 
 PAPER = {

@@ -1,4 +1,4 @@
-"""`truerank judge audit`: can a model's judgments stand in for people's?"""
+"""`truerank judge audit`: can a model's judgments stand in for people's? The command and its result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores of runs from a model's judgments of all pairs, corrected by people's judgments of a sample."""
+"""Scores of runs from a model's judgments, corrected by people's of a sample, and how many labels that needs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of systems under people and under each model: correlations, significant pairs, moves, absolute scores."""
+"""The order of systems under people and each model: correlations, pairs, moves, families, the model as last stage."""
 
 from __future__ import annotations
 

@@ -13,10 +13,9 @@ from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.order import SystemScores
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
-from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels
-from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.figures.pictures import Picture
-from truerank.reports.figures.scatters import Panel, Series, scatter_panels
+from truerank.reports.figures.export import Picture
+from truerank.reports.figures.forest import IntervalPanel, IntervalValue, interval_panels
+from truerank.reports.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
 from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises, writes

@@ -9,8 +9,8 @@ import polars as pl
 
 from truerank.audits.collection.catalogue import PARTS, kinds
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, PartVerdict, Word
-from truerank.reports.figures.changes import ChangeRow, change_rows
-from truerank.reports.figures.pictures import Picture
+from truerank.reports.figures.export import Picture
+from truerank.reports.figures.forest import ChangeRow, change_rows
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose, Tone
 from truerank.reports.report import ReportSection, Verdict

@@ -27,14 +27,14 @@ from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_examples.corpus import CorpusReduction
+from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.audits.leakage.suites.making import matrix
     from truerank.audits.leakage.suites.results import LeakageMatrix
     from truerank.audits.leakage.training_examples.audit import examples
-    from truerank.audits.leakage.training_examples.options import ExampleOptions
+    from truerank.audits.leakage.training_examples.kinds import ExampleOptions
     from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
     from truerank.overlaps import OverlapRules
 

@@ -2,33 +2,190 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
+import polars as pl
+
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.calibration_results import Calibration
-from truerank.audits.leakage.example_card import example_markdown, example_statement
 from truerank.audits.leakage.exports.contamination import (
     contamination_markdown,
     contaminations,
     contaminations_in,
     worst,
 )
-from truerank.audits.leakage.matrix_card import holds_matrix, matrix_statement
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_examples.candidates import holds_examples
+from truerank.audits.leakage.suites.results import CELLS
+from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
+from truerank.audits.leakage.training_examples.kinds import kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
 from truerank.reports.cards import CardDate, card_head
 from truerank.reports.results import Result, summary
-from truerank.work.artifacts import hash_file
+from truerank.reports.tables import Column, Table, escape_markdown
+from truerank.work.artifacts import hash_file, read_table, written_by
+
+EXAMPLE_SCHEMA: Final = "truerank/leakage-examples-card/1"
+_COUNTS: Final = ("leaked", "of", "share", "low", "high", "topics", "pairs", "examples")
+_PAIRS: Final = ("kind", "topic_id", "doc_id", "source", "role", "example_id", "examples", "training_text", "evidence")
+
+
+def example_statement(found: ExampleAudit, date: str | None, pairs: bool, key: bytes | None) -> dict[str, Any]:
+    """The statement, as plain values; `examples_card.schema.json` describes it."""
+    names = {name: name if key is None else hash_text(name, key) for name in found.sources}
+    content = card_head(EXAMPLE_SCHEMA, date)
+    (about,) = as_candidates(found).summary["tests"].values()
+    content |= {
+        "verdict": worst(one.verdict for one in found.kinds),
+        "redacted": key is not None,
+        "test": {name: found.test[name] for name in ("name", "topics", "documents", "relevant")},
+        "sources": [
+            {"name": names[name], **{part: source[part] for part in ("examples", "skipped", "roles")}}
+            for name, source in found.sources.items()
+        ],
+        "rules": dict(found.rules),
+        "kinds": [_kind(one.kind, one.json(), names) for one in found.kinds],
+        "leaked_topics": about["leaked_topics"],
+    }
+    if pairs:
+        content["pairs"] = list(_pairs(found.leaks, names, key))
+    if found.folder is not None and key is None:
+        content["leaks"] = f"sha256:{hash_file(found.folder / 'leaks.parquet')}"
+    return content
+
+
+def _kind(kind: str, told: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    why = told["why"]
+    for name in sorted(names, key=len, reverse=True):
+        why = why.replace(name, names[name])
+    known = {"kind": kind, "title": kind_named(kind).title, "verdict": told["verdict"], "why": why}
+    return known | {name: told[name] for name in _COUNTS}
+
+
+def _pairs(leaks: pl.DataFrame, names: Mapping[str, str], key: bytes | None) -> Iterator[dict[str, Any]]:
+    for row in leaks.select(_PAIRS).iter_rows(named=True):
+        text = row["training_text"]
+        hidden = {} if key is None else {"training_text": hash_text(text, key)}
+        yield {**row, "source": names[row["source"]], **hidden}
+
+
+def example_table(content: Mapping[str, Any]) -> Table:
+    """The verdicts by kind of leak."""
+    number: dict[str, Any] = {"align": "right", "format": ",d"}
+    percent: dict[str, Any] = {"align": "right", "format": ".1%"}
+    looked = [one if one["of"] else {**one, "leaked": None, "of": None} for one in content["kinds"]]
+    return Table.of(
+        looked,
+        (
+            Column("kind of leak", source="title"),
+            Column("verdict", source="verdict"),
+            Column("leaking", source="leaked", **number),
+            Column("of", source="of", **number),
+            Column("share", source="share", **percent),
+        ),
+        "Train–test leakage",
+    )
+
+
+def example_markdown(content: Mapping[str, Any]) -> str:
+    """A section for a README, as GitHub and Hugging Face show it."""
+    date = f" on {content['date']}" if "date" in content else ""
+    test = content["test"]
+    sources = ", ".join(f"{escape_markdown(one['name'])} ({one['examples']:,d})" for one in content["sources"])
+    documents = f" and {test['documents']:,d} documents" if test["documents"] else ""
+    parts = [
+        "## Train–test leakage",
+        f"Checked with truerank {content['truerank']}{date}: the examples of {sources} against "
+        f"{escape_markdown(test['name'])}, {test['topics']:,d} topics{documents}.",
+        Table(title="", columns=example_table(content).columns, rows=example_table(content).rows).markdown().strip(),
+        "\n".join(f"- **{one['kind']}**: {escape_markdown(one['why'])}" for one in content["kinds"]),
+    ]
+    if leaked := content["leaked_topics"]:
+        ids = ", ".join(map(escape_markdown, leaked))
+        heading = f"Topics whose query leaks, alone or with its answer ({len(leaked)})"
+        parts.append(f"<details>\n<summary>{heading}</summary>\n\n{ids}\n\n</details>")
+    parts.append(
+        "CONTAMINATED: at least one query or document was found. CLEAN: everything was read, none was found, and "
+        "planted changes of these texts were found at the rates that the audit gives. UNKNOWN: anything else."
+    )
+    return "\n\n".join(parts) + "\n"
+
+
+MATRIX_SCHEMA: Final = "truerank/leakage-matrix-card/1"
+_FILE: Final = "matrix.parquet"
+_COLUMNS: Final = ("training", "test", "part", "items", "leaking", "verdict")
+_COUNTED: Final = {"query": "queries", "document": "documents", "pair": "pairs of query and answer"}
+
+
+def holds_matrix(audit: object) -> bool:
+    """Whether this is the folder of a matrix."""
+    return isinstance(audit, str | Path) and (Path(audit) / _FILE).is_file()
+
+
+def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) -> dict[str, Any]:
+    """The statement, as plain values; `matrix_card.schema.json` describes it."""
+    path = Path(folder) / _FILE
+    with written_by("leakage matrix", path.parent, path.name):
+        frame = read_table(path, {name: CELLS[name] for name in _COLUMNS})
+    names = {name: name if key is None else hash_text(name, key) for name in frame["training"].unique().to_list()}
+    cells = [
+        {
+            "training": names[row["training"]],
+            "test": row["test"],
+            "kind": row["part"],
+            "verdict": row["verdict"],
+            "leaking": row["leaking"],
+            "of": row["items"],
+            "share": round(row["leaking"] / row["items"], 6) if row["items"] and row["leaking"] is not None else None,
+        }
+        for row in frame.iter_rows(named=True)
+    ]
+    return {
+        **card_head(MATRIX_SCHEMA, date),
+        "verdict": worst(cell["verdict"] for cell in cells),
+        "redacted": key is not None,
+        "training": list(dict.fromkeys(cell["training"] for cell in cells)),
+        "tests": list(dict.fromkeys(cell["test"] for cell in cells)),
+        "cells": cells,
+        **({} if key is not None else {"matrix": f"sha256:{hash_file(path)}"}),
+    }
+
+
+def matrix_markdown(content: Mapping[str, Any]) -> str:
+    """A section for a README, as GitHub and Hugging Face show it: a row for each cell that is not CLEAN."""
+    date = f" on {content['date']}" if "date" in content else ""
+    rows = tuple(
+        (
+            cell["training"], cell["test"], _COUNTED.get(cell["kind"], cell["kind"]), cell["leaking"], cell["of"],
+            None if cell["share"] is None else f"{cell['share']:.1%}", cell["verdict"],
+        )
+        for cell in content["cells"]
+        if cell["verdict"] != "CLEAN"
+    )  # fmt: skip
+    clean = len(content["cells"]) - len(rows)
+    columns = ("training data", "test set", "what leaks", "leaking", "of", "share", "verdict")
+    parts = [
+        "## Train–test leakage",
+        f"Checked with truerank {content['truerank']}{date}: {_several(content['training'], 'training set')} against "
+        f"{_several(content['tests'], 'test set')}. {clean:,d} of {len(content['cells']):,d} cells are CLEAN.",
+        *([Table.of(rows, columns).markdown().strip()] if rows else []),
+        "CONTAMINATED: at least one query, document or pair was found. CLEAN: everything was read, none was found, and "
+        "planted changes of these texts were found at the rates that the matrix gives. UNKNOWN: anything else.",
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _several(names: list[str], noun: str) -> str:
+    return f"{len(names):,d} {noun}{'s' if len(names) != 1 else ''} ({', '.join(map(escape_markdown, names))})"
+
 
 _SCHEMA: Final = "truerank/leakage-card/1"
 

@@ -14,8 +14,7 @@ from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.reduction import SDS, reduce_topics
 from truerank.audits.leakage.results import AuditResult
 from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
-from truerank.audits.leakage.training_examples.cleaning import clean_examples
-from truerank.audits.leakage.training_examples.corpus import CorpusReduction, reduce_corpus
+from truerank.audits.leakage.training_examples.cleaning import CorpusReduction, clean_examples, reduce_corpus
 from truerank.audits.leakage.training_examples.results import ExampleAudit
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, parse_measures

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple, TypeAlias
+from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.audits.leakage.exports.contamination import contaminations, contaminations_in
-from truerank.audits.leakage.kind_effects import KindEffect, kind_effects
-from truerank.audits.leakage.results import AuditResult, load_audit
+from truerank.audits.leakage.results import AuditResult, VerdictWord, load_audit
 from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
-from truerank.audits.leakage.training_examples.kinds import check_kinds
+from truerank.audits.leakage.training_examples.kinds import check_kinds, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
@@ -32,13 +31,84 @@ from truerank.measures import (
     lower_is_better,
     mean_interval,
     order_changes,
+    parse_measures,
 )
+from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource, named_runs
 from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
 from truerank.reports.results import Result
 from truerank.sources.run_metadata import run_metadata
+
+
+@dataclass(frozen=True)
+class KindEffect:
+    """What one kind of leak does to scores.
+
+    Attributes:
+        kind: its name, as in `leakage examples`.
+        verdict: that of the audit.
+        removed: what is taken out: the topics of queries that leak, or the documents that leak.
+        leaked: how many leak.
+        counted: how many of these can move a score: topics with judgments, documents in a run or in the judgments.
+        placebos: by measure, their removal beside that of as many random ones; empty where none leaks.
+    """
+
+    kind: str
+    verdict: VerdictWord
+    removed: Literal["topics", "documents"]
+    leaked: int
+    counted: int
+    placebos: tuple[Placebo, ...]
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "kind": self.kind,
+            "verdict": self.verdict,
+            "removed": self.removed,
+            "leaked": self.leaked,
+            "counted": self.counted,
+            "placebos": [placebo.json() for placebo in self.placebos],
+        }
+
+
+def kind_effects(
+    audit: ExampleAudit,
+    scores: Evaluation,
+    sources: tuple[QrelSource, RunSource],
+    *,
+    kinds: Collection[str],
+    matched_by: str | None,
+    resampling: Resampling,
+    of_topics: Callable[[Collection[str]], tuple[Placebo, ...]],
+) -> Iterator[KindEffect]:
+    """Takes out what leaks, one kind after the other."""
+    ranked: RankedDocuments | None = None
+    for found in audit.kinds:
+        if kinds and found.kind not in kinds:
+            continue
+        removed: Literal["topics", "documents"] = "topics" if kind_named(found.kind).test == "query" else "documents"
+        column = audit.rows(found.kind)["topic_id" if removed == "topics" else "doc_id"]
+        leaked = set(column.drop_nulls().to_list())
+        counted, placebos = 0, tuple[Placebo, ...]()
+        if leaked and removed == "topics":
+            counted = len(leaked.intersection(scores.topics))
+            placebos = of_topics(leaked)
+        elif leaked:
+            ranked = _ranked(scores, sources) if ranked is None else ranked
+            counted = len(leaked.intersection(ranked.documents.to_list()))
+            measures = " ".join(scores.measures)
+            placebos = document_placebos(ranked, leaked, measures, matched_by=matched_by, resampling=resampling)
+        yield KindEffect(found.kind, found.verdict, removed, len(leaked), counted, placebos)
+
+
+def _ranked(scores: Evaluation, sources: tuple[QrelSource, RunSource]) -> RankedDocuments:
+    by_rank: Ties = "rank"
+    official = any(measure.NAME == "RR_MSMARCO" for measure in parse_measures(" ".join(scores.measures)))
+    return RankedDocuments.of(*sources, Scoring(ties=scores.policy.ties), [by_rank] if official else [])
+
 
 Floats: TypeAlias = NDArray[np.float64]
 #: An audit or its folder, or the ids of the topics that leak.

@@ -1,25 +1,543 @@
-"""The leakage audit for people: a page with every pair, a short text for the terminal, and its files."""
+"""The leakage audit for people: tables, a page with every pair, a short text for the terminal, and its files."""
 
 from __future__ import annotations
 
 import functools
 import textwrap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+import numpy as np
+import polars as pl
+
+from truerank.audits.leakage.calibration_results import Calibration
 from truerank.audits.leakage.demo import DemoResult, truth_table
-from truerank.audits.leakage.page import calibrated_for, counted, lead, sections, similarity_pictures, title
-from truerank.audits.leakage.results import AuditResult, AuditSummary, TestSummary, VerdictWord, columns_read
+from truerank.audits.leakage.redaction import key_mark
+from truerank.audits.leakage.results import (
+    AuditResult,
+    AuditSummary,
+    FieldCount,
+    KindFound,
+    PrefilterRecall,
+    TestSummary,
+    VerdictWord,
+    columns_read,
+)
 from truerank.audits.leakage.review import review
-from truerank.audits.leakage.seen import short_sensitivity_tables
-from truerank.audits.leakage.tables import counts_table, labels_of, neighbours_table, news_table
-from truerank.reports.pages import Tone
-from truerank.reports.report import Report, Verdict
+from truerank.audits.leakage.summaries import calibration_lines
+from truerank.errors import OptionError
+from truerank.reports.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
+from truerank.reports.listings import Listing, ListingColumn
+from truerank.reports.pages import Drawing, Facts, Part, Prose, Tone
+from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, reports, summarises, writes
-from truerank.reports.tables import Table
+from truerank.reports.tables import Cell, Column, Table
+from truerank.text.listing import listed
 from truerank.text.normalising import normalise
+from truerank.text.wording import EVIDENCE
 from truerank.work.runs import Run
+
+_FIELDS: Final = {"title": "Title", "description": "Description", "narrative": "Narrative", "variant": "Variants"}
+#: Columns of one table in a terminal.
+_COLUMNS: Final = 4
+
+
+def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
+    """What the page says of the sensitivity check: all figures, and the converse."""
+    tables = _tables(summary)
+    if not tables:
+        return
+    yield Prose(
+        (
+            "Rewordings of these topics were planted and compared with the same encoder, threshold and evidence; they "
+            "are written nowhere. Found: any evidence proposes the plant for its topic. A pair with the same words is "
+            "not asked for its letters.",
+        )
+    )
+    yield from tables
+    others = [
+        (name, field, row) for name, test in summary["tests"].items() for field, row in test["other_topics"].items()
+    ]
+    yield Table(
+        "The converse: topic texts for which the audit would propose another topic of the same test set.",
+        (
+            Column("Test set"),
+            Column("Field"),
+            *Column.numbers(",d", "Texts", "Proposed"),
+            Column("Share", align="right", format=".1%"),
+            *Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",)),
+        ),
+        tuple(
+            (name, _FIELDS[field], row["texts"], row["proposed"], row["share"], *(row["by"][by] for by in EVIDENCE))
+            for name, field, row in others
+        ),
+    )
+
+
+def short_sensitivity_tables(summary: AuditSummary) -> list[Table]:
+    """What was found of what was planted, for a terminal: few tables with columns of several test sets."""
+    groups = {
+        (name, _FIELDS[field]): {row["kind"]: row for row in test["sensitivity"] if row["field"] == field}
+        for name, test in summary["tests"].items()
+        for field in dict.fromkeys(row["field"] for row in test["sensitivity"])
+    }
+    names = list(groups)
+    tables = []
+    for start in range(0, len(names), _COLUMNS):
+        part = names[start : start + _COLUMNS]
+        kinds = dict.fromkeys(kind for group in part for kind, row in groups[group].items() if row["planted"])
+        rows = [(kind, *(_fraction(groups[group].get(kind)) for group in part)) for kind in kinds]
+        columns = (Column("Kind"), *(Column(field, (name,), "right") for name, field in part))
+        tables.append(Table("Planted rewordings of the topics: found / planted.", columns, tuple(rows)))
+    return tables
+
+
+def _fraction(row: KindFound | None) -> str:
+    return f"{row['found']}/{row['planted']}" if row and row["planted"] else ""
+
+
+def _tables(summary: AuditSummary) -> list[Table]:
+    columns = (
+        Column("Field"),
+        Column("Kind"),
+        *Column.numbers(",d", "Planted", "Found"),
+        Column("Share", align="right", format=".2f"),
+        Column("95% interval", align="right"),
+        *Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",)),
+    )
+    tables = []
+    for name, test in summary["tests"].items():
+        rows = [
+            (
+                _FIELDS[row["field"]], row["kind"], row["planted"], row["found"], row["share"],
+                f"{row['low']:.2f} to {row['high']:.2f}", *(row["by"][by] for by in EVIDENCE),
+            )
+            for row in test["sensitivity"]
+            if row["planted"]
+        ]  # fmt: skip
+        if rows:
+            tables.append(Table(f"Planted rewordings of {name} that the audit would have found.", columns, tuple(rows)))
+    return tables
+
+
+def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
+    """What the page says of the prefilter: its recall, and by topic text and form of the training text."""
+    cuts = ", ".join(f"{cut:g} for {field}" for field, cut in recall["cuts"].items())
+    worst = recall.get("unmodelled_low")
+    basis = f"{recall['sampled']:,d} dropped texts that were encoded after all"
+    if recall["recall"] is None:
+        told = f"Nothing tells its recall: neither the texts that passed nor {basis} have a pair above the threshold."
+    else:
+        told = (
+            f"Its recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
+            f"{'' if worst is None else f'; {worst:.4f} if nothing is assumed about texts that were not sampled'}), "
+            f"estimated from {basis}, {recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} "
+            "pairs found."
+        )
+    yield Prose(
+        (f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. {told}",)
+    )
+    rows = [row for row in recall["by"] if row["recall"] is not None]
+    if rows:
+        share: dict[str, Any] = {"align": "right", "format": ".3f"}
+        columns = (Column("Field"), Column("Training text"), Column("Pairs", align="right"), Column("Recall", **share))
+        yield Table(
+            "The prefilter's recall by topic text and form of the training text, with its 95% interval.",
+            (*columns, Column("From", **share), Column("To", **share)),
+            tuple(
+                (_FIELDS[row["field"]], row["form"], row["true_pairs"], row["recall"], row["low"], row["high"])
+                for row in rows
+            ),
+        )
+
+
+_FIELD_TITLES: Final = {
+    "title": "Title",
+    "description": "Description",
+    "narrative": "Narrative",
+    "variant": "Variants",
+    "union": "Union",
+}
+_BELOW: Final = "words, letters"
+_SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
+
+
+def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> Table:
+    """Topics and queries with a similarity above the threshold, by field and cumulative source."""
+    chosen = {name: summary["tests"][name] for name in tests or summary["tests"]}
+    groups: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
+        (name, _shown(label), {field: counts.get(label) for field, counts in test["fields"].items()})
+        for name, test in chosen.items()
+        for label in labels_of(test)
+    ]
+    lower: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
+        (name, _BELOW, {**test["below"]["fields"]}) for name, test in chosen.items() if test["below"]["pairs"]
+    ]
+    groups = [group for name in chosen for group in (*groups, *lower) if group[0] == name]
+    columns = [Column("Field")]
+    columns += [Column(title, group[:2], "right", ",d") for group in groups for title in ("T", "Q")]
+    present = dict.fromkeys(field for test in chosen.values() for field in test["fields"])
+    fields = [field for field in [*_FIELD_TITLES, *present] if field in present]
+    fields = [*(field for field in dict.fromkeys(fields) if field != "union"), *(f for f in ("union",) if f in present)]
+    rows = []
+    for field in fields:
+        cells: list[Cell] = [_FIELD_TITLES.get(field, field)]
+        for _, _, counted in groups:
+            count = counted.get(field)
+            cells += (0, 0) if count is None else (count["topics"], count["queries"])
+        rows.append(tuple(cells))
+    return Table(
+        f"Topics (T) with training queries (Q) whose similarity to a text of the topic is above "
+        f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once."
+        + (
+            f" {_BELOW.capitalize()}: pairs not judged away at or below it with the same content words or nearly the "
+            "same letters."
+            if lower
+            else ""
+        ),
+        tuple(columns),
+        tuple(rows),
+        rules=(len(rows) - 1,) if "union" in present else (),
+    )
+
+
+def since_table(baseline: Mapping[str, Any]) -> Table:
+    """What is new, known and gone by test set, from `summary.json` under "baseline"."""
+    names = ("new pairs", "new topics", "new queries", "known pairs", "gone")
+    return Table(
+        title="Pairs above the threshold since the baseline.",
+        columns=(Column("test set"), *Column.numbers(",d", *names)),
+        rows=tuple(
+            (name, news["pairs"], len(news["topics"]), news["queries"], news["known"], news["gone"])
+            for name, news in baseline["tests"].items()
+        ),
+        notes=tuple(baseline["warnings"]),
+    )
+
+
+def news_table(baseline: Mapping[str, Any]) -> Table:
+    """The new pairs, as `summary.json` has them under "baseline", with their number."""
+    pairs, left_out = baseline["pairs"], baseline["pairs_left_out"]
+    count = len(pairs) + left_out
+    notes = (f"{left_out:,d} more new pairs are left out; all pairs are in candidates.parquet.",) if left_out else ()
+    return Table(
+        title=f"{count:,d} {'pair is' if count == 1 else 'pairs are'} new since the baseline.",
+        columns=(
+            Column("test set"),
+            Column("topic"),
+            Column("field"),
+            Column("source"),
+            Column("query id"),
+            Column("training query"),
+            Column("similarity", align="right", format=".4f"),
+        ),
+        rows=tuple(tuple(pair[name] for name in _SHOWN) for pair in pairs),
+        notes=(*notes, *baseline["warnings"]),
+    )
+
+
+def neighbours_table(result: AuditResult, topic_id: str, *, most: int = 10) -> Table:
+    """The nearest training queries of a topic, by test set and text."""
+    found = result.neighbours.filter(pl.col("topic_id") == topic_id)
+    if found.is_empty():
+        known = result.neighbours["topic_id"].unique(maintain_order=True).head(5).to_list()
+        remedy = f"topic ids look like {', '.join(known) or '(none)'}"
+        raise OptionError("topic", f"no neighbours of a topic '{topic_id}'", remedy)
+    text = ["test", "field", "variant_no", "topic_text"]
+    ordered = found.with_row_index("place").sort(
+        [pl.col("place").min().over(text), "similarity", "place"], descending=[False, True, False]
+    )
+    nearest = ordered.group_by(text, maintain_order=True).head(most)
+    names = ("test", "field", "topic_text", "similarity", "query_text", "source", "query_id")
+    return Table(
+        title=f"Nearest training queries of topic {topic_id}",
+        columns=tuple(Column(name) if name != "similarity" else Column(name, (), "right", ".3f") for name in names),
+        rows=tuple(nearest.select(names).iter_rows()),
+    )
+
+
+def labels_of(test: TestSummary) -> list[str]:
+    """The labels of the cumulative sources of a test set."""
+    return list(dict.fromkeys(label for counts in test["fields"].values() for label in counts))
+
+
+def _shown(label: str) -> str:
+    return f"+ {label[1:].lstrip()}" if label.startswith("+") else label
+
+
+_VERDICTS: Final = ("CONTAMINATED", "CLEAN", "UNKNOWN")
+_TYPES: Final = ("identical", "generalization", "specialization", "reformulation", "different topic")
+_WIDEST_TABLE: Final = 12
+_REDACTED: Final = ("", "—")
+
+
+def title(summary: AuditSummary) -> str:
+    """The heading of the page."""
+    tests = list(summary["tests"])
+    names = listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
+    return f"Leakage audit of {names}"
+
+
+def lead(summary: AuditSummary) -> str:
+    """The sentence below the heading."""
+    read = sum(count["read"] for count in summary["sources"].values())
+    return (
+        f"{_tally(summary)}{read:,d} queries of {counted(len(summary['sources']), 'training source')} against "
+        f"{_test_items(summary)}, compared by "
+        f"{summary['encoder']} above a cosine similarity of {summary['threshold']:g}."
+    )
+
+
+def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSection, ...]:
+    """The sections in reading order."""
+    summary = result.summary
+    similarities = tuple(_drawn(picture) for picture in similarity_pictures(result))
+    return (
+        ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
+        ReportSection("similarities", "How similar the nearest queries are", similarities),
+        ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
+        ReportSection("trust", "How far to trust the threshold", tuple(_trust(result, truth))),
+        ReportSection("sources", "What was read", tuple(_sources(summary))),
+        ReportSection("pairs", "Every pair", tuple(_pairs(result))),
+    )
+
+
+def _tally(summary: AuditSummary) -> str:
+    """How many test sets have which verdict, where there are several."""
+    verdicts = [test["verdict"] for test in summary["tests"].values()]
+    if len(verdicts) == 1:
+        return ""
+    found = [f"{verdicts.count(verdict)} {verdict.lower()}" for verdict in _VERDICTS if verdict in verdicts]
+    return f"{listed(found).capitalize()}. "
+
+
+def _test_items(summary: AuditSummary) -> str:
+    tests = summary["tests"].values()
+    noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
+    return counted(sum(test["topics"] for test in tests), *noun)
+
+
+def _counts(result: AuditResult) -> Iterator[Part]:
+    summary = result.summary
+    tests = [name for name, test in summary["tests"].items() if test["fields"]]
+    if not tests:
+        return
+    whole = counts_table(summary, tests)
+    if len(whole.columns) - 1 <= _WIDEST_TABLE:
+        yield whole
+    else:
+        yield from (counts_table(summary, [name]) for name in tests)
+    above = result.above()
+    if above.height and (types := _types(above, tests)):
+        yield types
+
+
+def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
+    counted = {
+        (test, type_): count
+        for test, type_, count in above.group_by("test", "type").len().iter_rows()
+        if type_ is not None and type_ != ""
+    }
+    found = {type_ for _, type_ in counted}
+    rows = [type_ for type_ in _TYPES if type_ in found] + sorted(found.difference(_TYPES))
+    if not rows:
+        return None
+    return Table(
+        "Pairs above the threshold by proposed reformulation type. One query can pair with several texts of a topic.",
+        (Column("Type"), *Column.numbers(",d", *tests)),
+        tuple((type_.capitalize(), *(counted.get((test, type_), 0) for test in tests)) for type_ in rows),
+    )
+
+
+def _drawn(picture: Picture) -> Drawing:
+    return Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
+
+
+def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
+    """How similar the nearest queries of all topics are, and all neighbours that were kept."""
+    neighbours, summary = result.neighbours, result.summary
+    if neighbours.is_empty():
+        return
+    threshold = summary["threshold"]
+    nearest = neighbours.group_by("test", "topic_id").agg(pl.col("similarity").max()).sort("test", "topic_id")
+    series = [(test, _rounded(nearest.filter(test=test))) for test in summary["tests"]]
+    series = [(test, values) for test, values in series if values.size]
+    label = "cosine similarity"
+    figure = stacked_histograms(series, threshold=threshold, x_label=label, counted="topics")
+    over = "; ".join(f"{test}: {int((values > threshold).sum())} of {values.size}" for test, values in series)
+    caption = "Each topic once, by the similarity of its nearest training query. Hatched: above the threshold."
+    yield Picture("nearest", f"{caption} Topics above it: {over}.", figure)
+    values = _rounded(neighbours)
+    figure = histogram(values, threshold=threshold, x_label=label, counted="pairs")
+    caption = (
+        f"All neighbours that were kept: up to {summary['top_k']:,d} training queries per topic text and source"
+        f"{', of those that passed the prefilter' if summary['mode'] == 'prefilter' else ''}. "
+        f"{int((values > threshold).sum()):,d} of {values.size:,d} pairs lie above the threshold."
+    )
+    yield Picture("neighbours", caption, figure)
+
+
+def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:
+    summary = result.summary
+    if truth is not None:
+        yield truth
+    yield Prose((calibrated_for(summary),))
+    if result.calibration is not None:
+        yield from _calibration(result.calibration)
+    if summary["prefilter"] is not None:
+        yield from prefilter_parts(summary["prefilter"])
+    if "baseline" in summary:
+        yield since_table(summary["baseline"])
+    given = {"Known truth": None if truth else summary.get("truth"), "Judged by people": summary.get("labels")}
+    for name, values in given.items():
+        if isinstance(values, Mapping) and values:
+            yield Facts(name, values)
+
+
+def calibrated_for(summary: AuditSummary) -> str:
+    """Whether the threshold was calibrated for the encoder, in sentences."""
+    threshold, source = f"{summary['threshold']:g}", summary["calibrated_for"]
+    if summary["calibrated"]:
+        return f"The threshold of {threshold} was calibrated for this encoder, {summary['encoder']}."
+    origin = f" It was calibrated for {source}, whose similarities are on another scale." if source else ""
+    return (
+        f"The threshold of {threshold} is not calibrated for this encoder, {summary['encoder']}.{origin} Before you "
+        "quote these counts, judge a sample of the pairs and run 'truerank leakage calibrate'."
+    )
+
+
+def _calibration(curve: Calibration) -> Iterator[Part]:
+    numbers = np.asarray(curve.n)
+    labels = int(numbers.max()) if numbers.size else 0
+    yield Prose(tuple(line for line in calibration_lines(curve) if line))
+    if not labels:
+        return
+    figure = precision_curve(
+        curve.thresholds,
+        curve.precision,
+        curve.low,
+        curve.high,
+        labels=labels,
+        target=curve.settings.get("min_precision"),
+        chosen=curve.chosen,
+    )
+    band = "one-sided bounds" if curve.settings.get("rule") == "lower-bound" else "interval"
+    caption = f"Share of true leaks among the pairs above each threshold, with its {band}."
+    chosen = "no threshold is supported" if curve.chosen is None else f"the chosen threshold is {curve.chosen:g}"
+    yield Drawing(to_svg(figure, name="precision", description=f"{caption} {labels} labels; {chosen}."), caption)
+
+
+def _sources(summary: AuditSummary) -> Iterator[Part]:
+    counted = ("read", "distinct", "empty", "repaired", "skipped")
+    estimated = any(count["distinct_estimated"] for count in summary["sources"].values())
+    notes = ["Repaired: bytes that were not UTF-8, read as Latin-1. Skipped: records that could not be read."]
+    if estimated:
+        notes.append("Numbers of distinct queries with a ≈ are estimates.")
+    rows = []
+    for name, count in summary["sources"].items():
+        distinct: Cell = f"≈ {count['distinct']:,d}" if count["distinct_estimated"] else count["distinct"]
+        rows.append((name, count["read"], distinct, count["empty"], count["repaired"], count["skipped"]))
+    yield Table(
+        "Training queries by source.",
+        (Column("Source"), *Column.numbers(",d", *(title.capitalize() for title in counted))),
+        tuple(rows),
+        notes=(*notes, *columns_read(summary["sources"])),
+    )
+
+
+def _pairs(result: AuditResult) -> Iterator[Part]:
+    summary, pairs = result.summary, result.candidates
+    threshold, floor = summary["threshold"], summary["floor"]
+    outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
+    lower, pairs = pairs.filter(outside), pairs.filter(~outside)
+    if not lower.is_empty():
+        yield _words_listing(lower.sort("shared", nulls_last=True, maintain_order=True), threshold)
+    if pairs.is_empty():
+        yield Prose((f"No training query has a similarity above {min(threshold, floor):g} to a text of a topic.",))
+        return
+    redacted = _is_redacted(pairs)
+    paragraphs = []
+    if redacted:
+        paragraphs.append(
+            "Texts are redacted: topics and queries are named by their ids. In the saved file keyed hashes stand for "
+            "the texts; the same text has the same hash."
+        )
+    else:
+        paragraphs.append(
+            "Words that only one of the two texts has are underlined; dots mark another form of a word that both have."
+        )
+    if floor < threshold:
+        paragraphs.append(
+            f"Pairs from {floor:g} on are kept for calibration; the list begins with those above {threshold:g}."
+        )
+    yield Prose(tuple(paragraphs))
+    yield Listing(
+        name="list",
+        title="Topics and the training queries that are similar to them.",
+        columns=tuple(_columns(pairs, start=threshold if floor < threshold else None, redacted=redacted)),
+        nouns=("pair", "pairs"),
+        sort="-similarity",
+        compared=None if redacted else ("topic_text", "query_text"),
+        whole="candidates.parquet",
+    )
+
+
+def _words_listing(lower: pl.DataFrame, threshold: float) -> Listing:
+    redacted = _is_redacted(lower)
+    return Listing(
+        name="words",
+        title=f"Pairs at or below {threshold:g} with the same content words or nearly the same letters.",
+        columns=tuple(_columns(lower, start=None, redacted=redacted, weak=True)),
+        nouns=("pair", "pairs"),
+        sort="shared",
+        compared=None if redacted else ("topic_text", "query_text"),
+        whole="candidates.parquet",
+    )
+
+
+def _columns(
+    pairs: pl.DataFrame, *, start: float | None, redacted: bool, weak: bool = False
+) -> Iterator[ListingColumn]:
+    def texts(name: str) -> list[str]:
+        return pairs[name].fill_null("").to_list()
+
+    fields, numbers = texts("field"), pairs["variant_no"].to_list()
+    named = [f"{field} {number}" if number else field for field, number in zip(fields, numbers, strict=True)]
+    several = pairs["test"].n_unique() > 1
+    yield ListingColumn("test", "Test set", texts("test"), kind="label", filter="choose", shown=several)
+    yield ListingColumn("topic_id", "Topic", texts("topic_id"), kind="label", filter="choose", searched=redacted)
+    yield ListingColumn("text", "Field", named, kind="label", exported=False)
+    yield ListingColumn("field", "Field", fields, kind="label", filter="choose", shown=False)
+    yield ListingColumn("variant_no", "Variant", numbers, kind="number", digits=0, shown=False)
+    yield ListingColumn("topic_text", "Topic text", texts("topic_text"), shown=not redacted, searched=not redacted)
+    yield ListingColumn("query_text", "Training query", texts("query_text"), shown=not redacted, searched=not redacted)
+    yield ListingColumn("source", "Source", texts("source"), kind="label", filter="choose")
+    yield ListingColumn("query_id", "Query id", texts("query_id"), kind="code", searched=redacted)
+    similarity = _rounded(pairs).tolist()
+    yield ListingColumn("similarity", "Similarity", similarity, kind="number", filter="above", start=start)
+    yield ListingColumn("rank", "Rank", pairs["rank"].to_list(), kind="number", digits=0, shown=False)
+    yield ListingColumn("type", "Type", texts("type"), kind="label", filter="choose")
+    yield ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose")
+    # Pairs without a shared word are the weakest.
+    shared = pairs["shared"].fill_null(1.0).round(6).to_list()
+    yield ListingColumn("shared", "Texts with the rarest shared word", shared, kind="number", shown=weak)
+    yield ListingColumn("title_type", "Type against the title", texts("title_type"), kind="label", shown=False)
+
+
+def _is_redacted(pairs: pl.DataFrame) -> bool:
+    return all(text in _REDACTED or key_mark(text) for text in pairs["query_text"].fill_null("").unique())
+
+
+def _rounded(frame: pl.DataFrame) -> Any:
+    """Similarities to the six digits that they are stored with."""
+    return np.round(frame["similarity"].to_numpy().astype(np.float64), 6)
+
+
+def counted(number: int, noun: str, several: str = "") -> str:
+    """A number with its noun."""
+    return f"{number:,d} {noun if number == 1 else several or noun + 's'}"
+
 
 _MEANINGS: Final[dict[VerdictWord, str]] = {
     "CONTAMINATED": (

@@ -23,9 +23,9 @@ from truerank.audits.reusability.standings import (
 from truerank.audits.reusability.stopping import OriginalSize
 from truerank.audits.reusability.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.audits.reusability.verdict import verdict_of
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
-from truerank.reports.figures.pictures import Picture
-from truerank.reports.figures.scatters import Panel, Series, scatter_panels
+from truerank.reports.figures.lines import Panel, Series, scatter_panels
 from truerank.reports.pages import Prose, Tone
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises, writes

@@ -15,8 +15,8 @@ from truerank.audits.survivorship.report import FOOTER
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.judging import Item
 from truerank.judging.report import label_tables
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table

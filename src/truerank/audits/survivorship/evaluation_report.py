@@ -8,8 +8,8 @@ from typing import Any
 from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
 from truerank.audits.survivorship.report import FOOTER
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table

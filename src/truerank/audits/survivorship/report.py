@@ -11,9 +11,9 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profiling import DepthCurve, Profile, Split
 from truerank.audits.survivorship.queries import FEWEST_EXPECTED, Kinds, fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
+from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.figures.pictures import Picture
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table

@@ -10,7 +10,7 @@ from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.pictures import difference_picture, order_picture
 from truerank.measures.report import difference_table
 from truerank.measures.significance import CORRECTIONS, TESTS
-from truerank.reports.figures.pictures import Picture
+from truerank.reports.figures.export import Picture
 from truerank.reports.report import Verdict
 from truerank.reports.tables import Column, Table
 

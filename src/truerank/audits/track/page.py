@@ -25,7 +25,7 @@ from truerank.audits.track.statements import Statement, agrees, statements_table
 from truerank.audits.track.validating import RunCheck, Validation
 from truerank.measures.comparison import Comparison
 from truerank.options import Scoring
-from truerank.reports.figures.pictures import Picture
+from truerank.reports.figures.export import Picture
 from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection, Verdict
 from truerank.reports.results import Summary, page_note, reports, summarises

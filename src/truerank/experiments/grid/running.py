@@ -1,4 +1,4 @@
-"""Running a grid: costed first, then cell by cell, so that a run that ends anywhere goes on from there."""
+"""Running a grid: costed first, then cell by cell, going on from where a run ended; its status, and MLflow."""
 
 from __future__ import annotations
 

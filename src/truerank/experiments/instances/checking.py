@@ -1,4 +1,4 @@
-"""Proving what training sets promise, alone and next to each other."""
+"""Proofs of what training sets promise, alone and next to each other."""
 
 from __future__ import annotations
 

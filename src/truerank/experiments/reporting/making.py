@@ -1,4 +1,4 @@
-"""The report on an experiment: what its grid shows as one value."""
+"""The report on an experiment: what its grid, or a pilot of it, shows as one value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The labels of a store as files of other tools."""
+"""The labels of a store as files of other tools; of a damaged store, what can still be read."""
 
 from __future__ import annotations
 

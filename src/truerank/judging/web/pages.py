@@ -1,4 +1,4 @@
-"""The pages' templates and files; everything is part of the package."""
+"""The pages: their layout, forms and items, and who visits them; templates and files are part of the package."""
 
 from __future__ import annotations
 

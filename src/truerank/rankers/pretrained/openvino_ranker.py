@@ -1,4 +1,4 @@
-"""Rankers whose networks may run in OpenVINO: on the CPU, in full precision or in eight bits."""
+"""Rankers whose networks may run in OpenVINO, on the CPU in full precision or in eight bits, and their networks."""
 
 from __future__ import annotations
 

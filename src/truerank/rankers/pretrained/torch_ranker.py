@@ -1,4 +1,4 @@
-"""What the rankers on transformers share: texts to ids, batches by length, scores in the order asked for."""
+"""What the rankers on transformers share, dual encoders too: texts to ids, batches by length, scores in order."""
 
 from __future__ import annotations
 

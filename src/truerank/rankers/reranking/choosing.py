@@ -1,4 +1,4 @@
-"""With precision "auto": the fastest way of running a ranker on this machine whose scores are near enough."""
+"""With precision "auto": the fastest way of running a ranker here whose scores agree with those of full precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scores that are kept, so that no pair is scored twice by the same ranker."""
+"""Scores and vectors that are kept, so that no pair or text is scored twice by the same ranker."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ Matrix = NDArray[np.float32]
 Lookup = Callable[[Sequence[str]], Mapping[str, Matrix]]
 
 _TEXTS_IN_A_BLOCK: Final = 1024
-_SCHEMA_shared_vectors: Final[dict[str, Any]] = {"key": pl.Binary, "rows": pl.UInt32, "vectors": pl.Binary}
+_VECTORS: Final[dict[str, Any]] = {"key": pl.Binary, "rows": pl.UInt32, "vectors": pl.Binary}
 
 
 @runtime_checkable
@@ -178,12 +178,12 @@ class _EncodeTask:
             values = [np.ascontiguousarray(made[text], np.float32) for text in block.texts]
             return pl.DataFrame(
                 {
-                    "key": [_key_shared_vectors(text) for text in block.texts],
+                    "key": [_vector_key(text) for text in block.texts],
                     # A vector alone has no rows.
                     "rows": [0 if value.ndim == 1 else len(value) for value in values],
                     "vectors": [value.tobytes() for value in values],
                 },
-                schema=_SCHEMA_shared_vectors,
+                schema=_VECTORS,
             )
 
         return work
@@ -209,7 +209,7 @@ class SharedVectors:
 
     def __call__(self, texts: Sequence[str]) -> dict[str, Matrix]:
         """The vectors of those of the texts that are kept."""
-        asked = np.array([_key_shared_vectors(text) for text in texts], "V16")
+        asked = np.array([_vector_key(text) for text in texts], "V16")
         at = np.searchsorted(self._keys, asked)
         wanted: dict[int, list[tuple[str, int]]] = {}
         for text, key, place in zip(texts, asked, at.tolist(), strict=True):
@@ -258,7 +258,7 @@ def _repeated(blocks: Iterable[Iterable[str]]) -> list[str]:
     found: dict[bytes, str] = {}
     for number, texts in enumerate(blocks):
         for text in texts:
-            key = _key_shared_vectors(text)
+            key = _vector_key(text)
             if first.setdefault(key, number) != number and key not in found:
                 found[key] = text
     return sorted(found.values(), key=lambda text: (len(text), text))
@@ -269,5 +269,5 @@ def _cut(texts: Sequence[str]) -> Iterator[_TextsBlock]:
         yield _TextsBlock(number, list(texts[start : start + _TEXTS_IN_A_BLOCK]))
 
 
-def _key_shared_vectors(text: str) -> bytes:
+def _vector_key(text: str) -> bytes:
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).digest()

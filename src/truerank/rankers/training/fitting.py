@@ -1,4 +1,4 @@
-"""Training: one epoch over instances, repeatable to the bit, that continues where it was killed."""
+"""Training: steps of an epoch over instances, repeatable to the bit, saved so that it continues where it was killed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Vocabularies: texts to numbers, and of each number its vector and how rare it is."""
+"""Vocabularies and word vectors: texts to numbers, and of each number its vector and how rare it is."""
 
 from __future__ import annotations
 

@@ -4,17 +4,31 @@ Every figure can be read without colour (hatching, dashes, markers, words), take
 that it fits light and dark, and keeps its words as text.
 """
 
-from truerank.reports.figures.differences import DifferencePanel, difference_panels, topic_pairs
-from truerank.reports.figures.distributions import cumulative_curves, order_overview, side_by_side_histograms
-from truerank.reports.figures.export import page_svg, to_files, to_pdf, to_svg, to_svg_file
-from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
+from truerank.reports.figures.distributions import (
+    DifferencePanel,
+    cumulative_curves,
+    difference_panels,
+    histogram,
+    order_overview,
+    precision_curve,
+    side_by_side_histograms,
+    stacked_histograms,
+    topic_pairs,
+)
+from truerank.reports.figures.export import Picture, page_svg, to_files, to_pdf, to_svg, to_svg_file
+from truerank.reports.figures.forest import (
+    ForestMark,
+    ForestRow,
+    IntervalPanel,
+    IntervalValue,
+    RunGroup,
+    forest_plot,
+    grouped_scores,
+    interval_panels,
+    ordered_scores,
+)
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps, similarity_map
-from truerank.reports.figures.intervals import IntervalPanel, IntervalValue, interval_panels
-from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.figures.ordered import RunGroup, grouped_scores, ordered_scores
-from truerank.reports.figures.pictures import Picture
-from truerank.reports.figures.scatters import Panel, Series, scatter_panels
-from truerank.reports.figures.thresholds import histogram, precision_curve, stacked_histograms
+from truerank.reports.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
 
 __all__ = [
     "DifferencePanel",

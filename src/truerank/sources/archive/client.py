@@ -1,4 +1,4 @@
-"""Asks a web archive which captures of a page it has, and for the page as it was."""
+"""A web archive: which captures of a page it has, the page as it was, and WARC records of what was fetched."""
 
 from __future__ import annotations
 

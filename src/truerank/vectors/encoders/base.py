@@ -1,4 +1,4 @@
-"""What an encoder is."""
+"""What an encoder is, and how one is named."""
 
 from __future__ import annotations
 

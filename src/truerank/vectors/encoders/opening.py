@@ -1,4 +1,4 @@
-"""Opens an encoder by name."""
+"""Opens an encoder by name: packaged, of the Hugging Face hub, of a folder, or of another package."""
 
 from __future__ import annotations
 

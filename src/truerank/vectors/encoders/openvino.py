@@ -1,4 +1,4 @@
-"""Encoders on OpenVINO: full precision, and two low ones for a first pass."""
+"""Encoders on OpenVINO: full precision, products of fp32 out of bf16, and two low precisions for a first pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Token ids of texts, the same as sentence-transformers makes, without padding."""
+"""Token ids of texts, the same as sentence-transformers makes, without padding, and rows packed of several texts."""
 
 from __future__ import annotations
 

@@ -1,18 +1,22 @@
-"""The command `leakage examples`: which texts of a test collection stand in whole training examples."""
+"""The command `leakage examples`: which texts of a test collection stand in whole training examples, and where."""
 
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import blake2b
+from itertools import groupby, product
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.leakage.encoders import Models
+from truerank.audits.leakage.results import VerdictWord
 from truerank.audits.leakage.training_examples.comparing import (
     ComparedTexts,
     ComparingTexts,
@@ -23,16 +27,20 @@ from truerank.audits.leakage.training_examples.comparing import (
     compare_sides,
     keep_sides,
 )
-from truerank.audits.leakage.training_examples.joining import joined
-from truerank.audits.leakage.training_examples.locating import AnswerTexts, locate
-from truerank.audits.leakage.training_examples.options import RULES, ExampleOptions
-from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts, counted
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.training_examples.kinds import KINDS, RULES, ExampleOptions
+from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts, counted, hashed
+from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit
 from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
 from truerank.audits.leakage.training_examples.verdicts import ExampleEvidence, verdicts
+from truerank.errors import InputError
 from truerank.options import Encoding, Flag, Out, Workers, command
 from truerank.overlaps import OverlapRules
+from truerank.sources import open_examples
+from truerank.sources.distinct import text_hashes
+from truerank.sources.examples import ExampleBlock
 from truerank.sources.inputs import inputs_of
+from truerank.sources.roles import ROLES
+from truerank.text.normalising import normalise
 from truerank.version import __version__
 from truerank.work.artifacts import digest
 from truerank.work.engines import check_kept, open_engine
@@ -42,6 +50,200 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import plain
 from truerank.work.runs import run as started
+
+#: Leaking training texts by source and role.
+PLACES: Final[dict[str, Any]] = {
+    "training_id": pl.String,
+    "source": pl.String,
+    "role": pl.String,
+    "example_id": pl.String,
+    "examples": pl.Int64,
+    "training_text": pl.String,
+}
+#: A query and a relevant document of it in one example.
+TOGETHER: Final[dict[str, Any]] = {
+    "topic_id": pl.String,
+    "doc_id": pl.String,
+    "query_training_id": pl.String,
+    "document_training_id": pl.String,
+    "source": pl.String,
+    "example_id": pl.String,
+    "examples": pl.Int64,
+}
+
+
+@dataclass(frozen=True)
+class AnswerTexts:
+    """What makes a pair of texts of one example an answer that was seen.
+
+    Attributes:
+        topics: by id of a training query, the topics that it leaks.
+        documents: by id of a training document, the relevant documents that it leaks.
+        relevant: by relevant document, its topics.
+    """
+
+    topics: Mapping[str, frozenset[str]]
+    documents: Mapping[str, frozenset[str]]
+    relevant: Mapping[str, frozenset[str]]
+
+
+class ExamplePlaces(NamedTuple):
+    """Where leaking texts stand.
+
+    Attributes:
+        places: columns as in `PLACES`; the first example of a text in a source, and how many have it.
+        together: columns as in `TOGETHER`.
+        counts: examples and texts by source.
+    """
+
+    places: pl.DataFrame
+    together: pl.DataFrame
+    counts: Mapping[str, Mapping[str, int]]
+
+
+def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerTexts) -> ExamplePlaces:
+    """Reads the examples once more and says where leaking texts stand."""
+    hashes = np.sort(np.array([int(one, 16) for one in wanted], np.uint64))
+    found, counts = _Found(answers), {}
+    for name, source in training.sources:
+        roles: Counter[str] = Counter()
+        examples = 0
+        for block in source.batches():
+            roles.update(block.roles)
+            examples += sum(1 for _ in groupby(block.ids))
+            for leaking in _examples(block, hashes):
+                found.note(name, leaking)
+        counts[name] = {"examples": examples, **{f"{role}_texts": roles[role] for role in ROLES if roles[role]}}
+    return ExamplePlaces(_frame(found.places, PLACES), _frame(found.together, TOGETHER), counts)
+
+
+class _Text(NamedTuple):
+    """A leaking text of an example."""
+
+    example_id: str
+    role: str
+    training_id: str
+    text: str
+
+
+def _examples(block: ExampleBlock, hashes: Any) -> Iterator[list[_Text]]:
+    """The examples of a block with a leaking text, by those of their texts."""
+    if not len(hashes):
+        return
+    own = text_hashes([normalise(text) for text in block.texts])
+    at = np.minimum(np.searchsorted(hashes, own), len(hashes) - 1)
+    leaking = [
+        _Text(block.ids[place], block.roles[place], hashed(int(own[place])), block.texts[place])
+        for place in np.flatnonzero(hashes[at] == own).tolist()
+    ]
+    for _, members in groupby(leaking, key=lambda text: text.example_id):
+        yield list(members)
+
+
+class _Found:
+    """What is known so far: a text or pair with its first example and the number of examples that have it."""
+
+    def __init__(self, answers: AnswerTexts) -> None:
+        self.places: dict[tuple[str, ...], list[Any]] = {}
+        self.together: dict[tuple[str, ...], list[Any]] = {}
+        self._answers = answers
+
+    def note(self, source: str, leaking: list[_Text]) -> None:
+        """Adds the leaking texts of one example."""
+        for text in {(one.training_id, one.role): one for one in reversed(leaking)}.values():
+            key = (text.training_id, source, text.role)
+            self.places.setdefault(key, [text.example_id, 0, text.text])[1] += 1
+        for pair in sorted(set(self._answered(leaking))):
+            self.together.setdefault((*pair, source), [leaking[0].example_id, 0])[1] += 1
+
+    def _answered(self, leaking: list[_Text]) -> Iterator[tuple[str, str, str, str]]:
+        """Topic, document, and the texts that they stand in."""
+        topics, documents = self._answers.topics, self._answers.documents
+        for query, document in product(leaking, leaking):
+            if query.role == "query" and document.role == "positive":
+                for doc_id in documents.get(document.training_id, ()):
+                    for topic in self._answers.relevant[doc_id] & topics.get(query.training_id, frozenset()):
+                        yield topic, doc_id, query.training_id, document.training_id
+
+
+def _frame(found: Mapping[tuple[str, ...], list[Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame([(*key, *values) for key, values in found.items()], schema=dict(schema), orient="row")
+
+
+#: What the pairs show of their texts; the whole texts are joined.
+_SHOWN: Final = ("test_text", "training_text")
+
+
+def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts: Mapping[str, str]) -> pl.DataFrame:
+    """The leaks of all kinds, columns as in `LEAKS`, in a stable order."""
+    queries = pl.DataFrame(
+        [(str(place), text.topic_id, text.field, text.text) for place, text in enumerate(test.texts)],
+        schema={"test_id": pl.String, "topic_id": pl.String, "field": pl.String, "test_text": pl.String},
+        orient="row",
+    )
+    documents = pl.DataFrame(
+        {"test_id": list(texts), "doc_id": list(texts), "test_text": list(texts.values())},
+        schema={"test_id": pl.String, "doc_id": pl.String, "test_text": pl.String},
+    )
+    relevant = list(test.relevant or ())
+    found = found._replace(
+        queries=found.queries.drop(_SHOWN),
+        query_documents=found.query_documents.drop(_SHOWN),
+        documents=found.documents.drop(_SHOWN),
+    )
+    frames = []
+    for kind in KINDS:
+        if kind.name == "pair":
+            frames.append(_together(found, located, queries, documents))
+            continue
+        if kind.test == "query":
+            pairs = (found.queries if "query" in kind.training else found.query_documents).join(queries, on="test_id")
+        else:
+            pairs = found.documents.join(documents, on="test_id")
+            pairs = pairs.filter(pl.col("doc_id").is_in(relevant)) if kind.test == "relevant" else pairs
+        places = located.places.filter(pl.col("role").is_in(kind.training))
+        frames.append(pairs.join(places, on="training_id").with_columns(kind=pl.lit(kind.name)))
+    order = {kind.name: place for place, kind in enumerate(KINDS)}
+    whole = pl.concat([pl.DataFrame(schema=LEAKS), *(_shaped(frame) for frame in frames)])
+    return whole.sort(
+        pl.col("kind").replace_strict(order, return_dtype=pl.Int32),
+        *("topic_id", "field", "doc_id", "source", "role", "training_text", "training_document", "example_id"),
+        nulls_last=True,
+        maintain_order=True,
+    )
+
+
+def _together(
+    found: ComparedTexts, located: ExamplePlaces, queries: pl.DataFrame, documents: pl.DataFrame
+) -> pl.DataFrame:
+    """The pairs that leak together: the evidence of the query's best text, and that of the answer."""
+    first = located.places.unique(["training_id", "source"], keep="first", maintain_order=True)
+    text_of = first.select("training_id", "source", "training_text")
+    asked = found.queries.join(queries, on="test_id").rename({"training_id": "query_training_id"})
+    asked = asked.unique(["topic_id", "query_training_id"], keep="first", maintain_order=True)
+    answered = found.documents.join(documents, on="test_id").select(
+        "doc_id",
+        document_training_id="training_id",
+        document_text="test_text",
+        document_evidence="evidence",
+    )
+    return (
+        located.together.join(asked, on=["topic_id", "query_training_id"])
+        .join(answered, on=["doc_id", "document_training_id"])
+        .join(text_of, left_on=["query_training_id", "source"], right_on=["training_id", "source"])
+        .join(
+            text_of.rename({"training_text": "training_document"}),
+            left_on=["document_training_id", "source"],
+            right_on=["training_id", "source"],
+        )
+        .with_columns(kind=pl.lit("pair"), role=pl.lit("query+positive"))
+    )
+
+
+def _shaped(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the columns of `LEAKS`; those that it lacks are null."""
+    missing = [pl.lit(None, kind).alias(name) for name, kind in LEAKS.items() if name not in frame.columns]
+    return frame.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in LEAKS.items())
 
 
 @command
@@ -303,3 +505,107 @@ class _Sample:
     def texts(self) -> dict[str, str]:
         """The texts by id, in the order of their hashes."""
         return {doc_id: text for _, doc_id, text in sorted(self._heap, reverse=True)}
+
+
+#: Kinds of leak that change what a score of these topics means; that of documents counts for relevant ones only.
+SCORED_KINDS: Final = ("pair", "query-query", "positive-relevant", "negative-relevant", "document-corpus")
+
+
+@dataclass(frozen=True)
+class TouchedTexts:
+    """The topics and relevant documents of a test set that stand in training examples.
+
+    Attributes:
+        word: CONTAMINATED where there are any; UNKNOWN where one of the kinds that the data can have is; else CLEAN.
+        why: what decided the word, one sentence for each kind that did.
+        verdicts: the verdict on each kind that was looked for.
+        topics: the kinds by topic; of a relevant document, all topics that it is relevant for.
+        documents: the kinds by relevant document.
+        audited: the sources that hold more than queries.
+    """
+
+    word: VerdictWord
+    why: str
+    verdicts: Mapping[str, str]
+    topics: Mapping[str, tuple[str, ...]]
+    documents: Mapping[str, tuple[str, ...]]
+    audited: tuple[str, ...]
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain values."""
+        return {
+            "word": self.word,
+            "why": self.why,
+            "verdicts": dict(self.verdicts),
+            "topics": {name: list(kinds) for name, kinds in self.topics.items()},
+            "documents": {name: list(kinds) for name, kinds in self.documents.items()},
+            "audited": list(self.audited),
+        }
+
+
+def with_documents(train: Sequence[str]) -> tuple[str, ...]:
+    """The training sources that hold more than queries."""
+    return tuple(source for source in train if _has_documents(source))
+
+
+def touched_texts(
+    train: Sequence[str],
+    test: str,
+    *,
+    options: ExampleOptions = ExampleOptions(),
+    encoding: Encoding = Encoding(),
+    work: Workers = Workers(),
+    out: Path | None = None,
+    progress: Progress | None = None,
+) -> TouchedTexts | None:
+    """Audits whole training examples for what they hold of a test set."""
+    whole = with_documents(train)
+    if not whole:
+        return None
+    found = examples(whole, test, options=options, encoding=encoding, work=work, out=out, progress=progress)
+    opened = TestTexts.of(
+        test, options.qrels, options.docs, fields=options.fields, rel=options.rel, strict=options.strict
+    )
+    return touched_by(found, opened.relevant or {}, whole)
+
+
+def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audited: tuple[str, ...]) -> TouchedTexts:
+    """What an audit of whole examples says of the topics and relevant documents of its test set."""
+    topics, documents = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
+    rows = found.leaks.filter(pl.col("kind").is_in(list(SCORED_KINDS)))
+    for kind, topic, doc in rows.select("kind", "topic_id", "doc_id").iter_rows():
+        if topic:
+            topics[topic].add(kind)
+        if doc in relevant:
+            documents[doc].add(kind)
+            for name in () if topic else relevant[doc]:
+                topics[name].add(kind)
+    asked = [one for one in found.kinds if one.kind in SCORED_KINDS]
+    hit = {kind for kinds in topics.values() for kind in kinds}
+    roles = {role for source in found.sources.values() for role in _roles(source)}
+    # A kind whose role the data do not have is no gap: there is nothing that could leak in this way.
+    lacking = {"pair": "positive", "positive-relevant": "positive", "negative-relevant": "negative"}
+    possible = [one for one in asked if lacking.get(one.kind, "query") in {*roles, "query"}]
+    open_ = [one for one in possible if one.verdict == "UNKNOWN"]
+    word: VerdictWord = "CONTAMINATED" if hit else "UNKNOWN" if open_ else "CLEAN"
+    decisive = [one for one in asked if one.kind in hit] or open_ or [one for one in possible if one.verdict == "CLEAN"]
+    return TouchedTexts(
+        word,
+        " ".join(dict.fromkeys(f"{one.kind}: {one.why}" for one in decisive)),
+        {one.kind: one.verdict for one in asked},
+        {name: tuple(kind for kind in SCORED_KINDS if kind in topics[name]) for name in sorted(topics)},
+        {name: tuple(kind for kind in SCORED_KINDS if kind in documents[name]) for name in sorted(documents)},
+        audited,
+    )
+
+
+def _roles(source: Mapping[str, Any]) -> set[str]:
+    """The roles of which a source holds texts."""
+    return {name.removesuffix("_texts") for name, count in source.items() if name.endswith("_texts") and count}
+
+
+def _has_documents(source: str) -> bool:
+    try:
+        return any(role != "query" for _, role in open_examples(source).roles.columns)
+    except InputError:
+        return False

@@ -1,27 +1,46 @@
-"""Act: the training data without the examples that leak."""
+"""Act: the training data, or the training corpus, without the examples that leak."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Mapping, Set
-from dataclasses import dataclass
+import json
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Set
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.cleaning import JUDGED, NOT_JUDGED, LeakRules, TrainCleaning
-from truerank.audits.leakage.filtering import BREAKS, copy, form_of, written
+from truerank.audits.leakage.cleaning import JUDGED, NOT_JUDGED, Basis, Cleaning, LeakRules, TrainCleaning
+from truerank.audits.leakage.filtering import (
+    BREAKS,
+    SourceForm,
+    Target,
+    copy,
+    copy_spans,
+    form_of,
+    output_format,
+    refuse_overwrite,
+    written,
+)
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.training_examples.candidates import chosen_leaks, leaks_that_count
-from truerank.audits.leakage.training_examples.results import ExampleAudit, audited_input
-from truerank.errors import InputError
+from truerank.audits.leakage.training_examples.candidates import DEFAULT_KINDS, chosen_leaks, leaks_that_count
+from truerank.audits.leakage.training_examples.kinds import kind_named
+from truerank.audits.leakage.training_examples.results import ExampleAudit, audited_input, load_examples
+from truerank.errors import InputError, OptionError
+from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
+from truerank.measures.placebo import Placebo
 from truerank.options import Labels
-from truerank.sources import open_examples, parse
+from truerank.records import Document, Qrel
+from truerank.sources import SourceSpec, beir, open_examples, parse
+from truerank.sources.documents import DocumentSource, FoundDocument, document_form, open_documents
 from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import input_of
+from truerank.sources.qrels import qrel_lines, qrels_path, read_qrels
+from truerank.text.listing import first_few
 from truerank.text.normalising import normalise
 from truerank.work.runs import run as started
 
@@ -159,3 +178,314 @@ def _changed(name: str, found: ExampleAudit, fingerprint: str) -> list[str]:
     if known["fingerprint"] != fingerprint:
         return [f"{name} has changed since the audit: examples that are new in it were not audited."]
     return []
+
+
+_DROPPED: Final = ("doc_id", "kinds", "sources", "examples", "why", "line")
+_TABLES: Final = ("lines", "tsv", "csv", "jsonl", "parquet", "beir")
+
+
+class JudgmentCounts(NamedTuple):
+    """What became of the judgments.
+
+    Attributes:
+        read: judgments read.
+        of_documents: judgments of removed documents, which were left out.
+        of_topics: other judgments of topics that lost each relevant document, which were left out.
+        topics: topics with a relevant document before.
+        lost: the ids of those that have none left.
+    """
+
+    read: int
+    of_documents: int
+    of_topics: int
+    topics: int
+    lost: tuple[str, ...]
+
+
+@dataclass(frozen=True, repr=False)
+class CorpusReduction(Cleaning):
+    """A corpus without the documents that leak, and the judgments without theirs.
+
+    Attributes:
+        out: the reduced corpus.
+        removed_file: what was removed and why, one line per record.
+        qrels_file: the judgments that stay; None without judgments.
+        manifest_file: where it comes from.
+        test: the test set's name in the audit.
+        read: documents read.
+        removed: documents that were left out.
+        kinds: by kind of leak, how many distinct documents leak.
+        ids: the ids of the documents that leak.
+        not_found: leaking documents of the audit that this corpus does not hold.
+        cleared: documents of the audit that stay because their pairs were judged no leaks.
+        judgments: what became of the judgments; None where none were given.
+        basis: how labels and the audit were combined.
+        judged: number of judged pairs that were given.
+        warnings: what a user must know, one sentence each.
+        placebos: with runs, the removal of these documents beside that of as many random ones, by measure.
+        matched_by: what random documents share with the removed ones.
+    """
+
+    removed_file: Path
+    qrels_file: Path | None
+    manifest_file: Path
+    test: str
+    read: int
+    removed: int
+    kinds: dict[str, int]
+    ids: tuple[str, ...]
+    not_found: int
+    cleared: int
+    judgments: JudgmentCounts | None
+    basis: Basis
+    judged: int
+    warnings: tuple[str, ...]
+    placebos: tuple[Placebo, ...] = ()
+    matched_by: str | None = None
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        counts = ("test", "read", "removed", "kinds", "not_found", "cleared", "basis", "judged")
+        return {
+            "out": str(self.out),
+            "removed_file": str(self.removed_file),
+            "qrels_file": None if self.qrels_file is None else str(self.qrels_file),
+            "manifest_file": str(self.manifest_file),
+            **{name: getattr(self, name) for name in counts},
+            "kept": self.read - self.removed,
+            "judgments": None if self.judgments is None else self.judgments._asdict(),
+            "warnings": list(self.warnings),
+            "placebos": [placebo.json() for placebo in self.placebos],
+            "matched_by": self.matched_by,
+        }
+
+
+class _Leak(NamedTuple):
+    """Why a document goes."""
+
+    kinds: tuple[str, ...]
+    sources: tuple[str, ...]
+    examples: tuple[str, ...]
+    why: str
+
+
+class _Leaking(NamedTuple):
+    """The documents that go, by id, and how many stay because people said so."""
+
+    by_id: dict[str, _Leak]
+    cleared: int
+
+
+def reduce_corpus(
+    docs: str | Path,
+    audit: ExampleAudit | str | Path,
+    out: str | Path,
+    *,
+    qrels: str | Path | None = None,
+    rules: LeakRules = LeakRules(),
+    judged: Labels = Labels(),
+) -> CorpusReduction:
+    """Writes a corpus again without the documents that leak, and the judgments without theirs.
+
+    Files of JSONL, CSV, TSV, lines, Parquet and `<DOC>` records keep the bytes of the documents that stay; other
+    sources become JSONL. The corpus is streamed: memory grows with what leaks alone. A topic that loses each relevant
+    document leaves the judgments, too: there is nothing left to find.
+    """
+    out, spec = Path(out), parse(str(docs))
+    found = audit if isinstance(audit, ExampleAudit) else load_examples(audit)
+    judgments = opened_labels(judged)
+    leaking = _leaking(found, judgments, rules)
+    form = _form(spec, out)
+    left = None if qrels is None else _judgments(str(qrels), leaking.by_id.keys())
+    removed_file, qrels_file = (out.with_name(f"{out.name}.{name}") for name in ("removed.tsv", "qrels"))
+    if qrels is not None and parse(str(qrels)).scheme == "file":
+        refuse_overwrite(qrels_path(parse(str(qrels)).path), qrels_file)
+    source = open_documents(spec, strict=rules.strict)
+    sieve = _Sieve(leaking.by_id)
+    given = {"remove": "docs", "rules": rules, "votes": judged.votes}
+    with started("leakage clean", label_inputs(judged), given, out, file=True) as job, ExitStack() as files:
+        target, listed = files.enter_context(written(out)), files.enter_context(written(removed_file))
+        _write(source, form, target, sieve)
+        _check(sieve, leaking, found, spec)
+        with listed.open() as stream:
+            stream.writelines(f"{row}\n".encode() for row in ("\t".join(_DROPPED), *sieve.rows))
+        names = [out.name, removed_file.name]
+        if qrels is not None and left is not None:
+            with files.enter_context(written(qrels_file)).open() as stream:
+                stream.writelines(_kept_lines(str(qrels), leaking.by_id.keys(), frozenset(left.lost)))
+            names.append(qrels_file.name)
+            job.read(input_of("qrels", str(qrels), rows=left.read))
+        files.close()
+        for name in names:
+            job.note(name)
+        job.read(input_of("docs", str(docs), rows=sieve.read), audited_input(found))
+        job.skipped = {"leaking_documents": sieve.removed, "topics": list(left.lost) if left else []}
+    return CorpusReduction(
+        out=out,
+        removed_file=removed_file,
+        qrels_file=None if qrels is None else qrels_file,
+        manifest_file=out.with_name(f"{out.name}.manifest.json"),
+        test=str(found.test["name"]),
+        read=sieve.read,
+        removed=sieve.removed,
+        kinds=dict(Counter(kind for leak in leaking.by_id.values() for kind in leak.kinds)),
+        ids=tuple(leaking.by_id),
+        not_found=len(leaking.by_id) - len(sieve.seen),
+        cleared=leaking.cleared,
+        judgments=left,
+        basis=rules.basis,
+        judged=0 if judgments is None else len(judgments.pairs),
+        warnings=tuple(_warnings(found, sieve, left, form)),
+    )
+
+
+def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules) -> _Leaking:
+    """The documents that leak by the audit and by what people said of its pairs."""
+    if rules.threshold is not None:
+        raise OptionError("threshold", "the pairs of an audit of whole examples have no similarity", "leave it out")
+    if rules.match != "text":
+        raise OptionError("match", "documents are found by the audit alone", "leave it out")
+    if of_queries := [kind for kind in rules.kinds if kind_named(kind).test == "query"]:
+        fault = f"'{of_queries[0]}' is a leak of queries"
+        raise OptionError("kinds", fault, "remove `test` for those, or name kinds of documents")
+    kinds = rules.kinds or tuple(kind for kind in DEFAULT_KINDS if kind_named(kind).test != "query")
+    every = found.leaks.filter(pl.col("kind").is_in(kinds))
+    columns = ("doc_id", "kind", "source", "example_id", "judged")
+    leaks = defaultdict[str, list[tuple[str, str, str, bool]]](list)
+    for doc, *pair in leaks_that_count(found, every, judgments, rules.basis).select(columns).iter_rows():
+        leaks[doc].append((pair[0], pair[1], pair[2], pair[3]))
+    by_id = {}
+    for doc, pairs in leaks.items():
+        parts = [tuple(dict.fromkeys(filter(None, part))) for part in zip(*(pair[:3] for pair in pairs), strict=True)]
+        said = any(pair[3] for pair in pairs)
+        by_id[doc] = _Leak(parts[0], parts[1], parts[2], "judged a leak" if said else "found by the audit")
+    return _Leaking(by_id, every["doc_id"].n_unique() - len(by_id))
+
+
+def _form(spec: SourceSpec, out: Path) -> SourceForm:
+    """The form that the output has: the source's, or JSONL; with the format "trec" for `<DOC>` records."""
+    form = document_form(spec.path, spec.format) if spec.scheme == "file" else ""
+    if form in _TABLES:
+        path = beir.corpus_file(spec.path) if form == "beir" else spec.path
+        return form_of(replace(spec, location=str(path), format=None if form == "beir" else spec.format), out)
+    path = spec.path if form == "trec" else None
+    refuse_overwrite(path, out)
+    if path is None and output_format(out) != "jsonl":
+        raise InputError("such a corpus is written as JSONL", "give --out a name that ends in .jsonl", where=out)
+    if path is not None and output_format(out):
+        raise InputError("the output keeps the source's format", f"name it like {path.name}", where=out)
+    return SourceForm(path, form if path is not None else "")
+
+
+class _Sieve:
+    """Counts documents, and lists those that go."""
+
+    def __init__(self, leaks: dict[str, _Leak]) -> None:
+        self.read = self.removed = 0
+        self.seen: set[str] = set()
+        self.rows: list[str] = []
+        self._leaks = leaks
+
+    def leaks(self, document: Document, line: int) -> bool:
+        """Whether a document goes."""
+        self.read += 1
+        leak = self._leaks.get(document.doc_id)
+        if leak is None:
+            return False
+        self.removed += 1
+        self.seen.add(document.doc_id)
+        cells = (document.doc_id, *(";".join(part) for part in leak[:3]), leak.why, str(line) if line else "")
+        self.rows.append("\t".join(cell.translate(BREAKS) for cell in cells))
+        return True
+
+
+def _write(source: DocumentSource, form: SourceForm, target: Target, sieve: _Sieve) -> None:
+    documents = (one for block in source.records() for one in block)
+    if form.path is None:
+        with target.open() as stream:
+            stream.writelines(_record(one.document) for one in documents if not sieve.leaks(one.document, one.line))
+    elif form.format == "trec":
+        copy_spans(form.path, target, _spans(form.path, documents, sieve))
+    else:
+        copy(form, target, (one.line for one in documents if sieve.leaks(one.document, one.line)))
+
+
+def _record(document: Document) -> bytes:
+    names = {"_id": document.doc_id, "url": document.url, "title": document.title, "text": document.body}
+    shown = {name: text for name, text in names.items() if text or name in ("_id", "text")}
+    return (json.dumps(shown, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
+
+
+def _spans(path: Path, documents: Iterable[FoundDocument], sieve: _Sieve) -> Iterator[tuple[int, int | None]]:
+    """The lines of the `<DOC>` records that go: from the first one to that of the next record that stays."""
+    first: int | None = None
+    last = 0
+    for one in documents:
+        if one.line <= last:
+            raise InputError("two documents on one line", "write each on lines of its own", where=path, line=one.line)
+        last = one.line
+        leaks = sieve.leaks(one.document, one.line)
+        if leaks and first is None:
+            first = one.line
+        elif not leaks and first is not None:
+            yield first, one.line
+            first = None
+    if first is not None:
+        yield first, None
+
+
+def _check(sieve: _Sieve, leaking: _Leaking, found: ExampleAudit, spec: SourceSpec) -> None:
+    if sieve.read == sieve.removed:
+        fault = "every document leaks, nothing would remain"
+        raise InputError(fault, "clean the training data instead", where=spec.location)
+    if leaking.by_id and not sieve.removed:
+        fault = f"it holds none of the leaking documents of {found.test['name']}"
+        raise InputError(fault, "give the audited corpus", where=spec.location)
+
+
+def _judgments(qrels: str, gone: Collection[str], rel: int = 1) -> JudgmentCounts:
+    """What becomes of the judgments without some documents."""
+    read = of_documents = 0
+    before, after, others = Counter[str](), Counter[str](), Counter[str]()
+    for qrel in read_qrels(qrels):
+        read += 1
+        before[qrel.topic_id] += qrel.relevance >= rel
+        if qrel.doc_id in gone:
+            of_documents += 1
+        else:
+            after[qrel.topic_id] += qrel.relevance >= rel
+            others[qrel.topic_id] += 1
+    lost = tuple(topic for topic, count in before.items() if count and not after[topic])
+    topics = sum(count > 0 for count in before.values())
+    if topics == len(lost):
+        raise InputError("no topic keeps a relevant document", "clean the training data instead", where=qrels)
+    return JudgmentCounts(read, of_documents, sum(others[topic] for topic in lost), topics, lost)
+
+
+def _kept_lines(qrels: str, gone: Collection[str], topics: Collection[str]) -> Iterator[bytes]:
+    """The judgments that stay; lines of a file keep their bytes."""
+    if parse(qrels).scheme != "file":
+        for one in read_qrels(qrels):
+            if one.doc_id not in gone and one.topic_id not in topics:
+                yield f"{one.topic_id} {one.iteration} {one.doc_id} {one.relevance}\n".encode()
+        return
+    for line in qrel_lines(qrels):
+        if isinstance(line.said, InputError):
+            raise line.said
+        if not isinstance(line.said, Qrel) or (line.said.doc_id not in gone and line.said.topic_id not in topics):
+            yield line.raw + b"\n"
+
+
+def _warnings(found: ExampleAudit, sieve: _Sieve, left: JudgmentCounts | None, form: SourceForm) -> Iterator[str]:
+    audited = found.test.get("documents")
+    if audited and audited != sieve.read:
+        yield f"The audit compared {audited:,d} documents, this corpus has {sieve.read:,d}: others were not audited."
+    if left is None:
+        yield "No judgments were given: take these documents out of yours, too."
+    elif left.lost:
+        yield (
+            f"{len(left.lost):,d} of {left.topics:,d} topics lose each relevant document, and all of their judgments "
+            f"are left out: {first_few(left.lost, 10)}."
+        )
+    if form.path is None:
+        yield "The corpus is written as JSONL: its own form cannot be kept."

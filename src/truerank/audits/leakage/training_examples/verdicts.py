@@ -10,11 +10,10 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import KindFound
-from truerank.audits.leakage.training_examples.changes import CLAIMS as DOCUMENT_CLAIMS
-from truerank.audits.leakage.training_examples.kinds import KINDS, LeakKind
-from truerank.audits.leakage.training_examples.options import ExampleOptions
+from truerank.audits.leakage.training_examples.kinds import KINDS, ExampleOptions, LeakKind
 from truerank.audits.leakage.training_examples.reading import TestTexts
 from truerank.audits.leakage.training_examples.results import KindVerdict
+from truerank.audits.leakage.training_examples.sensitivity import CLAIMS as DOCUMENT_CLAIMS
 from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, ExampleSensitivity
 from truerank.measures.intervals import proportion
 from truerank.near_duplicates.shingling import shingled
