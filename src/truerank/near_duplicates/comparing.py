@@ -53,7 +53,6 @@ _AT_ONCE: Final = 1 << 21
 
 
 def verify(plan: ComparisonPlan, candidates: Shuffle, job: Job) -> pl.DataFrame:
-    """The relations that hold among candidates."""
     blocks = len(plan.places)
     texts = _Texts(plan)
     run_pieces("marking documents", _MarkDocuments(plan, candidates), 1, job)
@@ -117,11 +116,9 @@ class _Texts:
 
     @property
     def marks(self) -> Path:
-        """A byte for each document: whether it is needed."""
         return self.plan.folder / "needed.u1"
 
     def path(self, block: int) -> Path:
-        """The shingles of the documents of a block."""
         return self.plan.folder / "needed" / f"{block:06d}.shingles"
 
     def index(self, block: int) -> Path:
@@ -129,7 +126,6 @@ class _Texts:
         return self.path(block).with_suffix(".starts")
 
     def marked(self, block: int) -> NDArray[np.bool_]:
-        """Which documents of a block are needed."""
         first, end = self.plan.firsts[block : block + 2].tolist()
         return load_array(self.marks, np.bool_, first, end)
 
@@ -220,7 +216,6 @@ class _VerifyTask:
         return work
 
     def _common(self, left: Numbers, right: Numbers, boilerplate: Hashes) -> _Common:
-        """How many shingles the documents of each pair have in common."""
         shingles, pair, own_sizes = [], [], []
         for side in (left, right):
             every, where = np.unique(side, return_inverse=True)
@@ -377,7 +372,6 @@ def _twins(plan: ComparisonPlan, repeats: pl.DataFrame) -> pl.DataFrame:
 
 
 def _named(plan: ComparisonPlan, pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs with ids for numbers."""
     ids = {}
     for side in ("left", "right"):
         numbers, place = np.unique(pairs[side].to_numpy(), return_inverse=True)
@@ -386,7 +380,6 @@ def _named(plan: ComparisonPlan, pairs: pl.DataFrame) -> pl.DataFrame:
 
 
 def _ids(plan: ComparisonPlan, numbers: Any) -> pl.Series:
-    """The ids of documents by ascending numbers."""
     found = [pl.Series("document_id", [], pl.String)]
     block_of = np.searchsorted(plan.firsts, numbers, side="right") - 1
     for block in np.unique(block_of).tolist():

@@ -52,44 +52,30 @@ class Step(Protocol):
 
 @dataclass(frozen=True)
 class Shuffle:
-    """The records between two steps, in a folder.
-
-    Attributes:
-        folder: where they lie.
-        pieces: how many pieces write.
-        dtype: of a record.
-    """
+    """The records between two steps, in a folder."""
 
     folder: Path
     pieces: int
     dtype: tuple[tuple[str, str], ...]
 
     def write(self, piece: int, records: Records, bounds: Numbers) -> None:
-        """Writes the records of a piece.
-
-        Args:
-            bounds: where the records for each part begin, and the end; shape (parts + 1,).
-        """
+        """Writes the records of a piece."""
         save_array(self._data(piece), records)
         save_array(self._bounds(piece), bounds.astype(np.int64))
 
     def done(self, piece: int) -> bool:
-        """Whether a piece is written."""
         return is_whole(self._bounds(piece)) and is_whole(self._data(piece))
 
     def read(self, part: int) -> Records:
-        """The records for a part, in the order of the pieces."""
         return np.concatenate([self.read_piece(piece, part) for piece in range(self.pieces)])
 
     def read_piece(self, piece: int, part: int) -> Records:
-        """The records of one piece for a part."""
         begin, end = np.fromfile(self._bounds(piece), np.int64, 2, offset=8 * part).tolist()
         if end == begin:
             return np.zeros(0, list(self.dtype))
         return load_array(self._data(piece), list(self.dtype), begin, end)
 
     def of_piece(self, piece: int) -> Records:
-        """All records of one piece."""
         return load_array(self._data(piece), list(self.dtype))
 
     def drop(self) -> None:
@@ -105,12 +91,10 @@ class Shuffle:
 
 
 def save_array(path: Path, values: NDArray[Any]) -> None:
-    """Writes the values of an array, whole or not at all."""
     keep_bytes(path, np.ascontiguousarray(values))
 
 
 def load_array(path: Path, dtype: DTypeLike, begin: int = 0, end: int | None = None) -> NDArray[Any]:
-    """Some values of an array."""
     size = np.dtype(dtype).itemsize
     count = -1 if end is None else end - begin
     return np.fromfile(path, dtype, count, offset=size * begin)
@@ -152,8 +136,6 @@ _BOILERPLATE: Final = "boilerplate.u8"
 
 
 class SketchBlock(NamedTuple):
-    """A block of one of the collections."""
-
     sketches: Sketches
     block: int
 
@@ -176,7 +158,6 @@ class ComparisonPlan:
 
     @cached_property
     def places(self) -> tuple[SketchBlock, ...]:
-        """All blocks in order."""
         return tuple(SketchBlock(side, block) for side in self.sides for block in range(len(side.sizes)))
 
     @cached_property
@@ -220,7 +201,6 @@ class ComparisonPlan:
             save_array(path, np.unique(shingled(tuple(passages), self.options).shingles))
 
     def boilerplate(self) -> Hashes:
-        """The shingles of boilerplate, ascending."""
         return load_array(self.folder / _BOILERPLATE, np.uint64)
 
     def sizes(self, name: str) -> NDArray[np.uint32]:
@@ -230,7 +210,6 @@ class ComparisonPlan:
         return np.memmap(self.folder / f"{name}.u4", np.dtype("<u4"), "r").view(np.ndarray)
 
     def size_of(self, block: int) -> Numbers:
-        """The number of shingles of each document of a block."""
         return load_array(self.folder / "size.u4", "<u4", int(self.firsts[block]), int(self.firsts[block + 1])).astype(
             np.int64
         )
@@ -244,7 +223,6 @@ NO_TWIN: Final = 0xFFFFFFFF
 
 
 def find_equals(plan: ComparisonPlan, job: Job) -> Shuffle:
-    """Finds documents that repeat others."""
     keys = Shuffle(plan.folder / "keys", len(plan.places), _KEYS)
     equals = Shuffle(plan.folder / "equals", plan.parts, _EQUALS)
     run_pieces("sorting texts", _SortTexts(plan, keys), len(plan.places), job)
@@ -425,7 +403,6 @@ class _Filter:
     shift: int
 
     def may_have(self, shingles: Hashes) -> NDArray[np.bool_]:
-        """Whether the collection may have each of some shingles."""
         value = shingles >> np.uint64(self.shift)
         byte = self.bits[(value >> np.uint64(3)).astype(np.int64)]
         there: NDArray[np.bool_] = (byte >> (value & np.uint64(7)).astype(np.uint8)) & 1 != 0

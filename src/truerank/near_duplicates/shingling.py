@@ -132,7 +132,6 @@ class TextShingles:
     window_starts: Numbers
 
     def of(self, text: int) -> Hashes:
-        """The shingles of one text."""
         return self.shingles[self.starts[text] : self.starts[text + 1]]
 
 
@@ -152,7 +151,6 @@ class _Words:
 
 
 def shingled(texts: Sequence[str], options: Shingles, *, measured: bool = False) -> TextShingles:
-    """The shingles of texts."""
     parts = [_shingled(chunk, options, measured) for chunk in _chunks(texts)]
     if not parts:
         none = np.zeros(0, np.uint64)
@@ -171,14 +169,7 @@ def shingled(texts: Sequence[str], options: Shingles, *, measured: bool = False)
 
 @dataclass(frozen=True)
 class TextWindows:
-    """One text in lower case, with each `WINDOW` words in a row.
-
-    Attributes:
-        text: in lower case.
-        windows: their hashes.
-        begins: where each window begins in the text.
-        ends: where it ends.
-    """
+    """One text in lower case, with each `WINDOW` words in a row."""
 
     text: str
     windows: Hashes

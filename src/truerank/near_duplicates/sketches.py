@@ -44,7 +44,6 @@ class BlockPassages(NamedTuple):
 
 
 def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> BlockPassages:
-    """The windows that documents of a block share."""
     owner = np.repeat(np.arange(len(texts)), np.diff(found.window_starts))
     # Documents with the same words are duplicates, and what they share is no boilerplate.
     first = np.zeros(len(texts), np.bool_)
@@ -75,7 +74,6 @@ def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> B
 
 
 def _passages(text: str, wanted: Hashes) -> Iterable[dict[str, Any]]:
-    """The longest passages of a text that consist of some windows."""
     found = windows_of(text)
     places = np.flatnonzero(np.isin(found.windows, wanted))
     cuts = np.flatnonzero(np.diff(places) > 1) + 1

@@ -134,7 +134,6 @@ def _identity(side: KeptTexts) -> list[Any]:
 
 
 def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
-    """Whether vectors of both sides can be compared."""
     if test.encoder is None or test.encoder != training.encoder:
         return "not asked"
     unread = any(0 < len(side) - side.empty <= side.unread for side in (test, training))
@@ -153,8 +152,6 @@ class _Member(NamedTuple):
 
 
 class _Right(NamedTuple):
-    """A part of the training side with its number."""
-
     number: int
     part: TextPart
 

@@ -191,7 +191,6 @@ def columns_beside(rules: OverlapRules, encoder: Encoder | None) -> ExtraColumns
 
 
 def part_name(part: int) -> str:
-    """The folder of a part of kept texts."""
     return f"part-{part:04d}"
 
 
@@ -228,7 +227,6 @@ class ComparedForm:
     passages: tuple[str, ...] = ()
 
     def __call__(self, text: str) -> str:
-        """The text in this form; as it is where nothing would be left."""
         made = _as_read(text)
         if _MARKED.search(made):
             found = html_text(made)
@@ -295,6 +293,5 @@ def keep_without(base: KeptTexts, texts: Documents, form: ComparedForm, job: Job
 
 
 def _changed(texts: Iterator[Document | tuple[str, str]], form: ComparedForm) -> dict[int, str]:
-    """The texts that have another form now, by their places."""
     read, before = (one.text if isinstance(one, Document) else one[1] for one in texts), ComparedForm()
     return {place: new for place, text in enumerate(read) if (new := form(text)) != before(text)}

@@ -60,22 +60,18 @@ class ReadTexts:
 
     @classmethod
     def of(cls, encoder: Encoder) -> ReadTexts:
-        """The encoder as one of these, where it is none yet."""
         return encoder if isinstance(encoder, cls) else cls(encoder)
 
     @property
     def name(self) -> str:
-        """The name of the encoder inside."""
         return self._encoder.name
 
     @property
     def dimension(self) -> int:
-        """Length of a vector."""
         return self._encoder.dimension
 
     @property
     def precision(self) -> str:
-        """Arithmetic of the encoder inside."""
         return self._encoder.precision
 
     @property
@@ -95,7 +91,6 @@ class ReadTexts:
         return vectors
 
     def reads(self, texts: Sequence[str], vectors: Vectors | None = None) -> NDArray[np.bool_]:
-        """Which texts the encoder can read, shape (len(texts),)."""
         read = np.ones(len(texts), np.bool_)
         places = self._doubtful(texts)
         if not len(places):
@@ -139,7 +134,6 @@ class ReadTexts:
 
     @cached_property
     def _unrelated(self) -> float:
-        """The mean cosine of unrelated texts."""
         vectors = self._judge.encode(_UNRELATED)
         products = vectors @ vectors.T
         return float(products[~np.eye(len(vectors), dtype=np.bool_)].mean())
@@ -265,8 +259,6 @@ class _SimilarTask:
 
 
 def similar(left: TextPart, right: TextPart, dimension: int, above: float, job: Job) -> pl.DataFrame:
-    """The pairs of texts of which two passages have a cosine similarity above a bound."""
-
     def blocks() -> Iterator[_Block]:
         for block, size in enumerate(right.shingles.sizes):
             yield _Block(block)
@@ -280,7 +272,6 @@ def similar(left: TextPart, right: TextPart, dimension: int, above: float, job: 
 
 
 def _above(ours: tuple[_Passages, Vectors], theirs: tuple[_Passages, Vectors], above: float) -> pl.DataFrame:
-    """The pairs of texts of which two passages have a cosine above a bound."""
     (mine, my_bounds), (others, their_bounds) = ours, theirs
     width = len(others.vectors)
     step = max(1, _CELLS // max(1, width))

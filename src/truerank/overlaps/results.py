@@ -202,8 +202,6 @@ def _unspaced(column: str) -> pl.Expr:
 
 @dataclass(frozen=True)
 class _JoinedSketches(Sketches):
-    """The blocks of several sketches, one after the other."""
-
     members: tuple[Sketches, ...] = ()
 
     @cached_property
@@ -224,12 +222,7 @@ class _JoinedSketches(Sketches):
 
 @dataclass(frozen=True)
 class TextPart:
-    """Up to a million texts as they are compared.
-
-    Attributes:
-        shingles: by shingles of three words.
-        ngrams: the same texts by n-grams.
-    """
+    """Up to a million texts as they are compared."""
 
     shingles: Sketches
     ngrams: Sketches
@@ -247,7 +240,6 @@ class TextPart:
 
     @cached_property
     def firsts(self) -> Any:
-        """The number of the first text of each block, and at the end how many there are."""
         return np.concatenate(([0], np.cumsum(self.shingles.sizes))).astype(np.int64)
 
     def column(self, name: str) -> Any:

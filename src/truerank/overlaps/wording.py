@@ -104,7 +104,6 @@ def same_words(left: TextPart, right: TextPart, job: Job, texts: int | None = No
 
 
 def _cores(part: TextPart, short: pl.Series, numbers: Numbers) -> pl.DataFrame:
-    """The words of the short texts of a part, columns as in `_CORES`; kept beside them."""
     path = part.shingles.folder / _FILE
     frame = kept_frame(path)
     if frame is None:
@@ -205,18 +204,15 @@ class _Vocabulary:
         return self._one_has(rest) or (len(lacking) == 1 and any(self._one_has(rest - {name}) for name in rest))
 
     def _one_has(self, names: Iterable[str]) -> bool:
-        """Whether one of the texts has all of some keys."""
         holders = [self.holders[name] for name in names]
         return not holders or bool(frozenset.intersection(*holders))
 
     def _near(self, word: str) -> bool:
-        """Whether a word may be one letter from one of these, or sound like it."""
         return not self.rests.isdisjoint(letter_rests(word)) or sound(word) in self.sounds
 
 
 @lru_cache(maxsize=1)
 def _vocabulary(texts: tuple[str, ...]) -> _Vocabulary:
-    """The words of some texts, which are compared with several test sides one after the other."""
     return _Vocabulary.of(texts)
 
 
@@ -330,7 +326,6 @@ class _Place(NamedTuple):
 
 
 def _texts(part: TextPart, numbers: Sequence[int]) -> dict[int, tuple[str, ...]]:
-    """The words of short texts by their numbers."""
     every = sorted(set(numbers))
     return {at: _words(text) for at, text in zip(every, part.gathered("short", every), strict=True)}
 
@@ -488,11 +483,7 @@ def familiar(shingles: Hashes, side: Sketches, least: int = HOLDERS) -> Hashes:
 
 
 def holders(wanted: Hashes, side: Sketches) -> Numbers:
-    """How many texts hold each of some shingles.
-
-    Args:
-        wanted: ascending.
-    """
+    """How many texts hold each of some shingles."""
     found = np.zeros(len(wanted), np.int64)
     marked = np.zeros(int(_HASH_BITS) + 1, np.bool_)
     marked[wanted & _HASH_BITS] = True

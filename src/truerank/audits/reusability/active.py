@@ -48,12 +48,7 @@ class LinearModel(NamedTuple):
 
 
 def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: LinearModel) -> LinearModel:
-    """The optimum of the loss.
-
-    Args:
-        rows: SciPy CSR, shape (rows, terms), 64-bit floats; one relevant row and one other at least.
-        relevant: which rows are, shape (rows,).
-    """
+    """The optimum of the loss."""
     signs = np.where(relevant, 1.0, -1.0)
     shares = np.where(relevant, 0.5 / relevant.sum(), 0.5 / (~relevant).sum())
     squares = rows.copy()
@@ -107,7 +102,6 @@ class _Problem(NamedTuple):
         return np.append(self.columns @ pulls + self.regularisation * point[:-1], pulls.sum())
 
     def newton(self, gradient: Floats, margins: Floats, size: float) -> Floats:
-        """An approximate Newton direction by preconditioned conjugate gradients."""
         chances = _sigmoid(margins)
         curvature = self.shares * chances * (1 - chances)
         scale = 1 / np.append(self.squares @ curvature + self.regularisation, curvature.sum() + 1e-12)
@@ -170,15 +164,7 @@ _FEW: Final = 1 << 12
 
 
 class ModelQuery(NamedTuple):
-    """What is asked of a model: its n likeliest documents.
-
-    Attributes:
-        terms: columns that weigh something, ascending, shape (terms,).
-        weights: of these, shape (terms,).
-        taken: rows that are not wanted, ascending.
-        n: documents wanted; no more than there are.
-        mask: orders equal scores.
-    """
+    """What is asked of a model: its n likeliest documents."""
 
     terms: NDArray[np.int64]
     weights: NDArray[np.float64]
@@ -256,7 +242,6 @@ class _Candidates:
             self.rows()
 
     def rows(self) -> NDArray[np.int64]:
-        """The candidates so far."""
         rows, lowest, highest = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
         n = self.query.n
         if 0 < n < len(rows):
@@ -505,7 +490,6 @@ class _Tracing:
         return self._learner.query(np.array(self._rows, np.int64), np.array(self._grades, np.int64), wanted)
 
     def judge(self, found: Sequence[int]) -> None:
-        """Judges the next batch."""
         self._number += 1
         if not found:
             self._whole = True
@@ -519,7 +503,6 @@ class _Tracing:
         self._size = self._learner.options.following(self._size)
 
     def trace(self) -> Trace:
-        """The trace as it stands."""
         whole = self._whole or len(self._rows) == len(self._learner.features)
         return Trace(
             self._learner.topic_id, self._pool_size, self._learner.seed, tuple(self._labels),

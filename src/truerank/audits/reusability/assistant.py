@@ -71,7 +71,6 @@ class _Live:
     skipped: set[str] = field(default_factory=set)
 
     def add(self, seen: _Seen, said: Sequence[Standing], grades: dict[str, int]) -> None:
-        """Takes in one document and what is said of it."""
         self.pool += seen.in_pool
         self.chosen += not seen.in_pool
         # What was skipped is as good as judged, but says nothing.

@@ -86,7 +86,6 @@ class ColumnBlock(NamedTuple):
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many terms each document has, shape (documents,)."""
         return np.diff(self.begins)
 
     @property
@@ -110,8 +109,6 @@ def touched(columns: NDArray[Any], width: int) -> tuple[NDArray[np.int64], NDArr
 
 
 class Names(Protocol):
-    """Distinct texts by number."""
-
     def __len__(self) -> int: ...
 
     def __getitem__(self, number: Any, /) -> Any: ...
@@ -123,14 +120,11 @@ class Names(Protocol):
 
 
 class HeldNames(tuple[str, ...]):
-    """Distinct texts in memory."""
-
     @cached_property
     def _numbers(self) -> dict[str, int]:
         return {name: number for number, name in enumerate(self)}
 
     def find(self, name: str) -> int | None:
-        """The number of a text; None where it is not there."""
         return self._numbers.get(name)
 
 
@@ -163,7 +157,6 @@ class StoredNames(Sequence[str]):
         return isinstance(name, str) and self.find(name) is not None
 
     def find(self, name: str) -> int | None:
-        """The number of a text; None where it is not there."""
         if name not in self._asked:
             self._asked[name] = self._find(name.encode())
         return self._asked[name]
@@ -204,11 +197,7 @@ def store(
     blocks: Iterable[RowBlock],
     source: str,
 ) -> None:
-    """Writes features, whole or not at all; memory holds one block.
-
-    Args:
-        terms: of the columns, ascending.
-    """
+    """Writes features, whole or not at all; memory holds one block."""
     with temporary_folder(folder) as temporary:
         for name, texts in (("documents", doc_ids), ("terms", terms)):
             with StringFile(temporary, name) as strings:
@@ -250,7 +239,6 @@ class StoredFeatures:
 
     @classmethod
     def of(cls, folder: Path) -> StoredFeatures:
-        """Opens them."""
         manifest = json_file(folder / _MANIFEST, _REMEDY)
         if not isinstance(manifest, dict) or (manifest.get("kind"), manifest.get("version")) != (_KIND, _VERSION):
             raise InputError("no features of this version", _REMEDY, where=folder / _MANIFEST)
@@ -262,17 +250,14 @@ class StoredFeatures:
         return cls(folder, sizes)
 
     def array(self, name: str) -> NDArray[Any]:
-        """One of the arrays, mapped."""
         return self._mapped(f"{name}.bin", _ARRAYS[name])
 
     def names(self, name: str, order: NDArray[np.int32] | None = None) -> StoredNames:
-        """The ids of the documents or the terms."""
         # A plain view: slices of a memmap are memmaps, which cost microseconds each.
         starts = np.load(self.folder / f"{name}.starts.npy", mmap_mode="r").view(np.ndarray)
         return StoredNames(self._mapped(f"{name}.bin", np.uint8), starts, order)
 
     def blocks(self) -> tuple[ColumnBlock, ...]:
-        """The documents in blocks, by term."""
         starts = self.array("starts")
         terms, begins, rows, weights = (self.array(f"block.{name}") for name in ("terms", "starts", "rows", "weights"))
         found: list[ColumnBlock] = []
@@ -464,7 +449,6 @@ class Features:
         return cls.of_index(found, progress=progress)
 
     def __len__(self) -> int:
-        """The number of documents."""
         return len(self.starts) - 1
 
     @cached_property
@@ -547,7 +531,6 @@ class _Weighting:
 
     @property
     def idf(self) -> NDArray[np.float64]:
-        """Of the columns."""
         return self.every[self.kept]
 
     def __call__(self, block: TermCounts) -> RowBlock:
@@ -564,11 +547,7 @@ class _Weighting:
 def weighted(
     doc_ids: Sequence[str], names: Sequence[str], frequency: NDArray[Any], blocks: Iterable[TermCounts]
 ) -> Features:
-    """The features from term counts, in memory.
-
-    Args:
-        frequency: how many documents hold each term, shape (terms,).
-    """
+    """The features from term counts, in memory."""
     weighting = _Weighting.of(len(doc_ids), frequency)
     total = int(frequency[weighting.kept].sum())
     weights, columns, sizes = np.empty(total, np.float32), np.empty(total, np.int32), [np.zeros(1, np.int64)]
@@ -590,12 +569,7 @@ def write_features(
     frequency: NDArray[Any],
     blocks: Iterable[TermCounts],
 ) -> Features:
-    """The features from term counts, in files; beside the ids and the terms, memory holds one block.
-
-    Args:
-        names: of the terms, ascending.
-        frequency: how many documents hold each term, shape (terms,).
-    """
+    """The features from term counts, in files; beside the ids and the terms, memory holds one block."""
     weighting = _Weighting.of(len(doc_ids), frequency)
     order = np.argsort(np.array(doc_ids, dtype=np.bytes_), kind="stable").astype(np.int32)
     shown = (names[number] for number in np.flatnonzero(weighting.kept).tolist())

@@ -39,16 +39,7 @@ _LEARNER: Final = LearnerOptions()
 
 @dataclass(frozen=True)
 class SimulationSources:
-    """What a simulation reads.
-
-    Attributes:
-        runs: TREC runs; not truncated.
-        qrels: what the assessor says; a document that is not there is not relevant.
-        topics: the texts of the topics.
-        docs: the collection.
-        official: the qrels of the track; None has them made by the track's procedure.
-        pooling: what is pooled.
-    """
+    """What a simulation reads."""
 
     runs: tuple[str, ...]
     qrels: str
@@ -59,11 +50,9 @@ class SimulationSources:
 
     @property
     def depth(self) -> int:
-        """Documents of each run and topic in the pools."""
         return self.pooling.depth or DEPTH
 
     def inputs(self) -> tuple[Input, ...]:
-        """All of it by the options that name it, with hashes."""
         return inputs_of(
             run=self.runs, qrels=self.qrels, topics=self.topics, docs=self.docs, official=self.official,
             metadata=self.pooling.metadata, sparse_qrels=self.pooling.sparse_qrels,
@@ -146,21 +135,7 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a simulation works with.
-
-    Attributes:
-        sources: where it comes from.
-        runs: by name; columns topic_id, doc_id, score, of the simulated topics alone.
-        firsts: the same down to the depth of the pools.
-        teams: the team of each run.
-        names: the teams in the order of the runs.
-        topics: the text of each simulated topic.
-        grades: by topic, what the assessor says of a document.
-        sparse: judgments whose documents are in every pool; columns topic_id, doc_id.
-        official: the documents of the official qrels by topic, where they were given.
-        fingerprint: the identity of the collection.
-        notes: what a reader has to know.
-    """
+    """What a simulation works with."""
 
     sources: SimulationSources
     runs: Mapping[str, pl.DataFrame]
@@ -193,10 +168,7 @@ class Inputs:
 
 
 def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Inputs:
-    """Reads and checks the sources.
-
-    The topics are those of the qrels.
-    """
+    """Reads and checks the sources."""
     qrels = read_qrels_frame(sources.qrels)
     grades: dict[str, dict[str, int]] = {}
     for topic_id, doc_id, grade in qrels.select("topic_id", "doc_id", "relevance").iter_rows():

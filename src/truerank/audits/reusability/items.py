@@ -125,7 +125,6 @@ def document_of(item: Item) -> str:
 
 
 def grades_by_label(store: Store) -> dict[str, int]:
-    """The grade of each label."""
     grades = {choice.name: choice.grade for choice in store.scheme.choices if choice.grade is not None}
     if store.scheme.view != _DOCUMENT or not grades:
         raise InputError(
@@ -160,7 +159,6 @@ def read_grades(path: str | Path, *, allow_none: bool = False) -> pl.DataFrame:
 
 
 def _once(found: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    """Each document of a topic once, with the highest of its grades."""
     best: dict[tuple[str, str], int] = {}
     for topic_id, doc_id, grade in found:
         best[topic_id, doc_id] = max(grade, best.get((topic_id, doc_id), grade))

@@ -40,7 +40,6 @@ class JudgedTopic(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """Relevant by judged; None without judgments."""
         return self.relevant / self.judged if self.judged else None
 
 
@@ -76,27 +75,22 @@ class TaskTopics:
 
     @property
     def kept(self) -> tuple[JudgedTopic, ...]:
-        """The topics of the evaluation set."""
         return tuple(topic for topic in self.topics if not topic.why_not)
 
     @property
     def left_out(self) -> tuple[JudgedTopic, ...]:
-        """The others: the grey rows of the paper's table."""
         return tuple(topic for topic in self.topics if topic.why_not)
 
     @property
     def only_relevant(self) -> bool:
-        """Whether there are judgments, and every one of them is relevant."""
         return self.judged > 0 and all(topic.relevant == topic.judged for topic in self.topics)
 
     @property
     def judged(self) -> int:
-        """Judgments over all topics."""
         return sum(topic.judged for topic in self.topics)
 
     @property
     def judged_kept(self) -> int:
-        """Judgments over the kept topics."""
         return sum(topic.judged for topic in self.kept)
 
     def by_qrels(self) -> tuple[int, int]:
@@ -314,7 +308,6 @@ def _table_counts(path: Path, form: str) -> dict[str, list[JudgedTopic]]:
 
 
 def _task_columns(keys: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The columns of relevant and of judged documents by task."""
     found: dict[str, tuple[str, str]] = {}
     for key, column in keys.items():
         match = _RELEVANT.fullmatch(key)

@@ -12,14 +12,7 @@ from numpy.typing import NDArray
 from truerank.audits.reusability.judged_topics import TaskTopics, TopicStatistics
 from truerank.audits.reusability.report import topic_table
 from truerank.audits.reusability.simulation import Simulation
-from truerank.audits.reusability.standings import (
-    ALL_TEAMS,
-    COMPLETE,
-    LEAVE_OUT_UNIQUES,
-    RANDOM,
-    Change,
-    Judging,
-)
+from truerank.audits.reusability.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT_UNIQUES, RANDOM, Change, Judging
 from truerank.audits.reusability.stopping import OriginalSize
 from truerank.audits.reusability.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.audits.reusability.verdict import verdict_of
@@ -39,14 +32,12 @@ _NONE: Final = "–"
 
 
 def topics_table(simulation: Simulation) -> Table:
-    """Relevant and judged documents by topic, and which topics are left out (Table 5)."""
     task = TaskTopics("", simulation.judged_topics(), simulation.options.rel)
     name = f"the official qrels ({simulation.standing.official.name})"
     return topic_table(TopicStatistics(name, (task,), simulation.keeping))
 
 
 def evidence_table(simulation: Simulation) -> Table:
-    """What the verdict rests on: the worst of each test by each measure."""
     columns = (
         Column("measure"),
         Column("test"),
@@ -271,7 +262,6 @@ def unlike_table(simulation: Simulation) -> Table:
 
 
 def budgets_table(simulation: Simulation) -> Table:
-    """Constant budgets from small to large: what they find, and how they rank the runs."""
     measures = simulation.standing.scorer.names
     columns = [
         Column("budget", align="right", format=",d"),
@@ -308,7 +298,6 @@ def budgets_table(simulation: Simulation) -> Table:
 
 
 def risks_table(simulation: Simulation) -> Table:
-    """The topics of the evaluation set by how much they change when a team is left out."""
     measure = simulation.standing.scorer.names[0]
     columns = (
         Column("topic"),
@@ -331,7 +320,6 @@ def risks_table(simulation: Simulation) -> Table:
 
 
 def positions_table(simulation: Simulation) -> Table:
-    """Where every run stood over all trials and teams left out: what the heat maps show."""
     measures = simulation.standing.scorer.names
     columns = [Column("run"), Column("team")]
     for measure in measures:
@@ -358,7 +346,6 @@ def positions_table(simulation: Simulation) -> Table:
 
 
 def runs_table(simulation: Simulation) -> Table:
-    """The official means of the runs, best first by the first measure."""
     scorer = simulation.standing.scorer
     columns = (Column("run"), Column("team"), *(Column(name, (), **_TAU) for name in scorer.names))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
@@ -375,7 +362,6 @@ def runs_table(simulation: Simulation) -> Table:
 
 
 def worst(changes: Sequence[Change]) -> Iterator[Cell]:
-    """The smallest τ and the largest drop; dashes where there is nothing."""
     taus = [one.tau for one in changes if one.tau is not None]
     yield min(taus) if taus else None
     yield max(one.drop for one in changes) if changes else None
@@ -498,7 +484,6 @@ def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterato
 
 
 def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:
-    """The tables by name, in reading order."""
     return {
         "evidence": evidence_table(simulation),
         "runs": runs_table(simulation),
@@ -515,7 +500,6 @@ def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:
 
 
 def official_lines(simulation: Simulation) -> Iterator[str]:
-    """The official judgments in TREC format, line by line."""
     universe, scorer = simulation.standing.universe, simulation.standing.scorer
     for number in simulation.standing.official.qrels.sets:
         judged = scorer.judged(int(number))
@@ -583,7 +567,6 @@ def _cost(simulation: Simulation) -> Picture:
 
 
 def _facts(simulation: Simulation) -> dict[str, Any]:
-    """What `summary.json` holds."""
     official, scorer = simulation.standing.official, simulation.standing.scorer
     return {
         "verdict": verdict_of(simulation).json(),
@@ -650,7 +633,6 @@ def _rule(simulation: Simulation, rule: str) -> dict[str, Any]:
 
 
 def _changes_frame(simulation: Simulation) -> pl.DataFrame:
-    """How each qrels ranks the runs, columns as in `CHANGE_SCHEMA`."""
     return pl.DataFrame([tuple(_change(one).values()) for one in simulation.changes], CHANGE_SCHEMA, orient="row")
 
 
@@ -671,7 +653,6 @@ def _outcomes_frame(simulation: Simulation) -> pl.DataFrame:
 
 
 def _positions_frame(simulation: Simulation) -> pl.DataFrame:
-    """The rank of every run in every trial by the original size: rule, trial, left_out, measure, run, position."""
     runs = simulation.standing.scorer.ranks.runs
     rows = [
         (one.trial, one.left_out, one.measure, run, int(position))

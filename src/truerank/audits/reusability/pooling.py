@@ -46,11 +46,6 @@ def depth_pool(runs: Mapping[str, pl.DataFrame], depth: int, *, sparse: pl.DataF
 
 
 def first_documents(run: pl.DataFrame, depth: int | None = None) -> pl.DataFrame:
-    """The first documents of each topic of a run.
-
-    Args:
-        run: columns topic_id, doc_id and score; equal scores by document id descending.
-    """
     # As trec_eval reads scores: in 32 bits.
     narrow = run.with_columns(pl.col("score").cast(pl.Float32))
     ordered = narrow.sort("topic_id", "score", "doc_id", descending=[False, True, True])
@@ -172,7 +167,6 @@ class _Arm:
         return self.at < len(self.ranking)
 
     def take(self) -> str:
-        """The next document."""
         self.at += 1
         return self.ranking[self.at - 1]
 
@@ -243,7 +237,6 @@ _SHOWN: Final = 5
 
 
 def read_runs(paths: Sequence[str | Path]) -> dict[str, pl.DataFrame]:
-    """Reads runs: by name, columns topic_id, doc_id, rank and score."""
     if not paths:
         raise OptionError("run", "no runs", "give one or more")
     names = unique_names([parse(str(path)) for path in paths])

@@ -86,7 +86,6 @@ class Pool(Result, shown_in="truerank.audits.reusability.report"):
     out: Path | None = None
 
     def __len__(self) -> int:
-        """The number of documents over all topics."""
         return len(self.documents)
 
 
@@ -220,7 +219,6 @@ def _made(
     options: tuple[Pooling, PoolMethod],
     people: tuple[str, ...],
 ) -> Pool:
-    """The pools of all topics."""
     pooling, choice = options
     teams = teams_of(list(frames), pooling.metadata, pooling.team_prefix)
     depth = choice.reach(pooling.depth)
@@ -279,11 +277,7 @@ def _grades(source: str | None, rel: int, live: bool) -> dict[tuple[str, str], i
 
 
 def _adaptive(
-    members: pl.DataFrame,
-    sparse: pl.DataFrame,
-    grades: Mapping[tuple[str, str], int],
-    options: PoolMethod,
-    live: bool,
+    members: pl.DataFrame, sparse: pl.DataFrame, grades: Mapping[tuple[str, str], int], options: PoolMethod, live: bool
 ) -> pl.DataFrame:
     """The documents in the order in which a method takes them, the sparse ones first: topic_id, doc_id, order."""
     firsts: dict[str, list[str]] = {}

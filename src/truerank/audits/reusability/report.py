@@ -59,7 +59,6 @@ def topic_table(found: TopicStatistics) -> Table:
 
 
 def topic_notes(task: TaskTopics) -> list[str]:
-    """What is to be said below the table."""
     title = f"{task.name}: " if task.name else ""
     reasons = dict.fromkeys(topic.why_not for topic in task.left_out)
     said = [
@@ -127,14 +126,12 @@ def _write(pool: Pool, job: Run) -> None:
 
 
 def pool_table(pool: Pool) -> Table:
-    """The sizes of the pools."""
     numbers = ("documents", "only sparse", "of one team", "judged", "relevant")
     columns = (Column("topic"), *map(_number, numbers))
     return Table(f"{len(pool.topics):,} pools", columns, tuple(tuple(row) for row in pool.topics))
 
 
 def team_table(pool: Pool) -> Table:
-    """What each team brought."""
     numbers = ("runs", "documents", "unique", "relevant", "unique relevant")
     without = () if pool.graded else ("No judgments were given: nothing is known to be relevant.",)
     return Table(
@@ -146,14 +143,12 @@ def team_table(pool: Pool) -> Table:
 
 
 def batch_table(pool: Pool) -> Table:
-    """Who judges what."""
     columns = (Column("annotator"), Column("topic"), _number("documents"), Column("file"))
     rows = tuple((one.annotator, one.topic_id, len(one.documents), one.file) for one in pool.work)
     return Table("Who judges what", columns, rows)
 
 
 def load_table(pool: Pool) -> Table:
-    """How much each annotator has."""
     columns = (Column("annotator"), _number("topics"), _number("documents"), Column("file"))
     rows = []
     for annotator in pool.annotators:
@@ -164,7 +159,6 @@ def load_table(pool: Pool) -> Table:
 
 
 def _in_words(pool: Pool) -> str:
-    """The pool in a sentence or two."""
     sizes = [row.documents for row in pool.topics]
     middle = f"{min(sizes):,} to {max(sizes):,} a topic, {sum(sizes) / len(sizes):.1f} on average"
     parts = [
@@ -181,7 +175,6 @@ def _in_words(pool: Pool) -> str:
 
 
 def _pool_facts(pool: Pool) -> dict[str, Any]:
-    """Everything but the documents, as plain numbers and texts."""
     return {
         "out": None if pool.out is None else str(pool.out),
         "documents": len(pool),

@@ -15,13 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.reusability.features import ANALYSER, Features
-from truerank.audits.reusability.inputs import (
-    Inputs,
-    SimulationOptions,
-    SimulationSources,
-    read_inputs,
-    unlike_systems,
-)
+from truerank.audits.reusability.inputs import Inputs, SimulationOptions, SimulationSources, read_inputs, unlike_systems
 from truerank.audits.reusability.judged_topics import JudgedTopic
 from truerank.audits.reusability.pooling import Pooling, depth_pool
 from truerank.audits.reusability.standings import (
@@ -46,13 +40,7 @@ from truerank.audits.reusability.standings import (
 )
 from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize, StoppingRule, load_rule
 from truerank.audits.reusability.trials import TopicWork, Traces, TraceTask, run_trials
-from truerank.audits.reusability.unlike import (
-    Unlike,
-    UnlikeSystem,
-    first_overlaps,
-    make_unlike,
-    try_unlike,
-)
+from truerank.audits.reusability.unlike import Unlike, UnlikeSystem, first_overlaps, make_unlike, try_unlike
 from truerank.errors import InputError, OptionError
 from truerank.lexical import Index, kept_index
 from truerank.measures.correlation import ranks
@@ -295,7 +283,6 @@ def trial_engine(name: str | Engine = "local", workers: int | None = None) -> En
 def _compared(
     inputs: Inputs, options: SimulationOptions, traces: Traces, systems: Mapping[str, pl.DataFrame], collection: int
 ) -> Simulation:
-    """All that the traces show."""
     universe = _universe(inputs, traces, collection)
     ranks = RunRanks.of(inputs.runs, universe)
     scorer = Scorer(ranks, universe, simulated_measures(options.measures), options.rel)
@@ -347,7 +334,6 @@ def _judgings(
     options: SimulationOptions,
     teams: Sequence[str],
 ) -> Iterator[Judging]:
-    """Every trial by every rule; with teams left out, by the original size."""
     longest = max(len(traced.documents) for traced in traces.official)
     names = {rule.name for rule in rules}
     ladder = [rule for rule in map(ConstantBudget, LADDER) if rule.judgments <= longest and rule.name not in names]
@@ -431,7 +417,6 @@ def _pools(inputs: Inputs, left_out: str | None) -> dict[str, tuple[str, ...]]:
 
 
 def _index(inputs: Inputs, folder: Path, told: Progress) -> Index:
-    """The index that the features are made from; kept for the next time."""
     place = folder / f"features-{digest(inputs.fingerprint)[:16]}"
     return kept_index(inputs.sources.docs, place, ANALYSER, told)
 
@@ -493,7 +478,6 @@ def _versions() -> Mapping[str, str]:
 
 @contextlib.contextmanager
 def _folder(work: str | Path | None) -> Iterator[Path]:
-    """Where traces lie: a folder that stays, or one for this call."""
     if work is not None:
         folder = Path(work).absolute()
         folder.mkdir(parents=True, exist_ok=True)

@@ -66,15 +66,7 @@ class Qrels(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class RunRanks:
-    """Where the runs have the documents.
-
-    Attributes:
-        runs: their names.
-        topics: the ids of the topics.
-        starts: where the documents of each topic begin in `ranks`, shape (topics + 1,).
-        ranks: the rank of each document in each run, from 0, −1 where the run lacks it; shape (runs, documents).
-        results: how many documents each run has for each topic, shape (runs, topics).
-    """
+    """Where the runs have the documents."""
 
     runs: tuple[str, ...]
     topics: tuple[str, ...]
@@ -108,14 +100,7 @@ class RunRanks:
 
 
 class Scorer:
-    """Sets of judged documents, each scored once for all runs.
-
-    Args:
-        ranks: where the runs have the documents.
-        universe: the documents and their grades.
-        measures: see `simulated_measures`.
-        rel: the lowest grade that binary measures count as relevant.
-    """
+    """Sets of judged documents, each scored once for all runs."""
 
     def __init__(self, ranks: RunRanks, universe: Universe, measures: Sequence[Measure], rel: int = 1) -> None:
         self.ranks, self.measures = ranks, tuple(measures)
@@ -128,7 +113,6 @@ class Scorer:
         self._values = np.zeros((0, len(self.measures), len(ranks.runs)))
 
     def number(self, judged: JudgedSet) -> int:
-        """The number of a set; the order of its documents does not matter."""
         documents = np.sort(judged.documents)
         key = judged.topic, hashlib.blake2b(documents.tobytes(), digest_size=16).digest()
         if key not in self._numbers:
@@ -138,11 +122,9 @@ class Scorer:
 
     @property
     def rel(self) -> int:
-        """The lowest grade that counts as relevant."""
         return self._policy.rel
 
     def judged(self, number: int) -> JudgedSet:
-        """A set by its number; the documents ascend."""
         return self._sets[number]
 
     def values(self) -> Floats:
@@ -339,11 +321,7 @@ def change_between(
     means: tuple[Floats, Floats],
     own: Ints | None = None,
 ) -> Change:
-    """How the order of runs changes from one set of means to another.
-
-    Args:
-        means: of the runs, before and after, shape (runs,) each.
-    """
+    """How the order of runs changes from one set of means to another."""
     before, after = means
     old, new = (ranks(values, ascending=measure[1]) for values in means)
     lost = new - old

@@ -378,7 +378,6 @@ def _registered(name: str, rest: str) -> StoppingRule:
 
 
 def _options(text: str) -> dict[str, Any]:
-    """Options NAME=VALUE, joined by commas, as keywords of `TrackProcedure`."""
     given: dict[str, Any] = {}
     for part in filter(None, text.split(",")):
         name, _, value = part.partition("=")
@@ -508,8 +507,6 @@ def apply_rule(
 
 
 class _Walk:
-    """One topic on its way."""
-
     def __init__(self, rule: StoppingRule, topic: TopicJudgments) -> None:
         self._rule, self._topic = rule, topic
         self.judged = 0
@@ -533,7 +530,6 @@ class _Walk:
         self.judged = reached
 
     def outcome(self) -> TopicOutcome:
-        """What became of the topic."""
         topic, relevant = self._topic, self._relevant()
         why_not = self._rule.keeping.why_not(relevant, self.judged)
         if self.ending == "drop":

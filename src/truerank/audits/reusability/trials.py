@@ -27,15 +27,7 @@ from truerank.work.jobs import Job
 
 @dataclass(frozen=True)
 class StepCost:
-    """What a step costs: the training on the judgments as they stand, and the ranking of all documents.
-
-    Attributes:
-        training: processor seconds of one pool, the mean of a step at the beginning and one at the end of a trace.
-        ranking: the same of the ranking.
-        pools: pools that were ranked together.
-        documents: that were ranked.
-        megabytes: of the features on the disk.
-    """
+    """What a step costs: the training on the judgments as they stand, and the ranking of all documents."""
 
     training: float
     ranking: float
@@ -45,23 +37,12 @@ class StepCost:
 
     @property
     def seconds(self) -> float:
-        """Processor seconds of a step of one pool."""
         return self.training + self.ranking
 
 
 @dataclass(frozen=True)
 class SimulationPlan:
-    """How much a simulation does.
-
-    Attributes:
-        topics: how many.
-        trials: how many.
-        pools: distinct pools of the topic that has most.
-        traces: of all topics, trials and pools, the official ones included.
-        finished: how many of them are there already.
-        steps: of the traces that are not, together.
-        length: judgments of a trace at most.
-    """
+    """How much a simulation does."""
 
     topics: int
     trials: int
@@ -90,7 +71,6 @@ class SimulationPlan:
 
 
 def steps_of(options: LearnerOptions, judgments: int) -> int:
-    """How many batches so many judgments beyond the pool take."""
     size, steps = options.batch, 0
     while judgments > 0:
         steps, judgments = steps + 1, judgments - size
@@ -145,7 +125,6 @@ def _rows(features: Features, doc_ids: Iterable[str]) -> NDArray[np.int64]:
 
 
 def duration(seconds: float) -> str:
-    """A time in the unit that suits it."""
     if seconds < 100:
         return f"{seconds:,.0f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} hours"
@@ -241,20 +220,13 @@ _FRAME: Final = {
 
 @dataclass(frozen=True)
 class TraceTask:
-    """Makes the traces of blocks; picklable, and opened where it arrives.
-
-    Attributes:
-        features: the folder of the index that the features lie beside.
-        length: judgments of a trace at most.
-        options: of the learner.
-    """
+    """Makes the traces of blocks; picklable, and opened where it arrives."""
 
     features: Path
     length: int
     options: LearnerOptions
 
     def open(self) -> Callable[[TraceBlock], pl.DataFrame]:
-        """Maps the features."""
         features = Features.of_index(self.features)
 
         def work(block: TraceBlock) -> pl.DataFrame:
@@ -264,7 +236,6 @@ class TraceTask:
         return work
 
     def traces(self, features: Features, block: TraceBlock, length: int) -> tuple[Trace, ...]:
-        """The traces of a block, of so many judgments at most."""
         topic = block.work
         return traces(
             features,
@@ -300,17 +271,9 @@ class _Keyed:
 
 
 def run_trials(
-    works: Sequence[TopicWork],
-    seeds: Sequence[int],
-    task: TraceTask,
-    job: Job,
-    identity: Mapping[str, Any],
+    works: Sequence[TopicWork], seeds: Sequence[int], task: TraceTask, job: Job, identity: Mapping[str, Any]
 ) -> Traces:
-    """Makes the traces that are not there yet, and reads them all.
-
-    Returns:
-        The traces. Memory grows with 12 bytes for each judgment of a trace that differs from the others.
-    """
+    """Makes the traces that are not there yet, and reads them all."""
     every = tuple(_blocks(works, seeds, task, identity))
     kept, told = _Keyed(job.folder), job.progress
     pending = [block for block in every if not _has(kept, block)]
@@ -375,14 +338,12 @@ def _has(kept: _Keyed, block: TraceBlock) -> bool:
 
 
 def _number(key: str) -> int:
-    """A block's name in its store: 60 bits of the digest."""
     return int(key[2:17], 16)
 
 
 def _read(
     works: Sequence[TopicWork], seeds: Sequence[int], blocks: Sequence[TraceBlock], stored: tuple[_Keyed, int]
 ) -> Traces:
-    """The blocks, which stand topic by topic and by seed within each."""
     kept, rel = stored
     documents, grades = [], []
     trials: list[list[list[Traced]]] = [[[] for _ in works[0].conditions] for _ in seeds[1:]]

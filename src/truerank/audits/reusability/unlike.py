@@ -59,17 +59,7 @@ _BLOCK: Final = 4096
 
 @dataclass(frozen=True, eq=False)
 class Unlike:
-    """What the systems are made from.
-
-    Attributes:
-        docs: the collection.
-        fingerprint: its identity.
-        index: its words, made with the learner's analyser.
-        topics: the text of each topic.
-        seed: of the random documents.
-        folder: where finished runs, and blocks of unfinished ones, lie.
-        identity: what else the runs depend on: versions.
-    """
+    """What the systems are made from."""
 
     docs: str
     fingerprint: str
@@ -81,11 +71,9 @@ class Unlike:
 
     @cached_property
     def features(self) -> Features:
-        """The documents as rows of weighted terms."""
         return Features.of_index(self.index)
 
     def key(self, *parts: Any) -> str:
-        """A digest of what a run depends on."""
         return digest([dict(self.identity), self.fingerprint, dict(self.topics), self.seed, *parts])[:16]
 
 
@@ -214,7 +202,6 @@ def _nothing() -> pl.DataFrame:
 
 
 def _kept(place: Path, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    """A run that lies in a folder; made where it does not."""
     path = place.with_name(f"{place.name}.ipc")  # not .arrow: it is no block of a shard
     run = kept_frame(path)
     if run is None:
@@ -256,12 +243,10 @@ class UnlikeSystem(NamedTuple):
 
     @property
     def overlap(self) -> float:
-        """The share of its first documents that are in the pools."""
         return self.pooled / self.first if self.first else 0.0
 
 
 def first_overlaps(pools: Mapping[str, pl.DataFrame]) -> dict[str, float]:
-    """By team, the share of its pool that the pools of other teams hold too."""
     keys = ["topic_id", "doc_id"]
     shared = {}
     for team, pool in pools.items():
@@ -352,7 +337,6 @@ class _Trial:
             yield from self._changes(head._replace(rule=UNLIKE_PASSED), here, passed)
 
     def system(self, name: str, pools: pl.DataFrame) -> UnlikeSystem:
-        """How unlike the system is."""
         first, keys = self._firsts[name], ["topic_id", "doc_id"]
         new = first.join(pools, on=keys, how="anti")
         grades = self._inputs.grades

@@ -41,7 +41,6 @@ class TopicRisk(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Relevant by judged."""
         return self.relevant / self.judged if self.judged else 0.0
 
 
@@ -147,7 +146,6 @@ class Evidence(NamedTuple):
     swap_team: str
 
     def sentence(self, trials: int, teams: int) -> str:
-        """What was seen."""
         tried = {
             "teams left out": f"In {_trials(trials)} with each of these {teams:,} teams left out",
             "unique documents left out": "Without the relevant documents that one team alone brought in",
@@ -198,24 +196,19 @@ class MeasureVerdict:
 
     @property
     def largest_swap(self) -> float:
-        """The largest difference at which a new run and another changed places in any test."""
         return max(one.largest_swap for one in self.evidence)
 
     @property
     def lost(self) -> int:
-        """The most ranks that a new run lost in any test."""
         return max(one.lost for one in self.evidence)
 
     def tests(self) -> tuple[str, ...]:
-        """What each test showed, one sentence each."""
         return tuple(one.sentence(self.trials, self.teams) for one in self.evidence)
 
     def sentence(self) -> str:
-        """The verdict on this measure."""
         return f"{self.measure}: {self.word}. {self.reason} {' '.join(self.tests())}"
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
         seen = None if self.seen is None else list(self.seen)
         return vars(self) | {"evidence": [one._asdict() for one in self.evidence], "seen": seen}
 
@@ -432,7 +425,6 @@ def _weighed(evidence: Evidence, *, tried: bool) -> Word:
 
 
 def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) -> tuple[Word, str, str]:
-    """The word, the reason, and what would change it."""
     depth = simulation.sources.depth
     tried = any(system.overlap <= UNLIKE_OVERLAP for system in simulation.unlike)
     for word in ("NOT HELD", "WITH CARE"):
@@ -474,7 +466,6 @@ def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) 
 
 
 def _blind(simulation: Simulation) -> str:
-    """What the judgments cannot show."""
     head = "Unjudged: relevant documents that nobody judged cannot be seen"
     if not simulation.has_non_relevant:
         return (
@@ -522,7 +513,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _spread(shares: Mapping[str, float]) -> str:
-    """The smallest and the largest share with their names."""
     low, high = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
     if shares[low] == shares[high]:
         return f"{shares[low]:.0%}"

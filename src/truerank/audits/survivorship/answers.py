@@ -67,22 +67,13 @@ _NOTHING: Final = frozenset(("", "_", "na", "nan", "none", "null", "-"))
 
 
 def given_by_people(pool: str | Path | None, judged: Labels) -> bool:
-    """Whether a pool with its labels is given."""
     if (pool is not None) != bool(judged):
         raise OptionError("pool" if pool is None else "labels", "a pool goes with labels", "give `pool` and `labels`")
     return pool is not None
 
 
 class JudgedPassages(NamedTuple):
-    """Judged passages of a pool.
-
-    Attributes:
-        pool: columns as in `pooling.POOL_SCHEMA`, queries that were judged only.
-        answers: columns as in `ANSWER_SCHEMA`, one row for each judged passage.
-        items: the items, by corpus and query; empty where judgments stand for labels.
-        notes: what was left out.
-        inputs: what was read.
-    """
+    """Judged passages of a pool."""
 
     pool: pl.DataFrame
     answers: pl.DataFrame
@@ -92,7 +83,6 @@ class JudgedPassages(NamedTuple):
 
 
 def judged_by_people(pool: str | Path, judged: Labels) -> JudgedPassages:
-    """What people said about a pool."""
     folder = Path(pool)
     passages, items = _opened(folder)
     ratings = read_ratings(judged, scheme="answerability")
@@ -312,7 +302,6 @@ class Overlap(NamedTuple):
 
     @property
     def jaccard(self) -> float | None:
-        """Queries that both answer, of those that one of them answers."""
         union = self.both + self.only_first + self.only_second
         return self.both / union if union else None
 
@@ -528,7 +517,6 @@ def answerable(
 
 
 def _chosen(group: Options) -> list[str]:
-    """The options of a group that are not as they are by default."""
     usual = type(group)()
     names = [field.name for field in fields(group)]  # type: ignore[arg-type]
     return [name for name in names if getattr(group, name) != getattr(usual, name)]

@@ -15,14 +15,7 @@ from truerank.audits.survivorship.passages import PassageIds, hex_keys, keys_of,
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
-from truerank.measures import (
-    Comparison,
-    Evaluation,
-    Significance,
-    compare_evaluations,
-    evaluate,
-    lower_is_better,
-)
+from truerank.measures import Comparison, Evaluation, Significance, compare_evaluations, evaluate, lower_is_better
 from truerank.options import Flag, Options, Out, Range, Scoring, command
 from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
@@ -60,7 +53,6 @@ def depth_label(text: str, option: str, given: str = "") -> str:
 
 
 def by_depth(label: str) -> tuple[bool, int]:
-    """What labels of depths are sorted by: their numbers; the whole log stands last."""
     return label == ALL, 0 if label == ALL else int(label)
 
 
@@ -304,8 +296,6 @@ def depth_batches(folder: str | Path, columns: Sequence[str]) -> Iterator[pl.Dat
 
 
 class _Candidate(NamedTuple):
-    """A shown document whose judgment may be wanted."""
-
     topic_id: str
     doc_id: str
     position: int
@@ -353,20 +343,16 @@ class _Collected:
         return result
 
     def counts_unmapped(self, one: _Candidate) -> bool:
-        """Whether a candidate without id is a loss."""
         return True
 
 
 class _Selected(_Collected):
-    """The selected documents as judgments."""
-
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog) -> None:
         super().__init__(options, ids, log)
         self._rows: list[tuple[str, str, int, int, str | None, str | None]] = []
         self._parts: list[pl.DataFrame] = []
 
     def add(self, block: Sequence[Annotation]) -> None:
-        """Takes the selected documents of some queries."""
         candidates = [
             _Candidate(one.query_id, one.shown[position].doc_id, position, one.query, one.shown[position].text)
             for one in block
@@ -387,7 +373,6 @@ class _Selected(_Collected):
         self._parts.append(pl.DataFrame(rows, schema=DEPTH_SCHEMA, orient="row"))
 
     def frame(self) -> pl.DataFrame:
-        """The judgments, columns as in `DEPTH_SCHEMA`."""
         return pl.concat([pl.DataFrame(schema=DEPTH_SCHEMA), *self._parts], rechunk=True)
 
 
@@ -403,7 +388,6 @@ class _Placed(_Collected):
             self._wanted.setdefault(topic_id, set()).add(doc_id)
 
     def add(self, block: Sequence[Annotation]) -> None:
-        """Takes the places of judged documents of some queries."""
         candidates = [
             _Candidate(one.query_id, shown.doc_id, position, one.query, shown.text)
             for one in block

@@ -117,7 +117,6 @@ class Contrast(NamedTuple):
 
     @property
     def known(self) -> bool:
-        """Whether it has an interval that does not hold zero."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 
@@ -157,11 +156,7 @@ def nested_contrast(scores: Floats, weights: Sequence[float] | Floats, confidenc
 
 
 def slope_weights(places: Sequence[float]) -> Floats:
-    """The weights that make the slope of a straight line through means out of them.
-
-    Args:
-        places: where the means stand, shape (depths,), not all the same.
-    """
+    """The weights that make the slope of a straight line through means out of them."""
     centred = np.asarray(places, np.float64) - float(np.mean(places))
     total = float(np.square(centred).sum())
     return centred / total if total else centred
@@ -497,16 +492,7 @@ def evaluate(
 
 @dataclass(frozen=True, eq=False)
 class DepthSets:
-    """Judgments by depth.
-
-    Attributes:
-        name: of the log that they come from.
-        every: by label, the shallowest first: all judgments; the last one is the full set.
-        first: the same with the first judgment of each query only.
-        derived: the first judgments were told from the depths at which judgments appear.
-        strays: judgments of a depth that the full set lacks.
-        inputs: for the manifest.
-    """
+    """Judgments by depth."""
 
     name: str
     every: Mapping[str, pl.DataFrame]
@@ -517,7 +503,6 @@ class DepthSets:
 
     @property
     def labels(self) -> tuple[str, ...]:
-        """The depths, the full set last."""
         return tuple(self.every)
 
     @property
@@ -529,7 +514,6 @@ class DepthSets:
 
 
 def read_depth_sets(folder: str | Path | None = None, files: Mapping[str, str] = MappingProxyType({})) -> DepthSets:
-    """Reads judgments by depth."""
     if (folder is None) == (not files):
         remedy = "give `depths`, or `qrels` K=FILE for each depth"
         raise InputError("judgments by depth are needed", remedy, where="survivorship evaluate")
@@ -613,7 +597,6 @@ class KeptRun:
 
 
 def largest_cutoff(measures: Sequence[Measure]) -> int | None:
-    """The rank beyond which no measure looks; None if one looks at all results."""
     cutoffs = [measure.params.get("cutoff") for measure in measures]
     if any(
         cutoff is None or measure.params.get("judged_only") for cutoff, measure in zip(cutoffs, measures, strict=True)
@@ -623,7 +606,6 @@ def largest_cutoff(measures: Sequence[Measure]) -> int | None:
 
 
 def kept_run(path: str, wanted: pl.Series, cutoff: int | None) -> KeptRun:
-    """Reads a run in pieces and keeps what is scored."""
     parts: list[pl.DataFrame] = []
     topics: set[str] = set()
     for piece in whole_topics(run_frames(path)):
@@ -693,11 +675,7 @@ def _scored(
 
 
 def _result(
-    sets: DepthSets,
-    wanted: pl.Series,
-    runs: Mapping[str, _Run],
-    options: EvaluateOptions,
-    scoring: Scoring,
+    sets: DepthSets, wanted: pl.Series, runs: Mapping[str, _Run], options: EvaluateOptions, scoring: Scoring
 ) -> DepthEvaluation:
     measures = next(iter(runs.values())).scores["all"].measures
     variants = {}

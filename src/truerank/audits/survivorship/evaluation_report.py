@@ -90,7 +90,6 @@ def _first(change: Contrast) -> str:
 
 
 def _untold(change: Contrast) -> str:
-    """What these queries could have shown, where the interval holds zero or there is none."""
     if change.detectable is None:
         return "There are too few queries, or no spread, for an interval. "
     return (
@@ -148,7 +147,6 @@ def depth_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
 
 
 def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
-    """Every depth against the full set: difference, interval, p."""
     columns = (
         Column("system"),
         Column("depth", align="right"),
@@ -173,7 +171,6 @@ def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> T
 
 
 def trend_table(result: DepthEvaluation, measure: str) -> Table:
-    """The trend of every system, by all and by the first judgments."""
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
@@ -197,7 +194,6 @@ def trend_table(result: DepthEvaluation, measure: str) -> Table:
 
 
 def order_table(result: DepthEvaluation) -> Table:
-    """Whether the systems change order between a depth and the full set."""
     columns = (
         Column("judgments"),
         Column("measure"),
@@ -222,7 +218,6 @@ def order_table(result: DepthEvaluation) -> Table:
 
 
 def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
-    """What a reader of the table has to know."""
     yield result.options.sentence()
     yield from result.scoring.sentences()
     if result.options.significance != "nested":
@@ -242,7 +237,6 @@ def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
 
 
 def _tables(result: DepthEvaluation) -> dict[str, Table]:
-    """Every table by the name of its files."""
     found: dict[str, Table] = {}
     for number, measure in enumerate(result.measures, start=1):
         end = f"-{number}" if len(result.measures) > 1 else ""
@@ -264,7 +258,6 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
 
 
 def effect_table(result: TrainingEffect) -> Table:
-    """Means by measure and depth with their marks, and the relative losses with their bases."""
     columns = (
         Column("measure"),
         Column("trained at depth", align="right"),

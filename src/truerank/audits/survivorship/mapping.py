@@ -55,7 +55,6 @@ class OverlapIndex(NamedTuple):
 
 
 def overlap_index(blocks: Iterable[Sequence[str]], words: int) -> OverlapIndex:
-    """Texts, given block by block, ready to be looked for."""
     found: list[_Sequences] = []
     number = 0
     for block in blocks:
@@ -142,8 +141,6 @@ class MapOptions(Options):
 
 
 class MapCounts(NamedTuple):
-    """What became of passages: mapped to an id, no such text, a text that several have, no text in the log."""
-
     mapped: int = 0
     unmatched: int = 0
     ambiguous: int = 0
@@ -167,7 +164,6 @@ class LaterLoss:
     documents: int
 
     def json(self) -> dict[str, Any]:
-        """All figures by name."""
         return {
             "discarded": self.discarded.json(),
             "discarded_by_required_overlap": {f"{level:g}": share for level, share in self.levels.items()},
@@ -318,7 +314,6 @@ def _mapped(
 
 @contextmanager
 def _unmatched(job: Run | None) -> Iterator[IO[str]]:
-    """Where the passages without an id are written."""
     if job is None:
         with Path(os.devnull).open("w", encoding="utf-8") as target:
             yield target
@@ -380,7 +375,6 @@ class _Matching:
         return status
 
     def mapping(self) -> pl.DataFrame:
-        """The texts that were found, by their keys."""
         if self._table is None:
             return pl.DataFrame(schema=MAPPING_SCHEMA)
         keys = self._table.keys[self._seen]

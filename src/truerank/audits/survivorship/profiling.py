@@ -97,7 +97,6 @@ class DepthCurve:
     why_not: str = ""
 
     def json(self) -> dict[str, Any]:
-        """All figures; those that are extrapolated say so."""
         return {
             "points": [
                 {
@@ -269,15 +268,7 @@ class RankCount(NamedTuple):
 
 @dataclass(frozen=True)
 class Split:
-    """One split of a data set.
-
-    Attributes:
-        name: the split.
-        discarded: of its queries.
-        ranks: where selected documents stood; empty for lists of ids.
-        curve: discarded share by depth; None for lists of ids.
-        counts: what was read of a log.
-    """
+    """One split of a data set."""
 
     name: str
     discarded: Proportion
@@ -286,7 +277,6 @@ class Split:
     counts: LogCounts = field(default_factory=LogCounts)
 
     def json(self) -> dict[str, Any]:
-        """All figures by name."""
         return {
             "split": self.name,
             "queries": self.discarded.n,
@@ -395,7 +385,6 @@ def _splits(
     counting: _Counting,
     told: Progress,
 ) -> tuple[list[Split], list[Kinds], list[Input]]:
-    """What is in logs and in pairs of lists, and what the manifest says of them."""
     splits: list[Split] = []
     found: list[Kinds] = []
     inputs: list[Input] = []
@@ -443,7 +432,6 @@ class _Tally:
         self._discarded = self._total = 0
 
     def add(self, one: Annotation) -> None:
-        """Counts a query."""
         positions = one.positions
         survived = bool(positions) if self._counting.options.survival == "selected" else bool(one.answers)
         self._total += 1
@@ -455,7 +443,6 @@ class _Tally:
             self._by_kind[name][labels.get(one.query_id, ""), survived] += 1
 
     def split(self, name: str, log: AnnotationLog) -> Split:
-        """What was counted, under a name."""
         resampling = self._counting.resampling
         pairs = np.array(list(self._firsts), np.int64).reshape(-1, 2)
         times = np.fromiter(self._firsts.values(), np.int64, len(pairs))
@@ -477,7 +464,6 @@ class _Tally:
         return Split(name, discarded, ranks, curve, log.counts)
 
     def kinds(self, split: str) -> list[Kinds]:
-        """The discarded queries by each labelling that has any of them."""
         return [
             _kinds(counts, labelling, split, self._counting.resampling)
             for labelling, counts in self._by_kind.items()

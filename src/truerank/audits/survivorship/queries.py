@@ -42,7 +42,6 @@ def named_source(given: str | Path) -> tuple[str, SourceSpec]:
 
 
 def named_sources(given: NamedSources, option: str) -> dict[str, SourceSpec]:
-    """Several sources by their names, in the order given."""
     if isinstance(given, Mapping):
         return {name: grammar.parse(str(source)) for name, source in given.items()}
     found: dict[str, SourceSpec] = {}
@@ -70,18 +69,15 @@ def whole_numbers(given: str | Sequence[int], option: str) -> tuple[int, ...]:
 
 
 def input_of_log(name: str, log: AnnotationLog) -> Input:
-    """An annotation log in a manifest."""
     sha256 = log.fingerprint.removeprefix("sha256:").partition(";")[0]
     return Input(name, log.spec.spec, "log", log.counts.read, sha256)
 
 
 def left_out(counts: LogCounts) -> dict[str, int]:
-    """The records of a log that are in no result, for the manifest."""
     return {kind: counts.faults[kind] for kind in ("repeated-query",) if kind in counts.faults}
 
 
 def fault_notes(counts: LogCounts) -> list[str]:
-    """What was wrong with a log's records, one sentence for each kind."""
     return [
         f"{counts.faults[kind]:,} times {kind}: {text} (e.g. {', '.join(counts.examples[kind][:3])})."
         for kind, text in FAULTS.items()
@@ -90,16 +86,10 @@ def fault_notes(counts: LogCounts) -> list[str]:
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share for a sentence."""
     return "no share" if share is None else f"{share:.{digits}%}"
 
 
 def read_kinds(spec: SourceSpec) -> Mapping[str, str]:
-    """The label of each query id.
-
-    TSV without a header (`id TAB label`), or CSV, TSV, JSONL, JSON and Parquet with a column of ids and one called
-    label, category, kind, type or class (or named with `#COLUMN`).
-    """
     if spec.scheme != "file":
         raise InputError("labels are read from files", "give a path", where=spec.spec)
     form = formats.detect(spec.path, spec.format)

@@ -126,7 +126,6 @@ def _curve_picture(split: Split, number: int) -> Picture:
 
 
 def split_table(result: Profile) -> Table:
-    """The discarded share of each split."""
     columns = (
         Column("split"),
         *Column.numbers(",d", "queries", "survived", "discarded"),
@@ -142,7 +141,6 @@ def split_table(result: Profile) -> Table:
 
 
 def rank_table(split: Split) -> Table:
-    """Where the selected documents of a split stood."""
     columns = (
         Column("rank", align="right"),
         *Column.numbers(",d", "shown so many", "first selected"),
@@ -158,7 +156,6 @@ def rank_table(split: Split) -> Table:
 
 
 def curve_table(split: Split) -> Table:
-    """The discarded share of a split by depth; what is extrapolated says so."""
     columns = (
         Column("depth", align="right"),
         Column("how"),
@@ -178,7 +175,6 @@ def curve_table(split: Split) -> Table:
 
 
 def _profile_tables(result: Profile) -> Iterator[tuple[str, Table]]:
-    """All tables by file name, in reading order."""
     yield "splits", split_table(result)
     for number, kinds in enumerate(result.kinds, start=1):
         yield f"kinds-{number}", kinds_table(kinds)
@@ -189,7 +185,6 @@ def _profile_tables(result: Profile) -> Iterator[tuple[str, Table]]:
 
 
 def kinds_table(kinds: Kinds) -> Table:
-    """Kinds, what was discarded of them, and what that did to the survivors."""
     columns = (
         Column("kind"),
         *Column.numbers(",d", "total", "discarded"),
@@ -227,7 +222,6 @@ def kinds_table(kinds: Kinds) -> Table:
 
 
 def _kinds_notes(kinds: Kinds) -> list[str]:
-    """The test, and what limits it."""
     notes = []
     if kinds.chi2 is None or kinds.p is None:
         notes.append("Nothing to test: fewer than two kinds, or nothing discarded, or nothing left.")
@@ -343,7 +337,6 @@ def _depth_report(result: Depths) -> Report:
 
 
 def depths_table(result: Depths) -> Table:
-    """Judgments and queries by depth."""
     columns = (
         Column("depth", align="right"),
         *Column.numbers(",d", "qrels", "queries", "new queries", "first only"),
@@ -357,7 +350,6 @@ def depths_table(result: Depths) -> Table:
 
 
 def _depths_notes(result: Depths) -> Iterator[str]:
-    """What a reader of the table has to know."""
     yield (
         "A judgment survives depth k if its document stood among the first k shown. First only: one judgment a "
         "query, that of the document shown first. Simulated: with fewer documents to see, a person might have "
@@ -375,17 +367,12 @@ def _depths_notes(result: Depths) -> Iterator[str]:
 
 
 def map_table(result: PassageMap) -> Table:
-    """What became of the passages."""
-    columns = (
-        Column("passages"),
-        *Column.numbers(",d", "mapped", "unmatched", "ambiguous", "without text"),
-    )
+    columns = (Column("passages"), *Column.numbers(",d", "mapped", "unmatched", "ambiguous", "without text"))
     rows = (("shown", *result.shown), ("selected", *result.selected))
     return Table("Passages of the log in the collection", columns, rows, tuple(_map_notes(result)))
 
 
 def _map_notes(result: PassageMap) -> Iterator[str]:
-    """What a reader of the table has to know."""
     if result.lost is not None:
         yield (
             "Texts are equal after repairing bytes read as latin-1 and joining blanks. Every passage that is not "
@@ -411,7 +398,6 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
 
 
 def simulated_table(result: Simulated) -> Table:
-    """What the annotators would have found."""
     columns = (
         Column("log"),
         *Column.numbers(",d", "queries", "selected documents", "discarded"),
@@ -436,7 +422,6 @@ def simulated_table(result: Simulated) -> Table:
 
 
 def triples_table(result: Triples) -> Table:
-    """Triples, pairs and queries by depth."""
     columns = (
         Column("depth", align="right"),
         Column("triples", align="right", format=",d"),
