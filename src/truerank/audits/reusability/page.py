@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
 from truerank.audits.reusability.judged_topics import TaskTopics, TopicStatistics
 from truerank.audits.reusability.report import topic_table
@@ -26,9 +25,25 @@ from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
 
-_TAU: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
-_WHOLE: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
+_FORMATS: Final = {
+    "τ": ".4f",
+    "smallest τ": ".4f",
+    "largest swap": ".4f",
+    "overlap": ".0%",
+    "ungraded": ".0%",
+    "there": ".0%",
+}
 _NONE: Final = "–"
+
+
+def _columns(*titles: str, above: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    return tuple(Column(title, above, "right", _FORMATS.get(title, ",d")) for title in titles)
+
+
+def _by_measure(simulation: Simulation, *titles: str, below: tuple[str, ...] = ()) -> Iterator[Column]:
+    """The same columns for each measure."""
+    for measure in simulation.standing.scorer.names:
+        yield from _columns(*titles, above=(measure, *below))
 
 
 def topics_table(simulation: Simulation) -> Table:
@@ -39,16 +54,9 @@ def topics_table(simulation: Simulation) -> Table:
 
 def evidence_table(simulation: Simulation) -> Table:
     columns = (
-        Column("measure"),
-        Column("test"),
-        Column("word"),
-        Column("orders", **_WHOLE),
-        Column("smallest τ", **_TAU),
-        Column("ranks lost", **_WHOLE),
-        Column("by"),
-        Column("ranks won", **_WHOLE),
-        Column("largest swap", **_TAU),
-    )
+        Column("measure"), Column("test"), Column("word"), *_columns("orders", "smallest τ", "ranks lost"),
+        Column("by"), *_columns("ranks won", "largest swap"),
+    )  # fmt: skip
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             verdict.measure, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
@@ -74,18 +82,14 @@ def trials_table(simulation: Simulation) -> Table:
     columns = [Column("trial")]
     for above in ("All vs. Official", "Omit Team vs. Official"):
         for measure in measures:
-            columns += [Column("τ", (above, measure), **_TAU), Column("drop", (above, measure), **_WHOLE)]
+            columns += _columns("τ", "drop", above=(above, measure))
     rows: list[tuple[Cell, ...]] = []
     for trial in range(1, simulation.options.trials + 1):
         cells: list[Cell] = [str(trial)]
         for left_out in (False, True):
             for measure in measures:
-                changes = [
-                    one
-                    for one in simulation.of_rule(OriginalSize.name, measure)
-                    if one.trial == trial and (one.left_out != ALL_TEAMS) == left_out
-                ]
-                cells += worst(changes)
+                every = simulation.of_rule(OriginalSize.name, measure)
+                cells += worst([one for one in every if one.trial == trial and (one.left_out != ALL_TEAMS) == left_out])
         rows.append(tuple(cells))
     return Table(
         "Kendall's τ and the largest drop in ranks of each trial, against the official order.",
@@ -102,40 +106,24 @@ def trials_table(simulation: Simulation) -> Table:
 def rules_table(simulation: Simulation) -> Table:
     """What each stopping rule costs, how many topics it keeps, and how it ranks the runs (Table 7)."""
     measures = simulation.standing.scorer.names
-    columns = [
+    headings = (("judgments", "total"), ("topics", "evaluation"), ("relevant", "found"))
+    columns = (
         Column("criterion"),
-        Column("judgments", ("total",), align="right"),
-        Column("topics", ("evaluation",), align="right"),
-        Column("relevant", ("found",), align="right"),
-    ]
-    for measure in measures:
-        columns += [Column("τ", (measure,), **_TAU), Column("drop", (measure,), **_WHOLE)]
+        *(Column(title, (above,), align="right") for title, above in headings),
+        *_by_measure(simulation, "τ", "drop"),
+    )
     official = simulation.standing.official
-    judged = simulation.judged_topics()
-    rows: list[tuple[Cell, ...]] = [
-        (
-            "Official",
-            f"{sum(official.sizes.values()):,}",
-            f"{len(official.qrels.sets):,}",
-            f"{sum(row.relevant for row in judged):,}",
-            *([None, None] * len(measures)),
-        )
-    ]
-    names = (*simulation.rules, RANDOM, COMPLETE)
-    for rule in names:
-        judgings = simulation.judgings_of(rule)
-        cells: list[Cell] = [
-            rule,
-            _range([one.judgments for one in judgings]),
-            _range([len(one.qrels.sets) for one in judgings]),
-            _range([one.relevant for one in judgings]),
-        ]
+    relevant = sum(row.relevant for row in simulation.judged_topics())
+    sizes = (f"{size:,}" for size in (sum(official.sizes.values()), len(official.qrels.sets), relevant))
+    rows: list[tuple[Cell, ...]] = [("Official", *sizes, *([None, None] * len(measures)))]
+    for rule in (*simulation.rules, RANDOM, COMPLETE):
+        cells: list[Cell] = [rule, *_ranges(simulation.judgings_of(rule))]
         for measure in measures:
             cells += worst([one for one in simulation.of_rule(rule, measure) if one.left_out == ALL_TEAMS])
         rows.append(tuple(cells))
     return Table(
         "Effect of stopping criteria on the quality of the qrels and the judgments needed.",
-        tuple(columns),
+        columns,
         tuple(rows),
         notes=(
             f"Means over {simulation.options.trials:,} trials with all teams [fewest–most]; the smallest τ and the "
@@ -150,29 +138,17 @@ def rules_table(simulation: Simulation) -> Table:
 
 def teams_table(simulation: Simulation) -> Table:
     """What becomes of each team's runs when it is left out, beside the classical test."""
-    measures = simulation.standing.scorer.names
-    columns = [Column("team left out"), Column("runs", **_WHOLE)]
-    for measure in measures:
-        columns += [
-            Column("τ", (measure, "worst trial"), **_TAU),
-            Column("drop", (measure, "worst trial"), **_WHOLE),
-            Column("own drop", (measure, "worst trial"), **_WHOLE),
-            Column("own gain", (measure, "worst trial"), **_WHOLE),
-        ]
     rows = []
     for team, own in simulation.standing.teams.items():
         cells: list[Cell] = [team, len(own)]
-        for measure in measures:
+        for measure in simulation.standing.scorer.names:
             changes = [one for one in simulation.of_rule(OriginalSize.name, measure) if one.left_out == team]
-            cells += [
-                *worst(changes),
-                max(0, *(one.own or 0 for one in changes)),
-                max(one.own_gain or 0 for one in changes),
-            ]
+            cells += [*worst(changes), _own_drop(changes), _own_gain(changes)]
         rows.append(tuple(cells))
+    measured = _by_measure(simulation, "τ", "drop", "own drop", "own gain", below=("worst trial",))
     return Table(
         "Each team left out of the pools: how the order of runs changes.",
-        tuple(columns),
+        (Column("team left out"), *_columns("runs"), *measured),
         tuple(rows),
         notes=("Own: the most ranks that a run of this team loses or wins; drop: that any run loses.",),
     )
@@ -180,30 +156,18 @@ def teams_table(simulation: Simulation) -> Table:
 
 def uniques_table(simulation: Simulation) -> Table:
     """The classical test: the official qrels without the relevant documents that one team alone contributed."""
-    measures = simulation.standing.scorer.names
-    columns = [
-        Column("team"),
-        Column("overlap", (), "right", ".0%"),
-        Column("documents", ("unique",), **_WHOLE),
-        Column("relevant", ("unique",), **_WHOLE),
-        Column("topics", ("unique",), **_WHOLE),
-    ]
-    for measure in measures:
-        columns += [
-            Column("τ", (measure,), **_TAU),
-            Column("drop", (measure,), **_WHOLE),
-            Column("own drop", (measure,), **_WHOLE),
-        ]
     rows = []
     for unique in simulation.uniques:
         cells: list[Cell] = [unique.team, simulation.overlaps[unique.team], *unique[1:]]
-        for measure in measures:
+        for measure in simulation.standing.scorer.names:
             changes = [one for one in simulation.of_rule(LEAVE_OUT_UNIQUES, measure) if one.left_out == unique.team]
-            cells += [*worst(changes), max(0, *(one.own or 0 for one in changes))]
+            cells += [*worst(changes), _own_drop(changes)]
         rows.append(tuple(cells))
+    unique_columns = _columns("documents", "relevant", "topics", above=("unique",))
+    measured = _by_measure(simulation, "τ", "drop", "own drop")
     return Table(
         "Leave out uniques: the official qrels without what one team alone contributed to the pools.",
-        tuple(columns),
+        (Column("team"), *_columns("overlap"), *unique_columns, *measured),
         tuple(rows),
         notes=(
             "Overlap: the share of the team's pool that other teams' pools hold too.",
@@ -216,40 +180,23 @@ def uniques_table(simulation: Simulation) -> Table:
 
 def unlike_table(simulation: Simulation) -> Table:
     """Systems unlike the runs: how unlike, and the worst that became of each."""
-    measures = simulation.standing.scorer.names
-    columns = [
-        Column("system"),
-        Column("overlap", (), "right", ".0%"),
-        Column("ungraded", (), "right", ".0%"),
-        Column("relevant outside the pools", **_WHOLE),
-    ]
-    for measure in measures:
-        columns += [
-            Column("rank", (measure,), **_WHOLE),
-            Column("τ", (measure,), **_TAU),
-            Column("own drop", (measure,), **_WHOLE),
-            Column("own gain", (measure,), **_WHOLE),
-            Column("largest swap", (measure,), **_TAU),
-        ]
     rows = []
     for system in simulation.unlike:
         ungraded = None if system.ungraded is None or not system.first else system.ungraded / system.first
         cells: list[Cell] = [system.name, system.overlap, ungraded, system.new_relevant]
-        for measure in measures:
+        for measure in simulation.standing.scorer.names:
             changes = [
                 one for rule in UNLIKE for one in simulation.of_rule(rule, measure) if one.left_out == system.name
             ]
             cells += [
-                int(changes[0].positions[-1]),
-                next(worst(changes)),
-                max(0, *(one.own or 0 for one in changes)),
-                max(one.own_gain or 0 for one in changes),
+                int(changes[0].positions[-1]), next(worst(changes)), _own_drop(changes), _own_gain(changes),
                 max(one.largest_swap for one in changes),
-            ]
+            ]  # fmt: skip
         rows.append(tuple(cells))
+    measured = _by_measure(simulation, "rank", "τ", "own drop", "own gain", "largest swap")
     return Table(
         "Systems unlike the runs, made from the collection and not pooled.",
-        tuple(columns),
+        (Column("system"), *_columns("overlap", "ungraded", "relevant outside the pools"), *measured),
         tuple(rows),
         notes=(
             f"Overlap: the share of its first {simulation.sources.depth:,} documents that the pools hold; ungraded: "
@@ -262,16 +209,6 @@ def unlike_table(simulation: Simulation) -> Table:
 
 
 def budgets_table(simulation: Simulation) -> Table:
-    measures = simulation.standing.scorer.names
-    columns = [
-        Column("budget", align="right", format=",d"),
-        Column("judgments", align="right"),
-        Column("topics", align="right"),
-        Column("relevant", align="right"),
-        Column("judgments per further relevant", align="right", format=",.1f"),
-    ]
-    for measure in measures:
-        columns += [Column("τ", (measure,), **_TAU), Column("drop", (measure,), **_WHOLE)]
     rows = []
     before = 0.0, 0.0
     for budget, name in simulation.budgets():
@@ -279,19 +216,18 @@ def budgets_table(simulation: Simulation) -> Table:
         spent, found = (float(np.mean([getattr(one, what) for one in judgings])) for what in ("judgments", "relevant"))
         price = (spent - before[0]) / (found - before[1]) if found > before[1] else None
         before = spent, found
-        cells: list[Cell] = [
-            budget,
-            _range([one.judgments for one in judgings]),
-            _range([len(one.qrels.sets) for one in judgings]),
-            _range([one.relevant for one in judgings]),
-            price,
-        ]
-        for measure in measures:
+        cells: list[Cell] = [budget, *_ranges(judgings), price]
+        for measure in simulation.standing.scorer.names:
             cells += worst(simulation.of_rule(name, measure))
         rows.append(tuple(cells))
     return Table(
         "What the next judgments cost: constant budgets of each topic, all teams.",
-        tuple(columns),
+        (
+            *_columns("budget"),
+            *Column.numbers("", "judgments", "topics", "relevant"),
+            *Column.numbers(",.1f", "judgments per further relevant"),
+            *_by_measure(simulation, "τ", "drop"),
+        ),
         tuple(rows),
         notes=("Means over the trials [fewest–most]; the smallest τ and the largest drop against the official order.",),
     )
@@ -301,11 +237,10 @@ def risks_table(simulation: Simulation) -> Table:
     measure = simulation.standing.scorer.names[0]
     columns = (
         Column("topic"),
-        Column("change", (measure,), **_TAU),
-        Column("share", (measure,), align="right", format=".1%"),
-        Column("relevant", **_WHOLE),
-        Column("judged", **_WHOLE),
-        Column("ratio", align="right", format=".3f"),
+        *Column.numbers(".4f", "change", above=(measure,)),
+        *Column.numbers(".1%", "share", above=(measure,)),
+        *_columns("relevant", "judged"),
+        *Column.numbers(".3f", "ratio"),
     )
     rows = tuple(
         (risk.topic_id, risk.change, risk.share, risk.relevant, risk.judged, risk.ratio)
@@ -321,14 +256,9 @@ def risks_table(simulation: Simulation) -> Table:
 
 def positions_table(simulation: Simulation) -> Table:
     measures = simulation.standing.scorer.names
-    columns = [Column("run"), Column("team")]
-    for measure in measures:
-        columns += [Column(name, (measure,), **_WHOLE) for name in ("official", "best", "worst")]
-        columns.append(Column("there", (measure,), align="right", format=".0%"))
-    order = simulation.order(measures[0])
     counts = {measure: simulation.position_counts(measure) for measure in measures}
     rows = []
-    for run in order:
+    for run in simulation.order(measures[0]):
         name = simulation.standing.scorer.ranks.runs[run]
         cells: list[Cell] = [name, simulation.teams[name]]
         for measure in measures:
@@ -339,7 +269,7 @@ def positions_table(simulation: Simulation) -> Table:
         rows.append(tuple(cells))
     return Table(
         "Positions of the runs over all trials, with all teams and with each team left out.",
-        tuple(columns),
+        (Column("run"), Column("team"), *_by_measure(simulation, "official", "best", "worst", "there")),
         tuple(rows),
         notes=("There: the share of trials and teams left out in which the run stands at its official rank.",),
     )
@@ -347,12 +277,12 @@ def positions_table(simulation: Simulation) -> Table:
 
 def runs_table(simulation: Simulation) -> Table:
     scorer = simulation.standing.scorer
-    columns = (Column("run"), Column("team"), *(Column(name, (), **_TAU) for name in scorer.names))
+    columns = (Column("run"), Column("team"), *Column.numbers(".4f", *scorer.names))
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
             scorer.ranks.runs[run],
             simulation.teams[scorer.ranks.runs[run]],
-            *(float(simulation.standing.official.means[number, run]) for number in range(len(scorer.names))),
+            *map(float, simulation.standing.official.means[:, run]),
         )
         for run in simulation.order(scorer.names[0])
     )
@@ -362,16 +292,26 @@ def runs_table(simulation: Simulation) -> Table:
 
 
 def worst(changes: Sequence[Change]) -> Iterator[Cell]:
-    taus = [one.tau for one in changes if one.tau is not None]
-    yield min(taus) if taus else None
-    yield max(one.drop for one in changes) if changes else None
+    """The smallest τ and the largest drop; dashes where there is nothing."""
+    yield min((one.tau for one in changes if one.tau is not None), default=None)
+    yield max((one.drop for one in changes), default=None)
 
 
-def _range(values: Sequence[int]) -> str:
-    if not values:
-        return _NONE
-    low, high = min(values), max(values)
-    return f"{low:,}" if low == high else f"{float(np.mean(values)):,.1f} [{low:,}–{high:,}]"
+def _own_drop(changes: Sequence[Change]) -> int:
+    return max(0, *(one.own or 0 for one in changes))
+
+
+def _own_gain(changes: Sequence[Change]) -> int:
+    return max(one.own_gain or 0 for one in changes)
+
+
+def _ranges(judgings: Sequence[Judging]) -> Iterator[str]:
+    """Judgments, topics and relevant documents: the mean over trials, the fewest and the most."""
+    for values in zip(*((one.judgments, len(one.qrels.sets), one.relevant) for one in judgings), strict=True):
+        low, high = min(values), max(values)
+        yield f"{low:,}" if low == high else f"{float(np.mean(values)):,.1f} [{low:,}–{high:,}]"
+    if not judgings:
+        yield from (_NONE,) * 3
 
 
 #: How each trial ranks the runs: one row for each rule, trial, team left out and measure.
@@ -458,7 +398,8 @@ def _report(simulation: Simulation) -> Report:
 @writes(Simulation)
 def _write(simulation: Simulation, job: Run) -> None:
     job.text("official.qrels", "".join(official_lines(simulation)))
-    job.parquet("changes.parquet", _changes_frame(simulation))
+    changes = [tuple(_change(one).values()) for one in simulation.changes]
+    job.parquet("changes.parquet", pl.DataFrame(changes, CHANGE_SCHEMA, orient="row"))
     job.parquet("outcomes.parquet", _outcomes_frame(simulation))
     job.parquet("positions.parquet", _positions_frame(simulation))
     job.parquet("traces.parquet", simulation.traces.frame())
@@ -513,11 +454,6 @@ def pictures(simulation: Simulation) -> Iterator[Picture]:
 
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, Figure 9, for the heat maps.
     """
-    yield _positions(simulation)
-    yield _cost(simulation)
-
-
-def _positions(simulation: Simulation) -> Picture:
     scorer = simulation.standing.scorer
     maps = []
     for measure in scorer.names:
@@ -526,7 +462,7 @@ def _positions(simulation: Simulation) -> Picture:
         places = simulation.positions(measure)[order]
         maps.append(HeatMap(measure, systems, simulation.position_counts(measure)[order], places))
     total = int(maps[0].counts[0].sum())
-    return Picture(
+    yield Picture(
         "positions",
         f"Where every run stood in {total:,} trials: {simulation.options.trials:,} with all teams, and as many with "
         f"each of {len(simulation.standing.teams):,} teams left out. Runs stand in official order from the top; the "
@@ -534,6 +470,7 @@ def _positions(simulation: Simulation) -> Picture:
         heat_maps(maps, x_label="position"),
         section="teams",
     )
+    yield _cost(simulation)
 
 
 def _cost(simulation: Simulation) -> Picture:
@@ -568,10 +505,17 @@ def _cost(simulation: Simulation) -> Picture:
 
 def _facts(simulation: Simulation) -> dict[str, Any]:
     official, scorer = simulation.standing.official, simulation.standing.scorer
+
+    def changes(left_out: str, *rules: str) -> list[dict[str, Any]]:
+        return [_change(one) for one in simulation.changes if one.rule in rules and one.left_out == left_out]
+
     return {
         "verdict": verdict_of(simulation).json(),
         "runs": {
-            name: {"team": simulation.teams[name], **_by(scorer.names, official.means[:, number])}
+            name: {
+                "team": simulation.teams[name],
+                **dict(zip(scorer.names, official.means[:, number].tolist(), strict=True)),
+            }
             for number, name in enumerate(scorer.ranks.runs)
         },
         "official": {
@@ -583,27 +527,11 @@ def _facts(simulation: Simulation) -> dict[str, Any]:
         "trials": [_change(one) for one in simulation.changes if one.rule == OriginalSize.name],
         "rules": [_rule(simulation, rule) for rule in dict.fromkeys(one.rule for one in simulation.judgings)],
         "leave_out_uniques": [
-            unique._asdict()
-            | {
-                "changes": [
-                    _change(one)
-                    for one in simulation.changes
-                    if one.rule == LEAVE_OUT_UNIQUES and one.left_out == unique.team
-                ]
-            }
-            for unique in simulation.uniques
+            unique._asdict() | {"changes": changes(unique.team, LEAVE_OUT_UNIQUES)} for unique in simulation.uniques
         ],
         "overlaps": dict(simulation.overlaps),
         "unlike": [
-            system._asdict()
-            | {
-                "overlap": system.overlap,
-                "changes": [
-                    _change(one)
-                    for one in simulation.changes
-                    if one.rule in (*UNLIKE, UNLIKE_PASSED) and one.left_out == system.name
-                ],
-            }
+            system._asdict() | {"overlap": system.overlap, "changes": changes(system.name, *UNLIKE, UNLIKE_PASSED)}
             for system in simulation.unlike
         ],
         "has_non_relevant": simulation.has_non_relevant,
@@ -613,27 +541,17 @@ def _facts(simulation: Simulation) -> dict[str, Any]:
 
 
 def _rule(simulation: Simulation, rule: str) -> dict[str, Any]:
-    judgings = simulation.judgings_of(rule)
+    judgings, smallest = simulation.judgings_of(rule), {}
+    for measure in simulation.standing.scorer.names:
+        tau, drop = worst([one for one in simulation.of_rule(rule, measure) if one.left_out == ALL_TEAMS])
+        smallest[measure] = {"tau": tau, "drop": drop}
     return {
         "rule": rule,
         "judgments": [one.judgments for one in judgings],
         "topics": [len(one.qrels.sets) for one in judgings],
         "relevant": [one.relevant for one in judgings],
-        "worst": {
-            measure: dict(
-                zip(
-                    ("tau", "drop"),
-                    worst([one for one in simulation.of_rule(rule, measure) if one.left_out == ALL_TEAMS]),
-                    strict=True,
-                )
-            )
-            for measure in simulation.standing.scorer.names
-        },
+        "worst": smallest,
     }
-
-
-def _changes_frame(simulation: Simulation) -> pl.DataFrame:
-    return pl.DataFrame([tuple(_change(one).values()) for one in simulation.changes], CHANGE_SCHEMA, orient="row")
 
 
 def _outcomes_frame(simulation: Simulation) -> pl.DataFrame:
@@ -680,7 +598,3 @@ def _change(one: Change) -> dict[str, Any]:
         "own_gain": one.own_gain,
         "largest_swap": one.largest_swap,
     }
-
-
-def _by(names: tuple[str, ...], values: NDArray[np.float64]) -> dict[str, float]:
-    return dict(zip(names, values.tolist(), strict=True))
