@@ -17,7 +17,7 @@ from typing import Any, Final
 from seeds import FILES
 from truerank import loading, sources
 from truerank.audits.leakage import cleaning
-from truerank.audits.reusability import judged_topics, stopping_specs
+from truerank.audits.reusability import judged_topics, stopping
 from truerank.audits.survivorship import answers
 from truerank.audits.track import allowed, inputs, statements
 from truerank.audits.transfer import estimating
@@ -180,9 +180,9 @@ def _grammars(spec: str) -> None:
         grammar.parse_measures,
         samples.parse_plan,
         passages.policy_named,
-        lambda t: stopping_specs.load_rule(t) if not t.endswith("py") and ":" not in t.partition("=")[0] else None,
-        lambda t: stopping_specs.load_rule("heuristic:" + t),
-        lambda t: stopping_specs.load_rule("budget:" + t),
+        lambda t: stopping.load_rule(t) if not t.endswith("py") and ":" not in t.partition("=")[0] else None,
+        lambda t: stopping.load_rule("heuristic:" + t),
+        lambda t: stopping.load_rule("budget:" + t),
         urls.normalise_url,
     )
     _any(*(functools.partial(read, text) for read in readers))

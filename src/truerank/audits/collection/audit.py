@@ -46,7 +46,7 @@ from truerank.audits.collection.verdicts import effect_here, looked_for, verdict
 from truerank.errors import OptionError
 from truerank.measures.scoring import named_runs
 from truerank.near_duplicates import within
-from truerank.near_duplicates.options import Shingles
+from truerank.near_duplicates.shingling import Shingles
 from truerank.options import Labels, Out, Scoring, Workers, command
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of

@@ -34,7 +34,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments, annotate, scope_notes
 from truerank.judging.ratings import label_inputs
 from truerank.options import Encoding, Flag, Labels, Out, command
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.records import Input, TopicText
 from truerank.sources import (
     QuerySource,

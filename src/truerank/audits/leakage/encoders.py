@@ -13,7 +13,7 @@ from typing import Final
 from truerank.audits.leakage.options import AuditOptions
 from truerank.errors import InputError
 from truerank.options import Encoding
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe

@@ -8,10 +8,10 @@ from typing import Any
 
 import polars as pl
 
-from truerank.audits.survivorship.answering import Answerable, CorpusAnswers
+from truerank.audits.survivorship.answers import Answerable, CorpusAnswers
 from truerank.audits.survivorship.pooling import ITEMS, POOL, REASONS, AnswerPool
-from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.audits.survivorship.report import FOOTER
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
 from truerank.core.verdict import Verdict
 from truerank.judging import Item
@@ -146,7 +146,6 @@ def answer_table(result: Answerable, corpus: CorpusAnswers) -> Table:
 
 
 def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
-    """The same shares with their intervals."""
     columns = (
         Column("system"),
         Column("answer"),
@@ -164,7 +163,6 @@ def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
 
 
 def overlap_table(corpus: CorpusAnswers) -> Table:
-    """What every two systems have in common."""
     columns = (
         Column("first"),
         Column("second"),
@@ -179,7 +177,6 @@ def overlap_table(corpus: CorpusAnswers) -> Table:
 
 
 def _tables(result: Answerable) -> dict[str, Table]:
-    """Every table by the name of its files."""
     found: dict[str, Table] = {}
     for corpus in result.corpora:
         end = f"-{corpus.name.replace('/', '-')}" if len(result.corpora) > 1 else ""
@@ -208,12 +205,7 @@ def _of(corpus: CorpusAnswers) -> str:
 
 
 def pool_table(result: AnswerPool) -> Table:
-    """Systems, queries and passages by corpus."""
-    columns = (
-        Column("corpus"),
-        Column("system"),
-        *Column.numbers(",d", "queries", "passages", "only here"),
-    )
+    columns = (Column("corpus"), Column("system"), *Column.numbers(",d", "queries", "passages", "only here"))
     alone = result.results.group_by("corpus", "query_id", "doc_id").agg(
         pl.len().alias("systems"), pl.col("system").first()
     )
@@ -231,7 +223,6 @@ def pool_table(result: AnswerPool) -> Table:
 
 
 def _pool_notes(result: AnswerPool) -> Iterator[str]:
-    """What a reader of the table has to know."""
     if len(result.queries) < result.discarded:
         yield f"Drawn at random from {result.discarded:,} discarded queries, seed {result.options.seed}."
     else:
@@ -244,7 +235,6 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
 
 
 def rescued_table(result: Rescued) -> Table:
-    """Rescued queries, judgments and instances by corpus."""
     columns = (
         Column("corpus"),
         *Column.numbers(",d", "judged queries", "rescued"),

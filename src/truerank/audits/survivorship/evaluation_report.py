@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from truerank.audits.survivorship.depth_training import MARKS, TrainingEffect
+from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
-from truerank.audits.survivorship.profile_report import FOOTER
+from truerank.audits.survivorship.report import FOOTER
 from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
@@ -91,7 +91,6 @@ def _first(change: Contrast) -> str:
 
 
 def _untold(change: Contrast) -> str:
-    """What these queries could have shown, where the interval holds zero or there is none."""
     if change.detectable is None:
         return "There are too few queries, or no spread, for an interval. "
     return (
@@ -149,7 +148,6 @@ def depth_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
 
 
 def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
-    """Every depth against the full set: difference, interval, p."""
     columns = (
         Column("system"),
         Column("depth", align="right"),
@@ -174,7 +172,6 @@ def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> T
 
 
 def trend_table(result: DepthEvaluation, measure: str) -> Table:
-    """The trend of every system, by all and by the first judgments."""
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
@@ -198,7 +195,6 @@ def trend_table(result: DepthEvaluation, measure: str) -> Table:
 
 
 def order_table(result: DepthEvaluation) -> Table:
-    """Whether the systems change order between a depth and the full set."""
     columns = (
         Column("judgments"),
         Column("measure"),
@@ -223,7 +219,6 @@ def order_table(result: DepthEvaluation) -> Table:
 
 
 def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
-    """What a reader of the table has to know."""
     yield result.options.sentence()
     yield from result.scoring.sentences()
     if result.options.significance != "nested":
@@ -243,7 +238,6 @@ def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
 
 
 def _tables(result: DepthEvaluation) -> dict[str, Table]:
-    """Every table by the name of its files."""
     found: dict[str, Table] = {}
     for number, measure in enumerate(result.measures, start=1):
         end = f"-{number}" if len(result.measures) > 1 else ""
@@ -265,7 +259,6 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
 
 
 def effect_table(result: TrainingEffect) -> Table:
-    """Means by measure and depth with their marks, and the relative losses with their bases."""
     columns = (
         Column("measure"),
         Column("trained at depth", align="right"),

@@ -185,7 +185,6 @@ def _searched(index: Index, queries: dict[str, str], preset: PresetName, k: int,
 def _answered(
     given: tuple[str | None, str | None, str | None], options: SimulateOptions
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """The queries, and what is relevant to each."""
     topics, qrels, instances = given
     relevant: dict[str, set[str]] = {}
     if instances is not None and topics is None and qrels is None:

@@ -26,7 +26,7 @@ from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import KeptTexts, OverlapRules, compare_all, keep, kept_before, open_kept
 from truerank.overlaps.comparing import semantic_state
 from truerank.overlaps.keeping import ComparedForm, holds_any, keep_without, shared_passages
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics

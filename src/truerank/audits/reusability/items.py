@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.judging import Item, Text
+from truerank.judging import Item, Standing, Store, Text
 from truerank.judging.items import content_id
 from truerank.loading import json_file
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document, Topic
+from truerank.sources.qrels import QREL_SCHEMA
 from truerank.work.progress import Progress
 from truerank.work.runs import Run
 
@@ -112,3 +114,52 @@ def _forget(folder: Path) -> None:
     for name in written:
         if str(name).startswith(f"{_FOLDER}/") and ".." not in str(name):
             (folder / str(name)).unlink(missing_ok=True)
+
+
+_DOCUMENT: Final = "document"
+
+
+def document_of(item: Item) -> str:
+    """The id of the document that an item shows; empty where it shows none."""
+    return next((text.id for text in item.texts if text.name == _DOCUMENT), "")
+
+
+def grades_by_label(store: Store) -> dict[str, int]:
+    grades = {choice.name: choice.grade for choice in store.scheme.choices if choice.grade is not None}
+    if store.scheme.view != _DOCUMENT or not grades:
+        raise InputError(
+            f"the scheme {store.scheme.name} does not grade documents",
+            "make the store with relevance-documents or relevance-passages",
+            where=store.path,
+        )
+    return grades
+
+
+def grade_of(standings: Sequence[Standing], grades: dict[str, int]) -> int | None:
+    """The grade of a document by all that stands of it: the adjudication, or what most annotators say."""
+    said = [(standing.kind, grades[label]) for standing in standings for label in standing.labels if label in grades]
+    settled = [grade for kind, grade in said if kind == "adjudicate"]
+    counts = Counter(settled or [grade for kind, grade in said if kind == "label"])
+    return max(counts, key=lambda grade: (counts[grade], grade)) if counts else None
+
+
+def read_grades(path: str | Path, *, allow_none: bool = False) -> pl.DataFrame:
+    """The judgments of a store as qrels: columns topic_id, doc_id, relevance, in the order of the store."""
+    with Store.open(path) as store:
+        grades = grades_by_label(store)
+        by_item = store.standing_by_item()
+        found = [
+            (item.topic_id, document_of(item), grade)
+            for item in store.items()
+            if (grade := grade_of(by_item.get(item.item_id, []), grades)) is not None
+        ]
+    if not found and not allow_none:
+        raise InputError("nothing is judged yet", "judge first, or give qrels", where=path)
+    return pl.DataFrame(_once(found), schema=QREL_SCHEMA, orient="row")
+
+
+def _once(found: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
+    best: dict[tuple[str, str], int] = {}
+    for topic_id, doc_id, grade in found:
+        best[topic_id, doc_id] = max(grade, best.get((topic_id, doc_id), grade))
+    return [(topic_id, doc_id, grade) for (topic_id, doc_id), grade in best.items()]

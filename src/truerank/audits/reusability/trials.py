@@ -8,7 +8,7 @@ traces depend on, hence a killed simulation continues, and another with more tri
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -17,13 +17,118 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.following import TopicJudgments
-from truerank.audits.reusability.learning.active import LearnerOptions, Trace, traces
-from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.simulation.planning import SimulationPlan, duration, measure_step, steps_of
+from truerank.audits.reusability.active import ActiveLearner, LearnerOptions, Trace, rank, traces
+from truerank.audits.reusability.features import Features
+from truerank.audits.reusability.stopping import TopicJudgments
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
+
+
+@dataclass(frozen=True)
+class StepCost:
+    """What a step costs: the training on the judgments as they stand, and the ranking of all documents."""
+
+    training: float
+    ranking: float
+    pools: int
+    documents: int
+    megabytes: float
+
+    @property
+    def seconds(self) -> float:
+        return self.training + self.ranking
+
+
+@dataclass(frozen=True)
+class SimulationPlan:
+    """How much a simulation does."""
+
+    topics: int
+    trials: int
+    pools: int
+    traces: int
+    finished: int
+    steps: int
+    length: int
+
+    def sentences(self, cost: StepCost, workers: int | None) -> Iterator[str]:
+        """What it will do, and what that will cost with so many processes; None where nobody knows how many."""
+        there = f"; {self.finished:,} traces are there already" if self.finished else ""
+        yield (
+            f"Plan: {self.topics:,} topics × {self.trials:,} trials × at most {self.pools:,} pools, and the official "
+            f"judging: {self.traces:,} traces of at most {self.length:,} judgments{there}, {self.steps:,} steps to "
+            f"take."
+        )
+        whole = self.steps * cost.seconds
+        clock = f", {duration(whole / workers)} with {workers:,} free processors" if workers and workers > 1 else ""
+        yield (
+            f"A step takes about {1000 * cost.seconds:,.1f} ms of processor time here ({1000 * cost.training:,.1f} "
+            f"training, {1000 * cost.ranking:,.1f} ranking {cost.documents:,} documents; measured with {cost.pools:,} "
+            f"pools together). Estimated for all steps: {duration(whole)} of processor time{clock}. The features take "
+            f"{cost.megabytes:,.0f} MB of disk, which all processes share. If you interrupt the command, call it again."
+        )
+
+
+def steps_of(options: LearnerOptions, judgments: int) -> int:
+    size, steps = options.batch, 0
+    while judgments > 0:
+        steps, judgments = steps + 1, judgments - size
+        size = options.following(size)
+    return steps
+
+
+def measure_step(
+    features: Features,
+    query: str,
+    pools: Sequence[Sequence[str]],
+    grades: Mapping[str, int],
+    *,
+    options: LearnerOptions,
+    length: int,
+) -> StepCost:
+    """Takes one step with the pools alone judged and one at the end of the traces, and times both.
+
+    At the end, all relevant documents that the assessor knows are judged, and random ones; they stand for what the
+    learner would have chosen.
+    """
+    learners = [ActiveLearner(features, "", query, number, options) for number in range(len(pools))]
+    draw = np.random.default_rng(0)
+    relevant = _rows(features, (doc_id for doc_id, grade in grades.items() if grade >= options.rel))
+    training = ranking = 0.0
+    ends = (0, min(length, len(features) - 1))
+    for end in ends:
+        queries = []
+        for learner, pool in zip(learners, pools, strict=True):
+            judged = _rows(features, pool)
+            if end:
+                others = draw.integers(0, len(features), end)
+                judged = np.union1d(judged, np.concatenate([relevant[: end // 2], others])[:end])
+            labels = np.where(np.isin(judged, relevant), options.rel, 0)
+            # Trainings begin with the model of the step before.
+            before = np.arange(len(judged)) % 10 != 0
+            learner.query(judged[before], labels[before], 1)
+            begun = time.process_time()
+            queries.append(learner.query(judged, labels, max(1, end // 10)))
+            training += time.process_time() - begun
+        begun = time.process_time()
+        rank(features, queries)
+        ranking += time.process_time() - begun
+    taken = len(ends) * len(pools)
+    return StepCost(training / taken, ranking / taken, len(pools), len(features), features.disk_bytes / 1e6)
+
+
+def _rows(features: Features, doc_ids: Iterable[str]) -> NDArray[np.int64]:
+    """The rows of those documents that the collection has, ascending."""
+    found = (features.doc_ids.find(doc_id) for doc_id in doc_ids)
+    return np.array(sorted({row for row in found if row is not None}), np.int64)
+
+
+def duration(seconds: float) -> str:
+    if seconds < 100:
+        return f"{seconds:,.0f} s"
+    return f"{seconds / 60:,.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} hours"
+
 
 Ints = NDArray[np.int64]
 
@@ -115,20 +220,13 @@ _FRAME: Final = {
 
 @dataclass(frozen=True)
 class TraceTask:
-    """Makes the traces of blocks; picklable, and opened where it arrives.
-
-    Attributes:
-        features: the folder of the index that the features lie beside.
-        length: judgments of a trace at most.
-        options: of the learner.
-    """
+    """Makes the traces of blocks; picklable, and opened where it arrives."""
 
     features: Path
     length: int
     options: LearnerOptions
 
     def open(self) -> Callable[[TraceBlock], pl.DataFrame]:
-        """Maps the features."""
         features = Features.of_index(self.features)
 
         def work(block: TraceBlock) -> pl.DataFrame:
@@ -138,7 +236,6 @@ class TraceTask:
         return work
 
     def traces(self, features: Features, block: TraceBlock, length: int) -> tuple[Trace, ...]:
-        """The traces of a block, of so many judgments at most."""
         topic = block.work
         return traces(
             features,
@@ -174,17 +271,9 @@ class _Keyed:
 
 
 def run_trials(
-    works: Sequence[TopicWork],
-    seeds: Sequence[int],
-    task: TraceTask,
-    job: Job,
-    identity: Mapping[str, Any],
+    works: Sequence[TopicWork], seeds: Sequence[int], task: TraceTask, job: Job, identity: Mapping[str, Any]
 ) -> Traces:
-    """Makes the traces that are not there yet, and reads them all.
-
-    Returns:
-        The traces. Memory grows with 12 bytes for each judgment of a trace that differs from the others.
-    """
+    """Makes the traces that are not there yet, and reads them all."""
     every = tuple(_blocks(works, seeds, task, identity))
     kept, told = _Keyed(job.folder), job.progress
     pending = [block for block in every if not _has(kept, block)]
@@ -249,14 +338,12 @@ def _has(kept: _Keyed, block: TraceBlock) -> bool:
 
 
 def _number(key: str) -> int:
-    """A block's name in its store: 60 bits of the digest."""
     return int(key[2:17], 16)
 
 
 def _read(
     works: Sequence[TopicWork], seeds: Sequence[int], blocks: Sequence[TraceBlock], stored: tuple[_Keyed, int]
 ) -> Traces:
-    """The blocks, which stand topic by topic and by seed within each."""
     kept, rel = stored
     documents, grades = [], []
     trials: list[list[list[Traced]]] = [[[] for _ in works[0].conditions] for _ in seeds[1:]]

@@ -17,12 +17,87 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
-from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, COMPLETE, Change
-from truerank.audits.reusability.simulation.results import Simulation
-from truerank.audits.reusability.simulation.topic_risks import NextGain, TopicRisk, next_gain, topic_risks
-from truerank.audits.reusability.simulation.unlike import UNLIKE, UNLIKE_PASSED
+from truerank.audits.reusability.simulation import Simulation
+from truerank.audits.reusability.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT_UNIQUES, Change, found_by
 from truerank.audits.reusability.stopping import OriginalSize
+from truerank.audits.reusability.unlike import UNLIKE, UNLIKE_PASSED
+
+#: Judgments for each topic that the next gain is told for.
+MORE: Final = 100
+
+
+class TopicRisk(NamedTuple):
+    """How much a topic changes when its pool lacks the team of the run that is scored.
+
+    `change` is the mean absolute difference of the topic's score, over all trials and the runs of the team left out;
+    `share` is its part of the sum over topics; `ratio` is relevant by judged in the official judgments.
+    """
+
+    topic_id: str
+    change: float
+    share: float
+    relevant: int
+    judged: int
+
+    @property
+    def ratio(self) -> float:
+        return self.relevant / self.judged if self.judged else 0.0
+
+
+class NextGain(NamedTuple):
+    """What the next judgments find: so many for each kept topic beyond the official ones, by the official seed."""
+
+    each: int
+    judgments: int
+    relevant: int
+    found_before: int
+    judged_before: int
+
+    @property
+    def price(self) -> float | None:
+        """Judgments for one relevant document; None where none is found."""
+        return self.judgments / self.relevant if self.relevant else None
+
+
+def topic_risks(simulation: Simulation) -> tuple[TopicRisk, ...]:
+    """By topic, how much the scores of left-out runs change by the first measure."""
+    scorer, official = simulation.standing.scorer, simulation.standing.official
+    values = scorer.values()[:, 0, :]
+    before = {scorer.judged(int(number)).topic: int(number) for number in official.qrels.sets}
+    changed = dict.fromkeys(before, 0.0)
+    counted = 0
+    for judging in simulation.judgings:
+        if judging.left_out == ALL_TEAMS:
+            continue
+        own = simulation.standing.teams[judging.left_out]
+        counted += len(own)
+        for number in judging.qrels.sets:
+            topic = scorer.judged(int(number)).topic
+            changed[topic] += float(np.abs(values[number, own] - values[before[topic], own]).sum())
+    total = sum(changed.values())
+    statistics = {row.topic_id: row for row in simulation.judged_topics()}
+    risks = [
+        TopicRisk(
+            scorer.ranks.topics[topic],
+            round(change / max(1, counted), 12),
+            round(change / total, 12) if total else 0.0,
+            statistics[scorer.ranks.topics[topic]].relevant,
+            statistics[scorer.ranks.topics[topic]].judged,
+        )
+        for topic, change in changed.items()
+    ]
+    return tuple(sorted(risks, key=lambda risk: (-risk.change, risk.topic_id)))
+
+
+def next_gain(simulation: Simulation) -> NextGain:
+    """What the next judgments of the kept topics find, by the official seed."""
+    kept = {row.topic_id for row in simulation.judged_topics() if not row.why_not}
+    found = [traced.found for traced in simulation.traces.official if traced.found.topic_id in kept]
+    sizes: Mapping[str, int] = simulation.standing.official.sizes
+    judged, relevant = found_by(found, sizes)
+    more, then = found_by(found, sizes, MORE)
+    return NextGain(MORE, more - judged, then - relevant, relevant, judged)
+
 
 Word = Literal["HELD", "WITH CARE", "NOT HELD", "UNKNOWN"]
 Test = Literal["teams left out", "unique documents left out", "unlike systems"]
@@ -71,7 +146,6 @@ class Evidence(NamedTuple):
     swap_team: str
 
     def sentence(self, trials: int, teams: int) -> str:
-        """What was seen."""
         tried = {
             "teams left out": f"In {_trials(trials)} with each of these {teams:,} teams left out",
             "unique documents left out": "Without the relevant documents that one team alone brought in",
@@ -122,24 +196,19 @@ class MeasureVerdict:
 
     @property
     def largest_swap(self) -> float:
-        """The largest difference at which a new run and another changed places in any test."""
         return max(one.largest_swap for one in self.evidence)
 
     @property
     def lost(self) -> int:
-        """The most ranks that a new run lost in any test."""
         return max(one.lost for one in self.evidence)
 
     def tests(self) -> tuple[str, ...]:
-        """What each test showed, one sentence each."""
         return tuple(one.sentence(self.trials, self.teams) for one in self.evidence)
 
     def sentence(self) -> str:
-        """The verdict on this measure."""
         return f"{self.measure}: {self.word}. {self.reason} {' '.join(self.tests())}"
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
         seen = None if self.seen is None else list(self.seen)
         return vars(self) | {"evidence": [one._asdict() for one in self.evidence], "seen": seen}
 
@@ -356,7 +425,6 @@ def _weighed(evidence: Evidence, *, tried: bool) -> Word:
 
 
 def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) -> tuple[Word, str, str]:
-    """The word, the reason, and what would change it."""
     depth = simulation.sources.depth
     tried = any(system.overlap <= UNLIKE_OVERLAP for system in simulation.unlike)
     for word in ("NOT HELD", "WITH CARE"):
@@ -398,7 +466,6 @@ def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) 
 
 
 def _blind(simulation: Simulation) -> str:
-    """What the judgments cannot show."""
     head = "Unjudged: relevant documents that nobody judged cannot be seen"
     if not simulation.has_non_relevant:
         return (
@@ -446,7 +513,6 @@ def _listed(names: Sequence[str]) -> str:
 
 
 def _spread(shares: Mapping[str, float]) -> str:
-    """The smallest and the largest share with their names."""
     low, high = min(shares, key=lambda name: shares[name]), max(shares, key=lambda name: shares[name])
     if shares[low] == shares[high]:
         return f"{shares[low]:.0%}"

@@ -4,27 +4,121 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final
+from typing import Annotated, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.reusability.learning.labels_now import read_grades
-from truerank.audits.reusability.pools.bandit import adaptive_pool
-from truerank.audits.reusability.pools.batches import shared_out, write_batches
-from truerank.audits.reusability.pools.depth import first_documents
-from truerank.audits.reusability.pools.inputs import check_topics, read_runs, teams_of
-from truerank.audits.reusability.pools.options import DEPTH, Pooling, PoolMethod
-from truerank.audits.reusability.pools.results import Pool, team_rows, topic_rows
+from truerank.audits.reusability.items import Batch, read_grades, shared_out, write_batches
+from truerank.audits.reusability.pooling import (
+    DEPTH,
+    Pooling,
+    PoolMethod,
+    adaptive_pool,
+    check_topics,
+    first_documents,
+    read_runs,
+    teams_of,
+)
 from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
 from truerank.options import Flag, Out, command
+from truerank.reports.results import Result
 from truerank.sources import parse, read_qrels_frame, read_topics
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
+
+
+class PoolTopic(NamedTuple):
+    """One topic's pool: its size, documents that only sparse judgments name, those that one team alone brought, and
+    how many are judged and relevant."""
+
+    topic_id: str
+    documents: int
+    sparse_only: int
+    unique: int
+    judged: int
+    relevant: int
+
+
+class PoolTeam(NamedTuple):
+    """What one team brought: documents of the pool that its runs hold (down to the depth), those that no other team
+    brought, and the relevant ones among both."""
+
+    team: str
+    runs: int
+    documents: int
+    unique: int
+    relevant: int
+    unique_relevant: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pool(Result, shown_in="truerank.audits.reusability.report"):
+    """The pools of all topics.
+
+    Attributes:
+        documents: topic_id, doc_id, order (of judging, within the topic), place (the best one in a run, null where only
+            sparse judgments name it), runs and teams (how many have it), sparse, grade (null where nobody judged it).
+        topics: their pools.
+        teams: what each brought.
+        work: who judges what.
+        depth: how far down the runs were looked at.
+        choice: how documents were chosen.
+        annotators: who judges.
+        without: topics that no run has.
+        graded: whether judgments were given.
+        out: the folder that was written, if any.
+    """
+
+    documents: pl.DataFrame
+    topics: tuple[PoolTopic, ...]
+    teams: tuple[PoolTeam, ...]
+    work: tuple[Batch, ...]
+    depth: int
+    choice: PoolMethod
+    annotators: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    graded: bool = False
+    out: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+def topic_rows(documents: pl.DataFrame, names: Sequence[str], rel: int = 1) -> tuple[PoolTopic, ...]:
+    """The sizes of the pools, in the order of the names."""
+    counted = documents.group_by("topic_id").agg(
+        pl.len().alias("documents"),
+        (pl.col("runs") == 0).sum().alias("sparse_only"),
+        (pl.col("teams") == 1).sum().alias("unique"),
+        pl.col("grade").is_not_null().sum().alias("judged"),
+        (pl.col("grade") >= rel).sum().alias("relevant"),
+    )
+    found = {row[0]: PoolTopic(row[0], *map(int, row[1:])) for row in counted.iter_rows()}
+    return tuple(found[name] for name in names)
+
+
+def team_rows(
+    documents: pl.DataFrame, members: pl.DataFrame, teams: Mapping[str, str], rel: int = 1
+) -> tuple[PoolTeam, ...]:
+    """What each team brought, in the order in which the runs name them."""
+    brought = members.select("topic_id", "doc_id", "team").unique()
+    brought = brought.join(documents.select("topic_id", "doc_id", "teams", "grade"), on=["topic_id", "doc_id"])
+    alone, relevant = pl.col("teams") == 1, (pl.col("grade") >= rel).fill_null(False)
+    counted = brought.group_by("team").agg(
+        pl.len().alias("documents"),
+        alone.sum().alias("unique"),
+        relevant.sum().alias("relevant"),
+        (alone & relevant).sum().alias("unique_relevant"),
+    )
+    found = {row[0]: tuple(map(int, row[1:])) for row in counted.iter_rows()}
+    sizes = {team: sum(one == team for one in teams.values()) for team in dict.fromkeys(teams.values())}
+    return tuple(PoolTeam(team, size, *found.get(team, (0, 0, 0, 0))) for team, size in sizes.items())
+
 
 _NAME: Final = re.compile(r"\w[\w.@+-]{0,79}")
 
@@ -125,7 +219,6 @@ def _made(
     options: tuple[Pooling, PoolMethod],
     people: tuple[str, ...],
 ) -> Pool:
-    """The pools of all topics."""
     pooling, choice = options
     teams = teams_of(list(frames), pooling.metadata, pooling.team_prefix)
     depth = choice.reach(pooling.depth)
@@ -184,11 +277,7 @@ def _grades(source: str | None, rel: int, live: bool) -> dict[tuple[str, str], i
 
 
 def _adaptive(
-    members: pl.DataFrame,
-    sparse: pl.DataFrame,
-    grades: Mapping[tuple[str, str], int],
-    options: PoolMethod,
-    live: bool,
+    members: pl.DataFrame, sparse: pl.DataFrame, grades: Mapping[tuple[str, str], int], options: PoolMethod, live: bool
 ) -> pl.DataFrame:
     """The documents in the order in which a method takes them, the sparse ones first: topic_id, doc_id, order."""
     firsts: dict[str, list[str]] = {}

@@ -3,23 +3,282 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.following import TopicJudgments
-from truerank.audits.reusability.learning.feature_files import touched
-from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.learning.learner import LinearModel, fit
-from truerank.audits.reusability.learning.ranking import ModelQuery, rank
+from truerank.audits.reusability.features import ColumnBlock, Features, touched
+from truerank.audits.reusability.stopping import TopicJudgments
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
+
+Floats = NDArray[np.float64]
+
+# The loss of the learner and its solver: class-weighted logistic regression to its optimum, warm-started.
+#
+# The loss, `LOSS` by name, of weights w and an intercept b over the relevant rows and the non-relevant ones is
+#
+#     λ/2 ‖w‖² + ½ mean over relevant of ln(1 + e^−(w·x + b)) + ½ mean over non-relevant of ln(1 + e^(w·x + b)).
+#
+# Both classes weigh the same however many rows they have, as in the sampled pairs of the original. The loss is
+# strictly convex in w and has one optimum, found by Newton's method with conjugate gradients; only the terms that the
+# rows hold take part.
+
+LOSS: Final = "class-weighted logistic"
+
+_NEWTON_STEPS: Final = 50
+_INNER_STEPS: Final = 250
+#: The norm of the gradient, relative to λ, at which the optimum counts as found: it bounds the error of the weights.
+_TOLERANCE: Final = 1e-5
+_HALVINGS: Final = 30
+
+
+class LinearModel(NamedTuple):
+    """Weights of the terms, shape (terms,), and the intercept; `steps` of Newton's method were taken."""
+
+    weights: Floats
+    intercept: float
+    steps: int = 0
+
+
+def fit(rows: Any, relevant: NDArray[np.bool_], regularisation: float, start: LinearModel) -> LinearModel:
+    """The optimum of the loss."""
+    signs = np.where(relevant, 1.0, -1.0)
+    shares = np.where(relevant, 0.5 / relevant.sum(), 0.5 / (~relevant).sum())
+    squares = rows.copy()
+    squares.data *= squares.data
+    problem = _Problem(rows, rows.T, squares.T, signs, shares, regularisation)
+    point = np.append(start.weights, start.intercept)
+    margins = problem.margins(point)
+    loss = problem.loss(point, margins)
+    for step in range(_NEWTON_STEPS):
+        gradient = problem.gradient(point, margins)
+        size = float(np.sqrt(_dot(gradient, gradient)))
+        if size <= _TOLERANCE * regularisation:
+            return LinearModel(point[:-1], float(point[-1]), step)
+        direction = problem.newton(gradient, margins, size)
+        moved = problem.margins(direction)
+        slope = _dot(gradient, direction)
+        length = 1.0
+        for _ in range(_HALVINGS):
+            trial = problem.loss(point + length * direction, margins + length * moved)
+            if trial <= loss + 1e-4 * length * slope:
+                break
+            length /= 2
+        else:
+            break
+        point, margins, loss = point + length * direction, margins + length * moved, trial
+    return LinearModel(point[:-1], float(point[-1]), _NEWTON_STEPS)
+
+
+class _Problem(NamedTuple):
+    """The loss at points: weights with the intercept behind them, shape (terms + 1,)."""
+
+    rows: Any
+    columns: Any
+    squares: Any
+    signs: Floats
+    shares: Floats
+    regularisation: float
+
+    def margins(self, point: Floats) -> Floats:
+        """w·x + b of every row."""
+        found: Floats = self.rows @ point[:-1] + point[-1]
+        return found
+
+    def loss(self, point: Floats, margins: Floats) -> float:
+        weights = point[:-1]
+        logs = np.logaddexp(0.0, -self.signs * margins)
+        return _dot(self.shares, logs) + 0.5 * self.regularisation * _dot(weights, weights)
+
+    def gradient(self, point: Floats, margins: Floats) -> Floats:
+        pulls = -self.shares * self.signs * _sigmoid(-self.signs * margins)
+        return np.append(self.columns @ pulls + self.regularisation * point[:-1], pulls.sum())
+
+    def newton(self, gradient: Floats, margins: Floats, size: float) -> Floats:
+        chances = _sigmoid(margins)
+        curvature = self.shares * chances * (1 - chances)
+        scale = 1 / np.append(self.squares @ curvature + self.regularisation, curvature.sum() + 1e-12)
+        found = np.zeros_like(gradient)
+        bent = np.empty_like(gradient)
+        residual = -gradient
+        direction = scale * residual
+        energy = _dot(residual, direction)
+        enough = (min(0.1, np.sqrt(size)) * size) ** 2
+        for _ in range(_INNER_STEPS):
+            pulls = curvature * self.margins(direction)
+            np.multiply(direction, self.regularisation, out=bent)
+            bent[:-1] += self.columns @ pulls
+            bent[-1] = pulls.sum()
+            length = energy / _dot(direction, bent)
+            found += length * direction
+            residual -= length * bent
+            if _dot(residual, residual) <= enough:
+                break
+            ahead = scale * residual
+            before, energy = energy, _dot(residual, ahead)
+            direction *= energy / before
+            direction += ahead
+        return found
+
+
+def _dot(first: Floats, second: Floats) -> float:
+    # Not by BLAS: its threads share out a sum, so that the last bits would depend on how many there are; and on a busy
+    # machine they wait for each other longer than the sum takes.
+    return float(np.einsum("i,i->", first, second))
+
+
+def _sigmoid(values: Floats) -> Floats:
+    found: Floats = 0.5 * (1 + np.tanh(0.5 * values))
+    return found
+
+
+# The likeliest documents by linear models: all documents are scored, block by block, for several models at once.
+#
+# 32-bit scores find the candidates: each score is known with a bound of its error, and a document is a candidate
+# unless n others are above it whatever the errors are. 64-bit scores order them. The result is that of 64-bit scores
+# of all documents, for a third of the time and without a vector of scores.
+#
+# Bounds that pass documents over were tried and not kept. Once the relevant documents are found, what is left to
+# choose from are the scores of ordinary documents, which lie closer together than any bound by the norms of the
+# weights: the bound lets through every document, or all but a few.
+
+#: Models that are scored at once.
+_MODELS: Final = 32
+#: Fewer are scored one by one, by document; so many or more together, by term.
+_TOGETHER: Final = 3
+#: Documents that are scored in 64 bits at once.
+_AT_ONCE: Final = 1 << 15
+#: The relative error of a 32-bit operation, and a little for what is neglected: norms of rows a little above 1.
+_UNIT: Final = 1.01 * 2.0**-24
+#: Operations beyond one for each term: rounding of the weight, the product, the bound itself.
+_MORE: Final = 4
+#: Candidates that are kept without looking at them again.
+_FEW: Final = 1 << 12
+
+
+class ModelQuery(NamedTuple):
+    """What is asked of a model: its n likeliest documents."""
+
+    terms: NDArray[np.int64]
+    weights: NDArray[np.float64]
+    taken: NDArray[np.int64]
+    n: int
+    mask: np.uint64
+
+
+def rank(features: Features, queries: Sequence[ModelQuery]) -> list[list[int]]:
+    """The rows of the n likeliest documents by each model, the likeliest first; equal scores in the order of the mask.
+
+    Beside the candidates, memory holds one block of scores, and one number for each term.
+    """
+    found: list[list[int]] = []
+    for first in range(0, len(queries), _MODELS):
+        found += _ranked(features, queries[first : first + _MODELS])
+    return found
+
+
+def _ranked(features: Features, queries: Sequence[ModelQuery]) -> list[list[int]]:
+    # The place of each term among those that some model knows; the last one stands for all others.
+    places = np.zeros(len(features.terms), np.int32)
+    for query in queries:
+        places[query.terms] = 1
+    terms = np.flatnonzero(places)
+    known = len(terms)
+    places.fill(known)
+    places[terms] = np.arange(known, dtype=np.int32)
+    weights = np.zeros((len(queries), known + 1), np.float32)
+    for own, query in zip(weights, queries, strict=True):
+        own[places[query.terms]] = query.weights
+    every = [_Candidates(query) for query in queries]
+    for block, scores in _scored(features, weights, places):
+        errors = ((block.sizes + _MORE) * _UNIT).astype(np.float32)
+        for candidates, found in zip(every, scores, strict=True):
+            candidates.add(block.first, found, errors)
+    return [_best(features, candidates, places, known) for candidates in every]
+
+
+def _scored(
+    features: Features, weights: NDArray[np.float32], places: NDArray[np.int32]
+) -> Iterator[tuple[ColumnBlock, NDArray[np.float32]]]:
+    """The blocks with the scores of their documents, shape (models, documents)."""
+    if len(weights) < _TOGETHER:
+        whole = [own[places] for own in weights]
+        for block in features.blocks:
+            yield block, np.stack([features.scores(block, own) for own in whole])
+        return
+    by_term = np.ascontiguousarray(weights.T)
+    for block in features.blocks:
+        yield block, np.ascontiguousarray((block.matrix @ by_term[places[block.terms]]).T)
+
+
+class _Candidates:
+    """The documents that may be among the n likeliest of a model."""
+
+    def __init__(self, query: ModelQuery) -> None:
+        self.query = query
+        self._norm = np.float32(np.sqrt((query.weights**2).sum()))
+        # The n-th highest score is no lower, whatever the errors are.
+        self._least = np.finfo(np.float32).min
+        self._parts: list[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.float32]]] = []
+        self._held, self._room = 0, _FEW
+
+    def add(self, first: int, scores: NDArray[np.float32], errors: NDArray[np.float32]) -> None:
+        """Takes in the scores of consecutive documents; `errors` bound theirs with weights of norm 1."""
+        begin, end = np.searchsorted(self.query.taken, [first, first + len(scores)])
+        scores[self.query.taken[begin:end] - first] = -np.inf
+        bounds = errors * self._norm
+        highest = scores + bounds
+        places = np.flatnonzero(highest >= self._least)
+        self._parts.append((places + first, scores[places] - bounds[places], highest[places]))
+        self._held += len(places)
+        if self._held > self._room:
+            self.rows()
+
+    def rows(self) -> NDArray[np.int64]:
+        rows, lowest, highest = (np.concatenate(parts) for parts in zip(*self._parts, strict=True))
+        n = self.query.n
+        if 0 < n < len(rows):
+            self._least = max(self._least, np.partition(lowest, len(rows) - n)[len(rows) - n])
+            kept = highest >= self._least
+            rows, lowest, highest = rows[kept], lowest[kept], highest[kept]
+        self._parts, self._held = [(rows, lowest, highest)], len(rows)
+        self._room = max(_FEW, 2 * len(rows))
+        return rows
+
+
+def _best(features: Features, candidates: _Candidates, places: NDArray[np.int32], known: int) -> list[int]:
+    query, every = candidates.query, candidates.rows()
+    if not query.n:
+        return []
+    weights = np.zeros(known + 1)
+    weights[places[query.terms]] = query.weights
+    rows, scores = np.empty(0, np.int64), np.empty(0)
+    for first in range(0, len(every), _AT_ONCE):
+        some = every[first : first + _AT_ONCE]
+        found = features.gather(some)
+        starts = np.concatenate([[0], np.cumsum(found.sizes)])
+        shape = (len(some), len(weights))
+        matrix = scipy.sparse.csr_matrix((found.weights.astype(np.float64), places[found.columns], starts), shape=shape)
+        rows, scores = np.concatenate([rows, some]), np.concatenate([scores, matrix @ weights])
+        order = np.lexsort((_mixed(rows.astype(np.uint64) ^ query.mask), -scores))[: query.n]
+        rows, scores = rows[order], scores[order]
+    return [int(row) for row in rows]
+
+
+def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Numbers in which neighbours have nothing in common: the finaliser of SplitMix64."""
+    with np.errstate(over="ignore"):
+        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+    return numbers ^ (numbers >> np.uint64(31))
+
 
 _NONE: Final = np.empty(0, np.int64)
 
@@ -231,7 +490,6 @@ class _Tracing:
         return self._learner.query(np.array(self._rows, np.int64), np.array(self._grades, np.int64), wanted)
 
     def judge(self, found: Sequence[int]) -> None:
-        """Judges the next batch."""
         self._number += 1
         if not found:
             self._whole = True
@@ -245,7 +503,6 @@ class _Tracing:
         self._size = self._learner.options.following(self._size)
 
     def trace(self) -> Trace:
-        """The trace as it stands."""
         whole = self._whole or len(self._rows) == len(self._learner.features)
         return Trace(
             self._learner.topic_id, self._pool_size, self._learner.seed, tuple(self._labels),

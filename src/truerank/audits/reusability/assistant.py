@@ -10,13 +10,18 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from truerank.audits.reusability.following import TopicJudgments, TopicOutcome, apply_rule, follow
-from truerank.audits.reusability.learning.active import ActiveLearner, LearnerOptions
-from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.learning.labels_now import document_of, grade_of, grades_by_label
-from truerank.audits.reusability.pools.batches import pool_item
-from truerank.audits.reusability.stopping import StoppingRule, TrackProcedure
-from truerank.audits.reusability.stopping_specs import load_rule
+from truerank.audits.reusability.active import ActiveLearner, LearnerOptions
+from truerank.audits.reusability.features import Features
+from truerank.audits.reusability.items import document_of, grade_of, grades_by_label, pool_item
+from truerank.audits.reusability.stopping import (
+    StoppingRule,
+    TopicJudgments,
+    TopicOutcome,
+    TrackProcedure,
+    apply_rule,
+    follow,
+    load_rule,
+)
 from truerank.judging import Item, Standing, Store
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Topic
@@ -66,7 +71,6 @@ class _Live:
     skipped: set[str] = field(default_factory=set)
 
     def add(self, seen: _Seen, said: Sequence[Standing], grades: dict[str, int]) -> None:
-        """Takes in one document and what is said of it."""
         self.pool += seen.in_pool
         self.chosen += not seen.in_pool
         # What was skipped is as good as judged, but says nothing.
