@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from truerank.rankers.base import DECIMALS
-from truerank.rankers.reranking.reranked import Reranked
+from truerank.rankers.reranking.rerank import Reranked
 from truerank.rankers.training.train import Trained
 from truerank.reports.results import Summary, place_note, summarises
 from truerank.reports.tables import Column, Table
