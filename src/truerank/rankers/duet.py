@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
 
 @dataclass(frozen=True)

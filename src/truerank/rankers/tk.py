@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.kernels import CENTRES, Kernels
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
+from truerank.rankers.knrm import CENTRES, Kernels
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ class GridResults:
     @cached_property
     def design(self) -> Design:
         """The design that it was last run with."""
-        from truerank.experiments.grid.reading import read_design
+        from truerank.experiments.grid.design_file import read_design
 
         return read_design(self.folder / DESIGN_FILE)
 

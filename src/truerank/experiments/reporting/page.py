@@ -6,13 +6,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.experiments.reporting import survivorship
 from truerank.experiments.reporting.board import BoardRow
-from truerank.experiments.reporting.effectiveness import Effectiveness
-from truerank.experiments.reporting.making import ExperimentReport
-from truerank.experiments.reporting.memorised import memorised_tables
-from truerank.experiments.reporting.sizes import TOPICS, SizeEffect, panels, sizes_table
-from truerank.experiments.reporting.statements import order_statements
+from truerank.experiments.reporting.effectiveness import (
+    TOPICS,
+    Effectiveness,
+    SizeEffect,
+    depth_panels,
+    depth_table,
+    depths_compared,
+    panels,
+    sizes_table,
+)
+from truerank.experiments.reporting.experiment_report import ExperimentReport, order_statements
+from truerank.experiments.reporting.memorisation import memorised_tables
 from truerank.measures import lower_is_better
 from truerank.measures.report import difference_table
 from truerank.reports.figures import Picture, line_panels
@@ -141,7 +147,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
     if result.effects and result.options.kind == "transfer":
         yield "strategies", strategies_table(result.effects)
     elif result.effects and result.options.kind == "survivorship":
-        yield "depths", survivorship.depth_table(result.effects)
+        yield "depths", depth_table(result.effects)
     else:
         for one, name in names.items():
             yield name, one.table()
@@ -152,7 +158,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
         yield f"pilot-{each.collection}", each.table()
     for one, name in names.items():
         if result.options.kind == "survivorship":
-            for number, (row, found) in enumerate(survivorship.depths_compared(one).items(), start=1):
+            for number, (row, found) in enumerate(depths_compared(one).items(), start=1):
                 title = f"{one.board.collection}, {row}: training sets compared with each other."
                 yield f"pairs-{one.board.collection}-{number}", replace(difference_table(found), title=title)
         order = one.order_table()
@@ -165,7 +171,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
 def _pictures(result: ExperimentReport) -> Iterator[Picture]:
     if result.options.kind == "survivorship" and result.effects:
         figure = line_panels(
-            survivorship.depth_panels(result.effects), x_label="depth of the annotation", y_label="mean over topics"
+            depth_panels(result.effects), x_label="depth of the annotation", y_label="mean over topics"
         )
         caption = (
             "Effectiveness by the depth of the annotation behind the training set, with "

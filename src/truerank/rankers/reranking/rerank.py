@@ -17,15 +17,17 @@ from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
-from truerank.rankers.reranking.choosing import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
+from truerank.rankers.reranking.precision import agreement, settled
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
 from truerank.records import Input
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, place_note, summarises
+from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
+from truerank.text.listing import first_few
 from truerank.text.normalising import normalise
 from truerank.text.passages import Policy, joined, policy_named
 from truerank.work.artifacts import digest
@@ -49,8 +51,12 @@ BLOCK_SCHEMA: Final[dict[str, Any]] = {
 }
 
 
+#: Ids that a table names; the JSON has all.
+_NAMED: Final = 5
+
+
 @dataclass(frozen=True, repr=False)
-class Reranked(Result, shown_in="truerank.rankers.report"):
+class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
     """A reranked run, and what was scored how.
 
     Attributes:
@@ -414,3 +420,42 @@ def _sums(found: pl.DataFrame) -> dict[str, int]:
         "asked": int(blocks["asked"].sum()),
         "hits": int(blocks["hits"].sum()),
     }
+
+
+def reranked_table(found: Reranked) -> Table:
+    """How many documents and passages were scored."""
+    policy = f"{found.about['passages']} of the passages '{found.about['policy']}'"
+    lacking = (
+        (found.missing, "candidates are not in the collection and stand below what was reranked"),
+        (found.no_text, "topics of the run have no text and were left as they are"),
+    )
+    return Table(
+        f"{found.tag}: {found.about['run']['name']} to depth {found.about['depth']}, {policy}",
+        (*Column.numbers(",d", "topics", "rows", "reranked", "passages", "scored", "from the cache"),),
+        (
+            (
+                found.run["topic_id"].n_unique(),
+                len(found.run),
+                found.counts["documents"],
+                found.counts["passages"],
+                found.counts["asked"] - found.counts["hits"],
+                found.counts["hits"],
+            ),
+        ),
+        notes=(
+            f"Ranker: {found.about['ranker']['name']}. Equal passages are scored once in a block.",
+            f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
+            *(_named(ids, what) for ids, what in lacking if ids),
+            *(f"Agreement with full precision: {name} {value:.6g}." for name, value in found.agreement.items()),
+        ),
+    )
+
+
+@summarises(Reranked)
+def _summary(found: Reranked) -> Summary:
+    written = {} if found.out is None else {"output": str(found.out)}
+    return Summary((reranked_table(found),), {**found.json(), **written}, notes=place_note("run", found.out))
+
+
+def _named(ids: tuple[str, ...], what: str) -> str:
+    return f"{len(ids)} {what}: {first_few(ids, _NAMED)}."

@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.experiments.instances.assembling import Assembled, assemble
 from truerank.experiments.instances.built import (
     ROWS,
     SUMMARY,
@@ -25,8 +24,7 @@ from truerank.experiments.instances.built import (
     write_rows,
 )
 from truerank.experiments.instances.document_queries import CutRule
-from truerank.experiments.instances.drawing import SCHEMA
-from truerank.experiments.instances.opening import Opened
+from truerank.experiments.instances.draws import SCHEMA
 from truerank.experiments.instances.options import (
     BuildOptions,
     FirstStageOptions,
@@ -38,6 +36,8 @@ from truerank.experiments.instances.options import (
     TrainingOptions,
     checked_sizes,
 )
+from truerank.experiments.instances.rows import Assembled, assemble
+from truerank.experiments.instances.sources import Opened
 from truerank.options import Flag, Seed, command
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Input

@@ -19,14 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import TruerankError
-from truerank.experiments.grid.collections import TestPair, pairs_of
-from truerank.experiments.grid.networks import network_of
-from truerank.experiments.grid.planning import Test, Work
+from truerank.experiments.grid.collections import TestPair, pairs_of, rows_of
+from truerank.experiments.grid.plan import Test, Work, network_of
 from truerank.experiments.grid.results import SCORE_SCHEMA, Cell, cell_folder, is_done, write_cell, write_failed
-from truerank.experiments.grid.sets import rows_of
 from truerank.rankers.base import Pair
 from truerank.rankers.training.fitting import Fitted, fit
-from truerank.rankers.words.vocabulary import Vocabulary
+from truerank.rankers.vocabulary import Vocabulary
 from truerank.text.passages import joined, policy_named
 
 #: Times, the host, and what went wrong; the only file of a cell that is not the same every time.

@@ -14,10 +14,9 @@ import polars as pl
 from truerank import lexical
 from truerank.errors import OptionError
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, MadeQuery
-from truerank.experiments.instances.drawing import Queries, RowDraft
-from truerank.experiments.instances.filling import Lane
-from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
+from truerank.experiments.instances.draws import FirstStage, IndexStage, Queries, RowDraft, RunStage
 from truerank.experiments.instances.options import BuildOptions
+from truerank.experiments.instances.training_queries import Lane
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.sources import compressed

@@ -14,12 +14,14 @@ import polars as pl
 from truerank.errors import InputError, OptionError
 from truerank.experiments.instances.built import ROWS, TABLE, Built, open_built
 from truerank.experiments.instances.document_queries import DocumentQueries
-from truerank.experiments.instances.drawing import SCHEMA, Keyed, QueryKeys, RowDraft
-from truerank.experiments.instances.filling import Prepared, TrainingSources
-from truerank.experiments.instances.first_stage import Asked, FirstStage, everything
-from truerank.experiments.instances.leaks import (
+from truerank.experiments.instances.draws import SCHEMA, Asked, FirstStage, Keyed, QueryKeys, RowDraft, everything
+from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
+from truerank.experiments.instances.sources import CollectionTexts, Opened, filled
+from truerank.experiments.instances.training_queries import (
     Leak,
     LeakCandidates,
+    Prepared,
+    TrainingSources,
     excluded,
     leaks_above,
     read_candidates,
@@ -27,8 +29,6 @@ from truerank.experiments.instances.leaks import (
     verified_leaks,
     wanted,
 )
-from truerank.experiments.instances.opening import CollectionTexts, Opened, filled
-from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.grammar import parse
 from truerank.sources.qrels import read_qrels_frame
