@@ -38,7 +38,6 @@ class _Network(PassageNetwork):
         self.combine = nn.Sequential(nn.Linear(features, settings.hidden), nn.ReLU(), nn.Linear(settings.hidden, 1))
 
     def forward(self, batch: PassageBatch) -> Any:
-        """The scores, shape (n,)."""
         layers = self.encode(batch, layers=True)
         firsts = self._summed(layers[-1][:, 0], batch)
         passages = torch.bincount(batch.owner, minlength=batch.documents)[:, None]

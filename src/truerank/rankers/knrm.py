@@ -16,11 +16,7 @@ CENTRES: Final = (-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0)
 
 
 class Kernels(nn.Module):  # type: ignore[misc]
-    """Radial basis functions whose centres and widths are trained.
-
-    Args:
-        centres: μ of each kernel.
-        widths: σ of each.
+    """Radial basis functions whose centres (μ) and widths (σ) are trained.
 
     Source: Xiong et al. (2017), K-NRM, section 3.1.
     """
@@ -31,15 +27,7 @@ class Kernels(nn.Module):  # type: ignore[misc]
         self.widths = nn.Parameter(torch.tensor(widths))
 
     def forward(self, similarities: Any, mask: Any | None) -> Any:
-        """Soft counts over the document.
-
-        Args:
-            similarities: shape (n, q, d).
-            mask: of the document, shape (n, d); None counts padding too.
-
-        Returns:
-            Shape (n, q, kernels).
-        """
+        """Soft counts over the document, shape (n, q, kernels); without a mask, shape (n, d), padding counts too."""
         counts = []
         for centre, width in zip(self.centres, self.widths, strict=True):
             # One kernel after the other: together they would need eleven times the memory, and be no faster.
@@ -69,7 +57,6 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.combine = nn.Linear(len(CENTRES), 1)
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         counts = self.kernels(batch.products(), batch.document_mask if self._masked else None)
         features = (torch.log(counts + 1e-6) * batch.query_mask[:, :, None]).sum(dim=1)
         return self.combine(features)[:, 0]

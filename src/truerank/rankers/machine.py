@@ -52,7 +52,6 @@ class Machine(Result, shown_in="truerank.rankers.machine"):
     choice: ChosenWay
 
     def json(self) -> dict[str, Any]:
-        """All of it."""
         return {
             "processor": self.processor,
             "processors": self.processors,

@@ -90,12 +90,10 @@ class MonoBert(OpenVinoRanker, CrossRanker):
 
     @property
     def config(self) -> Any:
-        """The configuration of the transformer."""
         return self.module.config
 
     @property
     def reads_types(self) -> bool:
-        """Whether the network reads token types."""
         return self._types > 1
 
     @staticmethod

@@ -58,7 +58,6 @@ class _Network(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         settings = self._settings
         masked = settings.padding == "masked"
         similarities = batch.products()

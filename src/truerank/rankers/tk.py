@@ -86,7 +86,6 @@ class _Network(nn.Module):  # type: ignore[misc]
             nn.init.uniform_(layer.weight, -0.014, 0.014)
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         query = self._in_context(batch.query_vectors, batch.query)
         document = self._in_context(batch.document_vectors, batch.document)
         cosines = unit(query) @ unit(document).transpose(1, 2)

@@ -50,12 +50,8 @@ class LeakDocument(NamedTuple):
 @dataclass(frozen=True)
 class TrainingSet:
     """A training set as it lies on the disk.
-
-    Attributes:
-        design: as it was designed.
-        source: where its rows are, for `rows_of`.
-        prefixes: the hash over the rows of each size, by the size in instances.
-        leaks: the documents of its leaking rows, one for each row and role in it.
+     `prefixes` has the hash over the rows of each size, by the size in instances; `leaks` has the documents of the
+    leaking rows, one for each row and role in it.
     """
 
     design: SetDesign
@@ -64,7 +60,6 @@ class TrainingSet:
     leaks: tuple[LeakDocument, ...]
 
     def json(self) -> dict[str, Any]:
-        """For the manifest."""
         return {"kind": self.design.kind, "sizes": dict(self.prefixes), "leaks": len(self.leaks)}
 
 
@@ -82,7 +77,6 @@ def open_set(design: SetDesign, out: Path, progress: Progress) -> TrainingSet:
 
 
 def rows_of(source: str, size: int) -> list[Instance]:
-    """The first rows of a set."""
     return list(islice(open_instances(source), size // 2))
 
 
@@ -212,15 +206,9 @@ class TestPair(NamedTuple):
 
 @dataclass(frozen=True)
 class TestCollection:
-    """A test collection, ready to be scored.
-
-    Attributes:
-        design: as it was designed.
-        work: where its texts lie.
-        fingerprints: the hash over all that is scored down to each depth that is used: queries, ids, places, texts.
-        documents: how many are scored down to each of these depths, leaked ones included.
-        notes: what was left out and why.
-        counts: of topics and candidates.
+    """A test collection, ready to be scored; `work` is where its texts lie.
+     `fingerprints` has, by depth, the hash over all that is scored: queries, ids, places, texts; `documents` has how
+    many these are, leaked ones included. `counts` are of topics and candidates.
     """
 
     design: CollectionDesign
@@ -231,7 +219,6 @@ class TestCollection:
     counts: Mapping[str, int]
 
     def json(self) -> dict[str, Any]:
-        """For the manifest."""
         return {
             "fingerprints": dict(self.fingerprints),
             "documents": dict(self.documents),
@@ -245,8 +232,6 @@ _Names = dict[tuple[str, str, str], tuple[str, bool]]
 
 
 class _Inputs(NamedTuple):
-    """What a grid reads of a collection."""
-
     documents: DocumentSource
     queries: dict[str, str]
     qrels: pl.DataFrame
@@ -364,7 +349,13 @@ def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, to
     if there.is_empty():
         fault = f"none of the candidates of {design.name} is in its documents"
         raise InputError(fault, "give the documents of this run", where=design.docs)
-    names = _own_names(inputs.leaks, folder, held)
+    # The ids that leaked documents have in the results.
+    distinct = inputs.leaks.select("role", "doc_id", "text").unique(maintain_order=True)
+    texts = DocumentTexts(folder / _TEXTS).texts([doc_id for doc_id in distinct["doc_id"].to_list() if doc_id in held])
+    names: _Names = {}
+    for role, doc_id, text in distinct.iter_rows():
+        own = doc_id not in texts or (role != "test" and normalise(joined(*texts[doc_id])) != normalise(text))
+        names[role, doc_id, _short(text)] = (f"{_FOREIGN}{doc_id}" if own and doc_id in texts else doc_id, own)
     pairs = _pairs(there, names, inputs)
     write_text(folder / _NAMES, json.dumps(sorted([*key, *value] for key, value in names.items())) + "\n")
     topics = pl.DataFrame(
@@ -413,17 +404,6 @@ def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, told: 
     ranked = found.join(order, on="topic_id").sort("order", "score", "doc_id", descending=[False, True, False])
     ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1).over("topic_id")).filter(pl.col("rank") <= depth)
     return ranked.select(*RUN_SCHEMA).cast(pl.Schema(RUN_SCHEMA))
-
-
-def _own_names(leaks: pl.DataFrame, folder: Path, held: frozenset[str]) -> _Names:
-    """The ids that leaked documents have in the results."""
-    distinct = leaks.select("role", "doc_id", "text").unique(maintain_order=True)
-    texts = DocumentTexts(folder / _TEXTS).texts([doc_id for doc_id in distinct["doc_id"].to_list() if doc_id in held])
-    names: _Names = {}
-    for role, doc_id, text in distinct.iter_rows():
-        own = doc_id not in texts or (role != "test" and normalise(joined(*texts[doc_id])) != normalise(text))
-        names[role, doc_id, _short(text)] = (f"{_FOREIGN}{doc_id}" if own and doc_id in texts else doc_id, own)
-    return names
 
 
 def _short(text: str) -> str:

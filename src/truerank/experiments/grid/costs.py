@@ -42,16 +42,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelCost:
-    """What is left to do of one model.
-
-    Attributes:
-        model: its name in the design.
-        trainings: that are left.
-        smallest: seconds of the shortest of them.
-        largest: seconds of the longest.
-        hours: of all of them, on one worker.
-        known: where the rates come from.
-    """
+    """What is left to do of one model: trainings, seconds of the shortest and longest, hours of one worker for all."""
 
     model: str
     trainings: int

@@ -91,7 +91,6 @@ class _Reader:
         self._top = tree.table(_TOP)
 
     def design(self) -> Design:
-        """The whole file."""
         top = self._top
         collections = tuple(self._collection(*each) for each in self._named("collections"))
         benchmarks = self._benchmarks(collections)

@@ -61,11 +61,8 @@ class GridView(Progress, Protocol):
 
 
 class NoView(Quiet):
-    """Shows nothing."""
-
     @contextlib.contextmanager
     def running(self, estimate: CostEstimate) -> Iterator[None]:
-        """Shows nothing."""
         yield
 
     def began(self, work: Work) -> None:
@@ -115,7 +112,6 @@ class Tally:
         return rest / self._estimate.workers
 
     def sentence(self) -> str:
-        """The counts as one line."""
         done, failed, working = (sum(counts.values()) for counts in (self.done, self.failed, self.working))
         parts = [f"{done:,} of {self._estimate.left:,} runs done"]
         parts += [f"{failed:,} failed"] if failed else []
@@ -124,12 +120,7 @@ class Tally:
 
 
 class Lines(NoView):
-    """A line now and then, where no terminal is.
-
-    Args:
-        stream: where to.
-        every: seconds between lines.
-    """
+    """A line every so many seconds, where no terminal is."""
 
     def __init__(self, stream: TextIO, every: float = _EVERY_SECONDS) -> None:
         self._stream, self._every = stream, every
@@ -148,12 +139,10 @@ class Lines(NoView):
                 self.note(self._tally.sentence())
 
     def note(self, text: str) -> None:
-        """Writes a line."""
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def began(self, work: Work) -> None:
-        """Counts."""
         if self._tally is not None:
             self._tally.began(work)
 
@@ -190,7 +179,6 @@ class LiveTable(Lines):
 
     @contextlib.contextmanager
     def running(self, estimate: CostEstimate) -> Iterator[None]:
-        """Shows the table."""
         from rich.live import Live
 
         self.note(estimate.sentence())
@@ -203,7 +191,6 @@ class LiveTable(Lines):
             self._live.update(self._table())
 
     def began(self, work: Work) -> None:
-        """Counts, and shows it."""
         super().began(work)
         self._update()
 
@@ -263,8 +250,6 @@ _TAG = "truerank.cell"
 
 
 class Tracker(Protocol):
-    """Records cells somewhere."""
-
     def record(self, work: Work) -> None:
         """Records the finished cells of a training."""
 
@@ -488,19 +473,16 @@ def run(
     wanted = design if isinstance(design, Design) else read_design(design, settings=set_)
     shown = view_for() if view == "terminal" else view or NoView()
     if dry_run:
-        return _costed(wanted, Path(out), options, shown)
+        # What a grid will cost; no manifest is written, and that of an earlier run stays.
+        folder = Path(out)
+        artifacts = Artifacts(folder)
+        with locked(artifacts.work, folder):
+            plan = make_plan(wanted, folder, shown)
+            estimate = _estimated(plan, folder, options, shown)[0]
+        return GridRun(folder, wanted.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
     given = {"set": dict(set_), **plain({"": options})}
     with started("experiment run", inputs_of(design=wanted.file), given, out, packages=_PACKAGES) as job:
         return _run(wanted, job, options, shown)
-
-
-def _costed(design: Design, folder: Path, options: RunOptions, shown: GridView) -> GridRun:
-    """What a grid will cost; no manifest is written, and that of an earlier run stays."""
-    artifacts = Artifacts(folder)
-    with locked(artifacts.work, folder):
-        plan = make_plan(design, folder, shown)
-        estimate = _estimated(plan, folder, options, shown)[0]
-    return GridRun(folder, design.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
 
 
 def _run(design: Design, job: Run, options: RunOptions, shown: GridView) -> GridRun:
@@ -665,7 +647,6 @@ def _cells_table(found: GridStatus) -> Table:
 
 
 def cost_table(estimate: CostEstimate) -> Table:
-    """What is left, by model."""
     columns = (
         Column("model"),
         Column("runs", align="right", format=",d"),

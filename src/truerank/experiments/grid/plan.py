@@ -30,13 +30,9 @@ _MEMORY: Final = 1 << 26
 
 @dataclass(frozen=True)
 class Network:
-    """How to open a ranker that is to be trained; picklable.
-
-    Attributes:
-        model: as designed.
-        vocabulary: the folder of that of a small model, else None.
-        fingerprint: hash over all that decides about it but the seed: settings, vocabulary, or the checkpoint.
-        trained: False for a ranker that is only tested.
+    """How to open a ranker that is to be trained, or only tested; picklable.
+     `vocabulary` is the folder of that of a small model, else None; `fingerprint` is a hash over all that decides about
+    the ranker but the seed: settings, vocabulary, or the checkpoint.
     """
 
     model: ModelDesign
@@ -52,12 +48,7 @@ def recipe_of(model: ModelDesign) -> Recipe:
 
 
 class NetworkMaker:
-    """Makes ready what the rankers of a grid need; a vocabulary is counted once for each set of documents.
-
-    Args:
-        folder: where the vocabularies lie.
-        told: is told what happens.
-    """
+    """Makes ready what the rankers of a grid need; a vocabulary is counted once for each set of documents."""
 
     def __init__(self, folder: Path, told: Progress) -> None:
         self._folder, self._told = folder, told
@@ -138,11 +129,9 @@ class _Remembered(Vocabulary):
 
     @property
     def fingerprint(self) -> str:
-        """That of the vocabulary."""
         return self._own.fingerprint
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of each text's words."""
         new = [text for text in dict.fromkeys(texts) if text not in self._ids]
         found = dict(zip(new, self._own.ids(new), strict=True))
         for text, ids in found.items():
@@ -152,7 +141,6 @@ class _Remembered(Vocabulary):
         return [self._ids[text] if text in self._ids else found[text] for text in texts]
 
     def save(self, folder: Path) -> None:
-        """Writes the vocabulary."""
         self._own.save(folder)
 
 
@@ -172,17 +160,9 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Work:
-    """One training and the cells that come from it; picklable.
-
-    Attributes:
-        number: in the grid, from 0.
-        training: what is trained on what.
-        source: where the rows are; empty for a checkpoint that is not trained.
-        size: in instances, as it is; 0 for such a checkpoint.
-        network: how the ranker is opened.
-        recipe: of the training.
-        cells: one for each variant, with how each of its collections is scored.
-        inputs: of each cell, what its address follows from.
+    """One training and the cells that come from it, one for each variant; picklable.
+     `source` is empty and `size` (in instances) 0 for a checkpoint that is not trained; `tests` says how the
+    collections of each cell are scored, `inputs` what the address of each cell follows from.
     """
 
     number: int
@@ -213,14 +193,8 @@ class Work:
 
 @dataclass(frozen=True)
 class Plan:
-    """A grid that is ready to be run.
-
-    Attributes:
-        design: of the experiment.
-        sets: the training sets, by name; one for each draw.
-        collections: the test collections, by name.
-        works: all trainings, in the order of the design.
-        leaked: columns as in `LEAKED_SCHEMA`.
+    """A grid that is ready to be run: sets (one for each draw) and collections by name, trainings in the order of the
+    design, and what leaks, with the columns of `LEAKED_SCHEMA`.
     """
 
     design: Design
@@ -231,7 +205,6 @@ class Plan:
 
     @property
     def cells(self) -> tuple[Cell, ...]:
-        """All cells, in the order of the design."""
         return tuple(cell for work in self.works for cell in work.cells)
 
 

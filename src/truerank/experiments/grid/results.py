@@ -269,7 +269,6 @@ class GridResults:
 
 
 def cell_folder(out: Path, address: str) -> Path:
-    """Where a cell lies."""
     return out / "cells" / address
 
 
@@ -303,7 +302,6 @@ def write_cell(
 
 
 def write_failed(out: Path, cell: Cell, reason: str) -> None:
-    """Notes that a cell failed, and why."""
     content = {**cell.json(), "status": "failed", "reason": reason}
     write_text(cell_folder(out, cell.address) / _FAILED_FILE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 

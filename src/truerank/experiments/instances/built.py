@@ -168,7 +168,6 @@ class Built(Result, shown_in="truerank.experiments.instances.built"):
 
     @property
     def rows(self) -> int:
-        """Rows of the largest size."""
         return int(self.about["rows"])
 
     def lazy(self) -> pl.LazyFrame:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -198,14 +198,12 @@ def queries(
     with started("instances queries", inputs_of(docs=docs), {"cut": cut}, target, file=True) as job:
         with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
             for block in source.batches():
-                stream.writelines(_lines(block))
+                stream.writelines(
+                    f"{query_id}\t{text}\n" for query_id, text in zip(block.ids, block.texts, strict=True)
+                )
         job.note(target.name)
         job.skipped = {"title_only": source.counts.skipped}
     return QueryFile(target, source.counts.read, source.counts.skipped)
-
-
-def _lines(block: QueryBlock) -> Iterable[str]:
-    return (f"{query_id}\t{text}\n" for query_id, text in zip(block.ids, block.texts, strict=True))
 
 
 @summarises(QueryFile)

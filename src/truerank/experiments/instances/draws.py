@@ -35,21 +35,16 @@ _MIX: Final = (
 
 
 class Keyed:
-    """Turns texts into pseudo-random numbers that depend on the seed and on what they are drawn for.
+    """Turns texts into pseudo-random numbers that depend on the seed and on the purpose they are drawn for.
 
     A choice by the smallest numbers is a random sample, does not depend on the order of the stream, and the sample of
     a smaller size is a part of that of a larger one.
-
-    Args:
-        seed: of the set.
-        purpose: numbers for different purposes have nothing to do with each other.
     """
 
     def __init__(self, seed: int, purpose: str) -> None:
         self._salt = hashlib.blake2b(f"{purpose}\0{seed}".encode(), digest_size=16).digest()
 
     def __call__(self, text: str) -> int:
-        """The number of one text."""
         return int.from_bytes(self._hash(text), "big")
 
     def many(self, texts: Sequence[str]) -> NDArray[np.uint64]:
@@ -132,12 +127,7 @@ class Queries(Protocol):
 
 @dataclass(frozen=True)
 class Excluded:
-    """Queries that must not be drawn.
-
-    Attributes:
-        texts: normalised texts.
-        ids: ids by the name of the source.
-    """
+    """Queries that must not be drawn: normalised texts, and ids by the name of the source."""
 
     texts: Collection[str] = frozenset()
     ids: Mapping[str, Collection[str]] = field(default_factory=dict)
@@ -274,18 +264,12 @@ class _Ranking(NamedTuple):
 
 
 class RunStage:
-    """The rankings of a run file, which is read once for all queries.
-
-    Args:
-        path: the run.
-        top_k: how many documents of each query count.
-    """
+    """The rankings of a run file to depth `top_k`; it is read once for all queries."""
 
     def __init__(self, path: str, top_k: int) -> None:
         self._path, self._top_k = path, top_k
 
     def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
-        """See `FirstStage`."""
         by_id = {one.query_id: one for one in asked}
         ids = pl.Series(sorted(by_id), dtype=pl.String).implode()
         best: defaultdict[str, list[tuple[int, FoundNegative]]] = defaultdict(list)
@@ -310,20 +294,13 @@ class RunStage:
         return {query_id: tuple(one for _, one in best[query_id]) for query_id in by_id if query_id in best}
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
-        """See `FirstStage`."""
         return doc_ids
 
 
 class IndexStage:
-    """Rankings searched for the queries that were drawn, in blocks that are kept until the set is built.
+    """Rankings to depth `top_k`, searched in the index of `folder` for the queries that were drawn.
 
-    Args:
-        folder: of the index.
-        model: what ranks.
-        top_k: how many documents of each query count.
-        cache: where finished blocks lie; its name stands for all that the blocks depend on.
-        workers: processes that search.
-        progress: is told how many queries were searched.
+    They are kept in blocks in `cache`, whose name stands for all that they depend on, until the set is built.
     """
 
     def __init__(
@@ -342,7 +319,6 @@ class IndexStage:
         self._workers, self._progress = workers, progress
 
     def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
-        """See `FirstStage`."""
         self._progress.start("searching for non-relevant documents", len(asked))
         found: Negatives = {}
         for start in range(0, len(asked), _STAGE_BLOCK):
@@ -353,7 +329,6 @@ class IndexStage:
         return found
 
     def known(self, doc_ids: Collection[str]) -> Collection[str]:
-        """See `FirstStage`."""
         wanted, total = frozenset(doc_ids), len(self._index)
         there: set[str] = set()
         for start in range(0, total, _IDS):

@@ -80,23 +80,16 @@ class LoadedSet(NamedTuple):
 
     @property
     def fill(self) -> pl.DataFrame:
-        """The rows without a leak."""
         return self.rows.filter(pl.col("role") == "none")
 
 
 @dataclass(frozen=True)
 class ProofEvidence:
     """What a set is checked against; each is None where it is not at hand, and `missing` says why.
-
-    Attributes:
-        barred: queries that must not stand in a row without a leak.
-        judgments: what people said about leaks.
-        above: (topic, text) of the candidates above the threshold, for leaks that nobody verified.
-        relevant: documents judged relevant, by the source of the query and its id; of rows of test topics that of the
-            topic.
-        topics: texts of the test topics.
-        barred_documents: documents that must not stand in a row without a leak.
-        missing: why something is not at hand.
+     `barred` queries and `barred_documents` must not stand in a row without a leak; `judgments` are what people said
+    about leaks, and `above` has (topic, text) of the candidates above the threshold, for leaks that nobody verified.
+    `relevant` has the documents judged relevant by source and id of the query, in rows of test topics those of the
+    topic.
     """
 
     barred: Excluded | None = None
@@ -128,7 +121,6 @@ def _fill_about(built: Built) -> Mapping[str, Any] | None:
 
 
 def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
-    """The promises of a set."""
     yield _unchanged(one)
     yield _sizes(one)
     yield _texts(one)
@@ -356,7 +348,6 @@ class InstanceStats(Result, shown_in="truerank.experiments.instances.proofs"):
 
     @property
     def holds(self) -> bool:
-        """Whether no promise is broken."""
         checked = [one for own in self.properties for one in own] + [pair.same_fill for pair in self.pairs]
         return all(one.holds is not False for one in checked)
 
@@ -614,7 +605,6 @@ def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
 
 
 def _counts_table(found: InstanceStats) -> Table:
-    """The rows of each set by role and source."""
     rows: list[tuple[Cell, ...]] = [
         (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
     ]
@@ -629,7 +619,6 @@ def _counts_table(found: InstanceStats) -> Table:
 
 
 def _proofs_table(found: InstanceStats) -> Table:
-    """What each set promises, and whether it holds."""
     rows = [
         (one.label, each.name, _VERDICTS[each.holds], each.numbers)
         for one, own in zip(found.sets, found.properties, strict=True)

@@ -32,13 +32,9 @@ _BLOCK: Final = 1000
 
 
 class CollectionTexts:
-    """The texts of one collection's documents.
+    """The texts of one collection's documents, kept in `folder`; `docs` is None where no row needs it.
 
-    Args:
-        docs: the collection; None where no row needs it.
-        folder: where they are kept.
-        rule: what is left of a document that makes a query.
-        progress: is told how many documents were read.
+    `rule` says what is left of a document that makes a query.
     """
 
     def __init__(self, docs: str | None, folder: Path, rule: CutRule, progress: Progress) -> None:
@@ -47,7 +43,6 @@ class CollectionTexts:
         self._there: frozenset[str] = frozenset()
 
     def collect(self, doc_ids: Iterable[str]) -> None:
-        """Reads the collection for these documents."""
         wanted = frozenset(doc_ids)
         if not wanted or self._docs is None:
             return
@@ -97,14 +92,7 @@ def filled(drafts: Sequence[RowDraft], training: CollectionTexts, testing: Colle
 
 @dataclass(frozen=True)
 class Opened:
-    """What a set is built from, opened when it is asked for.
-
-    Args:
-        options: of the set.
-        seed: of its choices; what is kept on the disk belongs to it.
-        work: where unfinished work lies.
-        progress: is told what is being read.
-    """
+    """What a set is built from, opened when it is asked for; what is kept in `work` belongs to the seed."""
 
     options: BuildOptions
     seed: int
@@ -113,12 +101,10 @@ class Opened:
 
     @cached_property
     def docs(self) -> str | None:
-        """The training documents."""
         return self.options.queries_from_documents or self.options.docs
 
     @cached_property
     def testing_docs(self) -> str | None:
-        """The test documents."""
         return self.options.test_docs or self.docs
 
     @cached_property
@@ -147,7 +133,6 @@ class Opened:
 
     @cached_property
     def testing_stage(self) -> FirstStage:
-        """The first stage of the test topics."""
         options = self.options
         if options.test_run is not None:
             return RunStage(options.test_run, options.k)
@@ -161,7 +146,6 @@ class Opened:
 
     @cached_property
     def training_texts(self) -> CollectionTexts:
-        """The texts of the training documents."""
         return CollectionTexts(self.docs, self.work, self._rule, self.progress)
 
     @cached_property

@@ -51,11 +51,9 @@ class Leak(NamedTuple):
 
 @dataclass(frozen=True)
 class LeakCandidates:
-    """The candidates of several audits.
+    """The candidates of several audits, with folder and hash of each audit for provenance.
 
-    Attributes:
-        table: test, topic_id, source, query_id, query_text, similarity.
-        inputs: folder and hash of each, for provenance.
+    Columns: test, topic_id, source, query_id, query_text, similarity.
     """
 
     table: pl.DataFrame
@@ -100,7 +98,6 @@ def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: S
 def verified_leaks(
     labels: Sequence[str], topics: Collection[str] | None, votes: Votes = "majority"
 ) -> tuple[Judgments, list[Leak]]:
-    """What people judged a leak."""
     judgments = open_judgments(list(labels), votes=votes)
     leaks = [
         Leak(pair.topic_id, pair.query_id, pair.text, True)
@@ -209,12 +206,9 @@ class Lane(NamedTuple):
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a lane gave.
+    """What a lane gave: rows in random order, and whether the source holds no others.
 
-    Attributes:
-        drafts: rows in random order.
-        complete: whether the source holds no others.
-        skipped: how many queries that were drawn made no row, by reason.
+    `skipped` counts by reason the queries that were drawn and made no row.
     """
 
     drafts: tuple[RowDraft, ...]
@@ -223,14 +217,9 @@ class Prepared:
 
 
 class TrainingSources:
-    """The sources of training queries.
+    """The sources of training queries, in order.
 
-    Args:
-        lanes: the sources in order.
-        options: `relevant_from`, `negatives`.
-        seed: of all choices.
-        excluded: queries that must not stand in a row without a leak.
-        barred: documents that must not.
+    Queries of `excluded` and documents of `barred` must not stand in a row without a leak.
     """
 
     def __init__(

@@ -155,7 +155,6 @@ def _ready(found: ReadyDesigns) -> Summary:
 
 
 def _table(found: ReadyDesigns) -> Table:
-    """What they count."""
     counts = ("training sets", "models", "seeds", "trainings", "cells")
     columns = (
         Column("name"),

@@ -110,16 +110,13 @@ class ReportChoices(ReportOptions):
 
     @property
     def confidence(self) -> float:
-        """Of all intervals."""
         return 1 - self.method.alpha
 
     @property
     def draws(self) -> Draws:
-        """Of the bootstrap over topics."""
         return Draws(self.confidence, self.method.draws, self.method.seed)
 
     def json(self) -> dict[str, Any]:
-        """The choices by name."""
         return {
             **{name: value for name, value in asdict(self).items() if name not in ("policy", "method")},
             "measures": list(self.named),
@@ -142,27 +139,17 @@ class BoardRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Both in one text."""
         return f"{self.group}{GROUP_SIGN}{self.model}" if self.group else self.model
 
 
 @dataclass(frozen=True, eq=False)
 class Board:
     """What a grid found on one benchmark so far: a collection, or several whose topics are one sample.
-
-    Attributes:
-        benchmark: which collections it has, and how their topics are called.
-        rows: in the order of the design.
-        conditions: what tells the training sets of a row apart, the baseline first.
-        baseline: the condition that the others are compared with.
-        kinds: the kind of the sets by condition.
-        cells: every cell that is tested on the collection: the record's columns, and `group`, `condition`, `row` (its
-            model as tables call it).
-        scores: of the finished cells, which are its runs.
-        first_stage: of what they rerank.
-        folds: the topics of each fold.
-        leaking: the topics that leak.
-        checkpoints: the sets for which a checkpoint is tested that is not trained.
+     Rows are in the order of the design; conditions tell the training sets of a row apart, the baseline first, and
+    `kinds` has the kind of their sets. `cells` has every cell that is tested on the collection: the columns of the
+    record, and `group`, `condition`, `row` (its model as tables call it). The finished ones are the runs of `scores`;
+    `first_stage` is what they rerank. `folds` and `leaking` name topics; `checkpoints` the sets for which a checkpoint
+    is only tested.
     """
 
     benchmark: BenchmarkDesign
@@ -179,7 +166,6 @@ class Board:
 
     @property
     def collection(self) -> str:
-        """The name of the benchmark."""
         return self.benchmark.name
 
     @property
@@ -247,11 +233,18 @@ def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
     if options.measures is not None:
         parse_measures(options.named)
     cells = arranged(results.cells, results.design, pooled=options.kind == "transfer")
-    _check_baseline(cells, options.baseline or "")
+    baseline = options.baseline or ""
+    labels = cells["condition"].unique(maintain_order=True).to_list()
+    if baseline not in labels:
+        raise OptionError(
+            "baseline",
+            f"no training set is called '{baseline}', which is the baseline",
+            f"name one of {', '.join(labels)} with `baseline`",
+        )
     if not (cells["status"] == "done").any():
         raise InputError("no cell is finished", "run 'truerank experiment run' first", where=results.folder)
     found = tuple(_boards(results, cells, options))
-    if not any(_has_baseline(board) for board in found):
+    if not any(board.sizes(row, board.baseline) for board in found for row in board.rows):
         raise InputError(
             f"no cell of the baseline '{options.baseline}' is finished",
             "run 'truerank experiment run' again, or choose another one with `baseline`",
@@ -384,17 +377,3 @@ def _policy(design: Design, collection: str, options: ReportChoices) -> Policy:
     if policy.rel == Policy().rel and not options.same_rel:
         changes["rel"] = own.rel
     return replace(policy, **changes)
-
-
-def _check_baseline(cells: pl.DataFrame, baseline: str) -> None:
-    labels = cells["condition"].unique(maintain_order=True).to_list()
-    if baseline not in labels:
-        raise OptionError(
-            "baseline",
-            f"no training set is called '{baseline}', which is the baseline",
-            f"name one of {', '.join(labels)} with `baseline`",
-        )
-
-
-def _has_baseline(board: Board) -> bool:
-    return any(board.sizes(row, board.baseline) for row in board.rows)

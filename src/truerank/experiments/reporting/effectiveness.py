@@ -36,15 +36,10 @@ Floats = NDArray[np.float64]
 
 class Tuned(NamedTuple):
     """A row under one condition, tuned for each measure by itself.
-
-    Attributes:
-        values: by topic, shape (measures, topics): each topic's value comes from the setting chosen for its fold.
-        choices: by measure and fold.
-        settings: what was chosen between.
-        seeds: the seeds that all settings have; empty where single trainings are chosen between.
-        by_seed: means of each of these seeds alone under the same choices, shape (seeds, measures). Their mean is that
-            of `values` where every setting has no other seeds.
-        runs: means of the single trainings that there are to choose from, shape (trainings, measures), all sizes.
+     `values`, shape (measures, topics): each topic's value comes from the setting chosen for its fold, as `choices`
+    says. `seeds` are those that all settings have (none where single trainings are chosen between), `by_seed` their
+    means under the same choices, shape (seeds, measures), and `runs` the means of all single trainings, shape
+    (trainings, measures).
     """
 
     values: Floats
@@ -120,18 +115,10 @@ def _run_names(cells: pl.DataFrame) -> list[str]:
 
 class EffectivenessEstimate(NamedTuple):
     """One row under one condition by one measure.
-
-    Attributes:
-        row: the row.
-        condition: the training sets.
-        measure: its name.
-        mean: over topics with its interval, of values that are means over seeds, or of the chosen trainings.
-        over_seeds: the mean over seeds with its interval; `n` counts the seeds that all settings have.
-        sd_seeds: the standard deviation of the seeds' means; None below two.
-        runs: lowest and highest mean of a single training, of any setting.
-        chosen: the settings that were chosen and in how many folds.
-        difference: to the baseline; None for the baseline itself, and for measures that are no means over topics.
-        difference_over_seeds: the same from one value per seed that both have, with the interval over seeds.
+     `mean` is over topics, of values that are means over seeds, or of the chosen trainings; `over_seeds` counts the
+    seeds that all settings have, and `sd_seeds` is None below two. `runs` are the lowest and highest mean of a single
+    training of any setting. `difference` is None for the baseline itself, and for measures that are no means over
+    topics; `difference_over_seeds` has one value per seed that both have.
     """
 
     row: BoardRow
@@ -149,15 +136,9 @@ class EffectivenessEstimate(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Effectiveness:
     """The rows of one collection under all conditions.
-
-    Attributes:
-        board: the scores behind it.
-        options: the choices behind it.
-        estimates: by row, condition and measure.
-        values: by row and condition, the values of each topic, shape (measures, topics).
-        comparison: the differences to the baseline; None where there is nothing to compare.
-        orders: how the order of the models of a group changes, by group, condition and measure.
-        unmatched: rows and conditions of which no size is finished under every condition.
+     `estimates` is by row, condition and measure; `values`, by row and condition, has shape (measures, topics);
+    `orders`, how the models of a group change places, is by group, condition and measure. No size of the rows in
+    `unmatched` is finished under every condition.
     """
 
     board: Board
@@ -170,7 +151,6 @@ class Effectiveness:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures as they are spelled."""
         return self.board.scores.measures
 
     def shown_rows(self) -> list[BoardRow]:
@@ -310,7 +290,6 @@ class Effectiveness:
         return (*found, f"What is reranked, without a model: {means}.")
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
         first = self.board.first_stage
         return {
             "collection": self.board.collection,
@@ -521,18 +500,10 @@ TOPICS: Final = ("leaking", "all")
 
 
 class SizeEffect(NamedTuple):
-    """What a fault changes at one training size.
+    """What a fault changes at one training size, in instances (0 for all rows), on the topics "leaking" or "all".
 
-    Attributes:
-        collection: its name.
-        topics: "leaking" or "all".
-        row: the row.
-        condition: the training sets.
-        size: in instances, 0 for all rows.
-        seeds: seeds of the condition, and of the baseline.
-        mean: of the condition over these topics; by topic, values are means over seeds.
-        baseline: of the baseline at the same size.
-        difference: condition minus baseline, with the interval over topics; None below one topic.
+    `seeds` counts those of the condition and of the baseline; by topic, values are means over seeds; `difference` is
+    condition minus baseline, with the interval over topics, None below one topic.
     """
 
     collection: str

@@ -177,13 +177,10 @@ def _by_seeds(survivors: Sequence[EffectivenessEstimate]) -> str:
     unsettled = [
         f"{one.row.name} ({over.n} seeds)"
         for one in survivors
-        if (over := one.difference_over_seeds) is not None and not _clear(over.low, over.high)
+        if (over := one.difference_over_seeds) is not None
+        and not (over.low is not None and over.high is not None and (over.low > 0 or over.high < 0))
     ]
     return f" Over seeds, the interval holds 0 or is not known: {', '.join(unsettled)}." if unsettled else ""
-
-
-def _clear(low: float | None, high: float | None) -> bool:
-    return low is not None and high is not None and (low > 0 or high < 0)
 
 
 def _range(rows: Sequence[EffectivenessEstimate]) -> str:
@@ -203,17 +200,9 @@ def _signed(spread: TopicSpread, form: str) -> str:
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """The models of one collection at one size of the baseline.
-
-    Attributes:
-        collection: its name.
-        baseline: what they were trained on.
-        size: in instances, 0 for all rows.
-        scores: one run per model, best first by the first measure; by topic, values are means over seeds.
-        seeds: the means of single seeds by model, shape (seeds, measures).
-        comparison: of the others with the best; None where one model is alone.
-        left_out: models without a finished training at this size.
-        options: the choices behind it.
+    """The models of one collection at one size of the baseline, in instances (0 for all rows).
+     `scores` has one run per model, best first by the first measure; by topic, values are means over seeds, and `seeds`
+    has those of single seeds by model, shape (seeds, measures). The others are compared with the best.
     """
 
     collection: str
@@ -226,7 +215,6 @@ class Pilot:
     options: ReportChoices
 
     def table(self) -> Table:
-        """One row per model."""
         columns = [Column("model"), Column("seeds", align="right", format="d")]
         for measure in self.scores.measures:
             columns.append(Column("mean", (measure,), align="right"))
@@ -245,7 +233,6 @@ class Pilot:
         return Table(title, tuple(columns), rows, tuple(notes))
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
         return {
             "collection": self.collection,
             "trained_on": self.baseline,
@@ -357,7 +344,6 @@ class ExperimentReport(Result, shown_in="truerank.experiments.reporting.page"):
 
     @property
     def baseline(self) -> str:
-        """What the others are compared with."""
         return self.options.baseline or ""
 
 

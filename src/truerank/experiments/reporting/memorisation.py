@@ -75,15 +75,12 @@ class MemorisationChange(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Memorisation:
     """What training on the leak did to the leaked documents of every topic.
-
-    Attributes:
-        topics: one row per topic, sorted: topic_id; `relevant` and `non_relevant`, the numbers of leaked documents;
-            the mean rank and score of the relevant ones with and without (null where there are none); the offset, mean
-            rank of the non-relevant minus that of the relevant ones (null without either); `gain`, the ranks that the
-            relevant ones rise by, `loss`, those that the non-relevant ones fall by, and `increase`, their sum.
-            Each is the mean over documents within a seed, then over seeds.
-        seeds: the seeds that both conditions have.
-        unscored: leaked pairs that were not scored by both under any shared seed.
+     `topics` has one row per topic, sorted: topic_id; `relevant` and `non_relevant`, the numbers of leaked documents;
+    the mean rank and score of the relevant ones with and without (null where there are none); the offset, mean rank of
+    the non-relevant minus that of the relevant ones (null without either); `gain`, the ranks that the relevant ones
+    rise by, `loss`, those that the non-relevant ones fall by, and `increase`, their sum. Each is the mean over
+    documents within a seed, then over the seeds that both conditions have. `unscored` pairs were not scored by both
+    under any of these.
     """
 
     topics: pl.DataFrame
@@ -100,7 +97,6 @@ class Memorisation:
         return self._change("rank", draws)
 
     def score(self, draws: Draws | None = None) -> MemorisationChange:
-        """Their mean score."""
         return self._change("score", draws)
 
     def offset(self, draws: Draws | None = None) -> MemorisationChange:
@@ -122,7 +118,16 @@ def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> 
 
     Source: leakage paper, section 4 (memorisation of leaked instances).
     """
-    _check(scores, by)
+    unusable = scores.filter(~pl.col("score").is_finite() | pl.col("score").is_null())
+    if unusable.height:
+        row = unusable.row(0, named=True)
+        raise InputError(
+            f"document {row['doc_id']} has {row['score']} as its score", "train the model again, or leave it out"
+        )
+    twice = scores.select(*by, "doc_id").is_duplicated()
+    if twice.any():
+        row = scores.filter(twice).row(0, named=True)
+        raise InputError(f"document {row['doc_id']} stands twice in a ranking", "keep one of its scores")
     keys = list(by)
     ordered = scores.with_columns(pl.col("score") + 0.0).sort(
         *keys, "score", "doc_id", descending=[False] * len(keys) + [True, False]
@@ -255,41 +260,16 @@ def _columns(frame: pl.DataFrame, schema: dict[str, Any], what: str) -> pl.DataF
     return frame.select([pl.col(name).cast(kind) for name, kind in schema.items()])
 
 
-def _check(scores: pl.DataFrame, by: Sequence[str]) -> None:
-    unusable = scores.filter(~pl.col("score").is_finite() | pl.col("score").is_null())
-    if unusable.height:
-        row = unusable.row(0, named=True)
-        raise InputError(
-            f"document {row['doc_id']} has {row['score']} as its score", "train the model again, or leave it out"
-        )
-    twice = scores.select(*by, "doc_id").is_duplicated()
-    if twice.any():
-        row = scores.filter(twice).row(0, named=True)
-        raise InputError(f"document {row['doc_id']} stands twice in a ranking", "keep one of its scores")
-
-
 #: Collection, leaking training sets, row.
 Place: TypeAlias = tuple[str, str, BoardRow]
 
 
 class Memorised(NamedTuple):
-    """What one row remembers of one leak on one collection.
+    """What one row remembers of one leak on one collection, at one size of the training sets, in instances.
 
-    Attributes:
-        collection: its name.
-        row: the row.
-        condition: the leaking training sets.
-        kind: "leak", "test", or what the design says.
-        size: of the training sets, in instances.
-        seeds: that models with and without the leak share.
-        topics: that have leaked relevant documents.
-        unscored: leaked pairs without scores.
-        rank: mean rank of the leaked relevant documents.
-        score: their mean score.
-        offset: ranks from the leaked relevant to the leaked non-relevant documents.
-        gain: how many ranks the relevant ones rise by.
-        loss: how many the non-relevant ones fall by.
-        found: the values by topic.
+    `topics` counts those with leaked relevant documents, `unscored` leaked pairs without scores; `rank` and `score` are
+    means of the leaked relevant documents, `offset` the ranks from these to the leaked non-relevant ones, `gain` and
+    `loss` how many ranks the former rise and the latter fall by.
     """
 
     collection: str
@@ -309,11 +289,9 @@ class Memorised(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where it stands in the tables."""
         return self.collection, self.condition, self.row
 
     def json(self) -> dict[str, Any]:
-        """Everything but the values by topic."""
         changes = {
             name: {
                 side: value._asdict() if isinstance(value, TopicSpread) else value

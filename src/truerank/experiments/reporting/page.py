@@ -106,7 +106,6 @@ def tables(result: ExperimentReport) -> Mapping[str, Table]:
 
 
 def pictures(result: ExperimentReport) -> tuple[Picture, ...]:
-    """The figures in reading order."""
     return tuple(_pictures(result))
 
 
@@ -119,7 +118,6 @@ def sentences(result: ExperimentReport) -> tuple[str, ...]:
 
 
 def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, Any]:
-    """What `summary.json` holds."""
     return {
         "name": result.name,
         "kind": result.options.kind,
@@ -245,7 +243,6 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
 def _best_of_blocks(
     places: Sequence[tuple[BoardRow, str]], values: Sequence[tuple[Effectiveness, str]], lead: int
 ) -> set[tuple[int, int]]:
-    """The best cell of each block and column."""
     found = set()
     for column, (one, measure) in enumerate(values):
         for block in dict.fromkeys(row for row, _ in places):

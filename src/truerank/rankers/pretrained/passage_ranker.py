@@ -95,12 +95,7 @@ class PassageBatch(NamedTuple):
 
 
 class PassageNetwork(nn.Module):  # type: ignore[misc]
-    """An encoder and the layers above it.
-
-    Args:
-        encoder: of transformers.
-        settings: of the ranker.
-    """
+    """An encoder of transformers and the layers above it."""
 
     def __init__(self, encoder: Any, settings: PassageSettings) -> None:
         super().__init__()

@@ -35,19 +35,9 @@ class TokenRow(NamedTuple):
 
 
 class TorchRanker(ABC):
-    """A ranker with a network of transformers and its tokenizer.
+    """A ranker with a network of transformers, in full precision where it is to be trained, and a fast tokenizer.
 
-    Attributes:
-        module: the network, in full precision where it is to be trained.
-        tokenizer: of the checkpoint.
-        name: how the model is called in results.
-
-    Args:
-        module: the network.
-        tokenizer: a fast tokenizer.
-        name: how the model is called in results.
-        runtime: what runs it.
-        settings: what `open` takes, for saving and the fingerprint.
+    `settings` are what `open` takes, for saving and the fingerprint.
     """
 
     kind: ClassVar[str]
@@ -67,7 +57,6 @@ class TorchRanker(ABC):
 
     @property
     def name(self) -> str:
-        """How the model is called in results."""
         return self._name
 
     @property
@@ -99,12 +88,10 @@ class TorchRanker(ABC):
         write_description(folder, self.kind, self._settings)
 
     def save_weights(self, folder: Path) -> None:
-        """Writes the weights and the configuration."""
         self.module.save_pretrained(str(folder))
 
     @classmethod
     def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
-        """Opens what `save` wrote."""
         return cast(Self, RankerSpec(str(folder), runtime).open())
 
     @abstractmethod
@@ -223,7 +210,6 @@ class DualRanker(Fitting, TorchRanker):
         """The score of each query and the document beside it, with gradients, from what `encode` gave, shape (n,)."""
 
     def rows(self, pairs: Sequence[Pair]) -> list[DualRow]:
-        """The tokens of each pair."""
         found = []
         for queries, texts in ((True, [pair.query for pair in pairs]), (False, [pair.document for pair in pairs])):
             distinct = list(dict.fromkeys(texts))
@@ -283,7 +269,6 @@ class PairFrame(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """How many there are."""
         return len(self.before) + len(self.between) + len(self.after)
 
     def row(self, query: list[int], document: list[int]) -> TokenRow:

@@ -80,7 +80,6 @@ class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
     out: Path | None = None
 
     def json(self) -> dict[str, Any]:
-        """All but the rows."""
         return {
             "tag": self.tag,
             **self.about,
@@ -287,8 +286,6 @@ def _made(
 
 
 class _Block(NamedTuple):
-    """The candidates of some topics."""
-
     number: int
     topic_ids: list[str]
     queries: list[str]
@@ -308,16 +305,13 @@ class _Task:
 
     @property
     def device(self) -> str | None:
-        """Where the ranker runs."""
         return device_of_ranker(self.ranker)
 
     def passages_of(self, block: _Block) -> list[str]:
-        """The passages that a block scores."""
         held = DocumentTexts(self.texts).texts(block.doc_ids)
         return [passage for text in held.values() for passage in self._cut(*text)]
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
-        """Opens ranker, cache and texts."""
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
         scores = CachedScores(
             with_vectors(ranker, self.vectors), None if self.cache is None else ScoreCache(self.cache)
@@ -359,8 +353,6 @@ class _Task:
 
 
 class _Blocks:
-    """Candidates in blocks of whole topics."""
-
     def __init__(self, candidates: pl.DataFrame, queries: dict[str, str]) -> None:
         self._parts = candidates.partition_by("topic_id", maintain_order=True)
         self._queries = queries
@@ -423,7 +415,6 @@ def _sums(found: pl.DataFrame) -> dict[str, int]:
 
 
 def reranked_table(found: Reranked) -> Table:
-    """How many documents and passages were scored."""
     policy = f"{found.about['passages']} of the passages '{found.about['policy']}'"
     lacking = (
         (found.missing, "candidates are not in the collection and stand below what was reranked"),
@@ -445,7 +436,7 @@ def reranked_table(found: Reranked) -> Table:
         notes=(
             f"Ranker: {found.about['ranker']['name']}. Equal passages are scored once in a block.",
             f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
-            *(_named(ids, what) for ids, what in lacking if ids),
+            *(f"{len(ids)} {what}: {first_few(ids, _NAMED)}." for ids, what in lacking if ids),
             *(f"Agreement with full precision: {name} {value:.6g}." for name, value in found.agreement.items()),
         ),
     )
@@ -455,7 +446,3 @@ def reranked_table(found: Reranked) -> Table:
 def _summary(found: Reranked) -> Summary:
     written = {} if found.out is None else {"output": str(found.out)}
     return Summary((reranked_table(found),), {**found.json(), **written}, notes=place_note("run", found.out))
-
-
-def _named(ids: tuple[str, ...], what: str) -> str:
-    return f"{len(ids)} {what}: {first_few(ids, _NAMED)}."
