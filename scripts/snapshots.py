@@ -68,11 +68,11 @@ def make(out: Path, names: list[str]) -> int:
         from truerank.cli.commands import COMMANDS
 
         reached = _watched()
-        with snapshot_lines.inputs(Path("in")):
+        with snapshot_lines.inputs(Path("in")) as servers:
             for command, label in _wanted(names or [*COMMANDS], snapshot_lines.LINES):
-                started = time.monotonic()
-                codes = _run(command, label, snapshot_lines.LINES[command][label])
-                print(f"{time.monotonic() - started:5.1f} s  {command}: {label}  {codes}", flush=True)
+                started = sum(os.times()[:4])
+                codes = _run(command, label, snapshot_lines.LINES[command][label], servers)
+                print(f"{sum(os.times()[:4]) - started:5.1f} s  {command}: {label}  {codes}", flush=True)
         clean = _cleaner(Path(name), began)
         for command in snapshot_lines.LINES:
             for file in sorted(Path(command.replace(" ", "-")).rglob("*")):
@@ -109,29 +109,34 @@ def _wanted(names: list[str], lines: dict[str, dict[str, str]]) -> list[tuple[st
     return list(found)
 
 
-def _run(command: str, label: str, line: str) -> str:
+def _run(command: str, label: str, line: str, servers: dict[str, str]) -> str:
     """One line, with its files in COMMAND/LABEL/out; again in each form, with files that nobody reads. Exit codes."""
+    import snapshot_lines
+
     folder = Path(command.replace(" ", "-"), label)
-    before, _, line = line.rpartition("; ")
     once = line.startswith("! ")
+    *steps, line = line.removeprefix("! ").split("; ")
     codes = []
     for form, ending in {"text": ".txt", **({"json": ".json"} if once else FORMS)}.items():
         place = folder / "out" if form == "text" else Path("again", *folder.parts, "out")
         shutil.rmtree(place.parent, ignore_errors=True)
         place.parent.mkdir(parents=True)
-        for copied in filter(None, before.split("; ")):
-            source, target = copied.replace("OUT", str(place)).split()
-            Path(target).parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if Path(source).is_dir() else shutil.copy)(source, target)
-        words = line.removeprefix("! ") if form == "text" else line.removeprefix("! ").removesuffix(" --out OUT")
-        words = shlex.split(words.replace("OUT", str(place)))
+        places = {"OUT": str(place), **servers}
+        for step, *words in ([_placed(word, places) for word in shlex.split(one)] for one in steps):
+            getattr(snapshot_lines, step)(*words)
+        words = shlex.split(line if form == "text" else line.removesuffix(" --out OUT"))
+        words = [_placed(word, places) for word in words]
         code, printed, said = _called([*command.split(), *words, *([] if form == "text" else ["--format", form])])
-        codes.append(str(code))
+        codes.append(str(code) if code in (0, 1) or form != "text" else f"{code} {said.splitlines()[-1:]}")
         (folder / f"stdout{ending}").write_bytes(printed)
         if form == "text":
             (folder / "end").write_text(f"{code}\n{PROGRESS.sub('', said)}")
     shutil.rmtree("again", ignore_errors=True)
     return " ".join(dict.fromkeys(codes))
+
+
+def _placed(word: str, places: dict[str, str]) -> str:
+    return re.sub(r"\b[A-Z]{3,}\b", lambda found: places.get(found[0], found[0]), word)
 
 
 def _called(words: list[str]) -> tuple[int, bytes, str]:
