@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -73,7 +73,12 @@ def write_batches(
     written = {}
     if docs is None:
         for annotator, mine in by_annotator.items():
-            written[annotator] = f"{_FOLDER}/{annotator}.run", _as_run(mine)
+            lines = (
+                f"{batch.topic_id} Q0 {doc_id} {rank} {len(batch.documents) - rank + 1} pool\n"
+                for batch in mine
+                for rank, doc_id in enumerate(batch.documents, start=1)
+            )
+            written[annotator] = f"{_FOLDER}/{annotator}.run", "".join(lines)
     else:
         wanted = frozenset(doc_id for batch in work for doc_id in batch.documents)
         with tempfile.TemporaryDirectory(prefix="truerank-pool-") as folder:
@@ -95,14 +100,6 @@ def _as_items(batches: Sequence[Batch], topics: Mapping[str, Topic], texts: Docu
             item = pool_item(topics[batch.topic_id], documents[doc_id], {"stage": "pool", "order": order})
             lines.append(json.dumps(item.json(), ensure_ascii=False) + "\n")
     return "".join(lines)
-
-
-def _as_run(batches: Sequence[Batch]) -> str:
-    return "".join(
-        f"{batch.topic_id} Q0 {doc_id} {rank} {len(batch.documents) - rank + 1} pool\n"
-        for batch in batches
-        for rank, doc_id in enumerate(batch.documents, start=1)
-    )
 
 
 def _forget(folder: Path) -> None:
@@ -148,18 +145,14 @@ def read_grades(path: str | Path, *, allow_none: bool = False) -> pl.DataFrame:
     with Store.open(path) as store:
         grades = grades_by_label(store)
         by_item = store.standing_by_item()
-        found = [
-            (item.topic_id, document_of(item), grade)
-            for item in store.items()
-            if (grade := grade_of(by_item.get(item.item_id, []), grades)) is not None
-        ]
-    if not found and not allow_none:
+        # Each document of a topic once, with the highest of its grades.
+        best: dict[tuple[str, str], int] = {}
+        for item in store.items():
+            grade = grade_of(by_item.get(item.item_id, []), grades)
+            if grade is not None:
+                pair = item.topic_id, document_of(item)
+                best[pair] = max(grade, best.get(pair, grade))
+    if not best and not allow_none:
         raise InputError("nothing is judged yet", "judge first, or give qrels", where=path)
-    return pl.DataFrame(_once(found), schema=QREL_SCHEMA, orient="row")
-
-
-def _once(found: Iterable[tuple[str, str, int]]) -> list[tuple[str, str, int]]:
-    best: dict[tuple[str, str], int] = {}
-    for topic_id, doc_id, grade in found:
-        best[topic_id, doc_id] = max(grade, best.get((topic_id, doc_id), grade))
-    return [(topic_id, doc_id, grade) for (topic_id, doc_id), grade in best.items()]
+    rows = [(*pair, grade) for pair, grade in best.items()]
+    return pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row")

@@ -126,30 +126,32 @@ def _write(pool: Pool, job: Run) -> None:
 
 
 def pool_table(pool: Pool) -> Table:
-    numbers = ("documents", "only sparse", "of one team", "judged", "relevant")
-    columns = (Column("topic"), *map(_number, numbers))
+    columns = (
+        Column("topic"),
+        *Column.numbers(",d", "documents", "only sparse", "of one team", "judged", "relevant"),
+    )
     return Table(f"{len(pool.topics):,} pools", columns, tuple(tuple(row) for row in pool.topics))
 
 
 def team_table(pool: Pool) -> Table:
-    numbers = ("runs", "documents", "unique", "relevant", "unique relevant")
+    columns = Column.numbers(",d", "runs", "documents", "unique", "relevant", "unique relevant")
     without = () if pool.graded else ("No judgments were given: nothing is known to be relevant.",)
     return Table(
         "What each team brought",
-        (Column("team"), *map(_number, numbers)),
+        (Column("team"), *columns),
         tuple(tuple(row) for row in pool.teams),
         notes=(f"Unique: no other team has it among its first {pool.depth:,} documents.", *without),
     )
 
 
 def batch_table(pool: Pool) -> Table:
-    columns = (Column("annotator"), Column("topic"), _number("documents"), Column("file"))
+    columns = (Column("annotator"), Column("topic"), *Column.numbers(",d", "documents"), Column("file"))
     rows = tuple((one.annotator, one.topic_id, len(one.documents), one.file) for one in pool.work)
     return Table("Who judges what", columns, rows)
 
 
 def load_table(pool: Pool) -> Table:
-    columns = (Column("annotator"), _number("topics"), _number("documents"), Column("file"))
+    columns = (Column("annotator"), *Column.numbers(",d", "topics", "documents"), Column("file"))
     rows = []
     for annotator in pool.annotators:
         mine = [one for one in pool.work if one.annotator == annotator]
@@ -187,7 +189,3 @@ def _pool_facts(pool: Pool) -> dict[str, Any]:
             for one in pool.work
         ],
     }
-
-
-def _number(title: str) -> Column:
-    return Column(title, align="right", format=",d")

@@ -246,7 +246,8 @@ def simulate(
 
 def _simulated(inputs: Inputs, options: SimulationOptions, job: Job) -> Simulation:
     """All trials, made where they are not there yet, and what they show."""
-    index = _index(inputs, job.folder, job.progress)
+    place = job.folder / f"features-{digest(inputs.fingerprint)[:16]}"
+    index = kept_index(inputs.sources.docs, place, ANALYSER, job.progress)
     features = Features.of_index(index, progress=job.progress)
     inputs = inputs.noting(_unknown_documents(inputs, features))
     inputs, systems = _unlike(inputs, options, index, job.progress)
@@ -295,7 +296,9 @@ def _compared(
     # The topics are the official ones, however little of them a trial finds.
     original = OriginalSize(official.sizes, kept, Keeping(0, None))
     rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.stopping)]
-    _check_names(rules)
+    names = [rule.name for rule in rules]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise OptionError("stopping", f"two rules are called '{twice}'", "give each once")
     judgings = list(_judgings(standing, traces, rules, options, inputs.names))
     judgings.append(_complete(inputs, standing))
     scorer.values()
@@ -315,16 +318,9 @@ def _compared(
         unlike=unlike,
         has_non_relevant=inputs.has_non_relevant(options.rel),
         traces=traces,
-        rules=tuple(rule.name for rule in rules),
+        rules=tuple(names),
         sources=inputs.sources,
     )
-
-
-def _check_names(rules: Sequence[StoppingRule]) -> None:
-    names = [rule.name for rule in rules]
-    for name in names:
-        if names.count(name) > 1:
-            raise OptionError("stopping", f"two rules are called '{name}'", "give each once")
 
 
 def _judgings(
@@ -414,11 +410,6 @@ def _pools(inputs: Inputs, left_out: str | None) -> dict[str, tuple[str, ...]]:
         # Also for topics that no run of the others has.
         pool = pl.concat([pool, inputs.sparse.select("topic_id", "doc_id")]).unique().sort("topic_id", "doc_id")
     return {str(key[0]): tuple(part["doc_id"]) for key, part in pool.group_by("topic_id", maintain_order=True)}
-
-
-def _index(inputs: Inputs, folder: Path, told: Progress) -> Index:
-    place = folder / f"features-{digest(inputs.fingerprint)[:16]}"
-    return kept_index(inputs.sources.docs, place, ANALYSER, told)
 
 
 def _unlike(

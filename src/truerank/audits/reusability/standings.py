@@ -153,7 +153,9 @@ class Scorer:
         local = np.concatenate([judged.documents for judged in sets]).astype(np.int64)
         places = local + self.ranks.starts[topics[owner]]
         grades = np.concatenate([self._grades[judged.topic][judged.documents] for judged in sets])
-        judgments = _judgments(owner, local, grades)
+        # The sets as the judgments of one topic each.
+        columns = {"topic_id": pl.Series(owner).cast(pl.String), "doc_id": pl.Series(local).cast(pl.String)}
+        judgments = GradeTable(pl.DataFrame(columns | {"relevance": grades.astype(np.int32)}))
         values = np.empty((len(sets), len(self.measures), len(self.ranks.runs)))
         for run in range(len(self.ranks.runs)):
             ranks = self.ranks.ranks[run, places].astype(np.int64)
@@ -174,19 +176,6 @@ def simulated_measures(text: str) -> tuple[Measure, ...]:
             remedy = "choose among AP, nDCG@k, P@k, R@k, RR, Rprec, Bpref, NCG@k and RBP"
             raise OptionError("measures", f"'{measure}' is not simulated", remedy)
     return tuple(measures)
-
-
-def _judgments(owner: Ints, documents: Ints, grades: Ints) -> GradeTable:
-    """The sets as the judgments of one topic each."""
-    return GradeTable(
-        pl.DataFrame(
-            {
-                "topic_id": pl.Series(owner).cast(pl.String),
-                "doc_id": pl.Series(documents).cast(pl.String),
-                "relevance": grades.astype(np.int32),
-            }
-        )
-    )
 
 
 #: How the condition without any team left out is called in files; a team cannot have an empty name.

@@ -526,7 +526,12 @@ class _Walk:
         reached = min(decision.until, len(topic.found), paid)
         if reached < decision.until:
             self.ending = "budget" if reached == paid and left is not None else "trace"
-            self._reason = self._cut_short(reached)
+            if self.ending == "budget":
+                self._reason = f"the assessors' budget was spent at {reached:,} judgments"
+            elif topic.whole:
+                self._reason = f"all {reached:,} documents are judged"
+            else:
+                self._reason = f"not stopped by the end of the trace, {reached:,} judgments"
         self.judged = reached
 
     def outcome(self) -> TopicOutcome:
@@ -556,10 +561,3 @@ class _Walk:
                 "let it answer a larger number, or stop",
             )
         return decision
-
-    def _cut_short(self, reached: int) -> str:
-        if self.ending == "budget":
-            return f"the assessors' budget was spent at {reached:,} judgments"
-        if self._topic.whole:
-            return f"all {reached:,} documents are judged"
-        return f"not stopped by the end of the trace, {reached:,} judgments"

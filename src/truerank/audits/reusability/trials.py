@@ -276,7 +276,7 @@ def run_trials(
     """Makes the traces that are not there yet, and reads them all."""
     every = tuple(_blocks(works, seeds, task, identity))
     kept, told = _Keyed(job.folder), job.progress
-    pending = [block for block in every if not _has(kept, block)]
+    pending = [block for block in every if not kept.of(block.key).has(_number(block.key))]
     if pending:
         _tell_plan(works, every, pending, task, job)
     total, begun = sum(len(block.pools) for block in every), time.monotonic()
@@ -331,10 +331,6 @@ def _blocks(
             pools = tuple(range(len(work.pools))) if place else (0,)
             yield TraceBlock(number, digest([topic, seed, list(pools)]), work, pools, seed)
             number += 1
-
-
-def _has(kept: _Keyed, block: TraceBlock) -> bool:
-    return kept.of(block.key).has(_number(block.key))
 
 
 def _number(key: str) -> int:

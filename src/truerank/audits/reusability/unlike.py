@@ -231,8 +231,7 @@ class UnlikeSystem(NamedTuple):
 
     `first` counts its first documents over all topics, down to the depth of the pools; `pooled` those that some run
     brought into the pools; `ungraded` those that the assessor has no grade for, None where the judgments hold relevant
-    rows only, which say nothing of this; `new_relevant` those that are relevant and in no pool. `ranks` is its rank
-    among the runs by the official qrels, by measure.
+    rows only, which say nothing of this; `new_relevant` those that are relevant and in no pool.
     """
 
     name: str
@@ -296,7 +295,10 @@ class _Trial:
         self._runs = len(standing.scorer.ranks.runs)
         self._at = {name: self._runs + 2 * number for number, name in enumerate(systems)}
         self._graded = inputs.has_non_relevant(standing.scorer.rel)
-        first = {name: _by_topic(frame) for name, frame in firsts.items()}
+        first = {
+            name: {str(key[0]): tuple(part["doc_id"]) for key, part in frame.group_by("topic_id", maintain_order=True)}
+            for name, frame in firsts.items()
+        }
         wanted = [
             {doc_id for by_topic in first.values() for doc_id in by_topic.get(topic, ())}
             for topic in standing.universe.topics
@@ -374,7 +376,3 @@ def _extended(universe: Universe, inputs: Inputs, wanted: Sequence[set[str]]) ->
         said = inputs.grades[topic]
         grades.append(np.concatenate([levels, np.array([said.get(doc_id, 0) for doc_id in new], np.int64)]))
     return replace(universe, documents=tuple(documents), grades=tuple(grades))
-
-
-def _by_topic(frame: pl.DataFrame) -> dict[str, tuple[str, ...]]:
-    return {str(key[0]): tuple(part["doc_id"]) for key, part in frame.group_by("topic_id", maintain_order=True)}

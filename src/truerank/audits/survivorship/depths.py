@@ -238,20 +238,20 @@ def depth(
     ids = None if mapping is None else open_passage_ids(mapping)
     shown = progress or Quiet()
     shown.start("queries of the log")
-    found = _Selected(options, ids, source) if qrels is None else _Placed(options, ids, source, qrels)
+    collected = _Selected(options, ids, source) if qrels is None else _Placed(options, ids, source, qrels)
     queries = 0
     for block in source.blocks(_BLOCK):
         queries += len(block)
-        found.add(block)
+        collected.add(block)
         shown.advance(len(block))
     result = Depths(
         name=given.replace("/", "-"),
         options=options,
-        judgments=found.frame(),
+        judgments=collected.frame(),
         queries=queries,
-        repeated=found.repeated,
-        unplaced=found.unplaced,
-        unmapped=found.unmapped,
+        repeated=collected.repeated,
+        unplaced=collected.unplaced,
+        unmapped=collected.unmapped,
         counts=source.counts,
         out=None if out is None else Path(out),
     )
@@ -306,6 +306,8 @@ class _Candidate(NamedTuple):
 class _Collected:
     """What a log says about documents, block by block; documents known by their text get ids."""
 
+    counts_unmapped = True
+
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog) -> None:
         self.options = options
         self.repeated = self.unplaced = self.unmapped = 0
@@ -335,21 +337,17 @@ class _Collected:
         for i, one in enumerate(block):
             doc_id = one.doc_id or named[i]
             if doc_id is None:
-                self.unmapped += self.counts_unmapped(one)
+                self.unmapped += self.counts_unmapped
                 if self.options.unmapped == "drop" or not digits[i]:
                     continue
                 doc_id = f"text:{digits[i]}"
             result.append((one._replace(doc_id=doc_id), digits[i]))
         return result
 
-    def counts_unmapped(self, one: _Candidate) -> bool:
-        return True
-
 
 class _Selected(_Collected):
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog) -> None:
         super().__init__(options, ids, log)
-        self._rows: list[tuple[str, str, int, int, str | None, str | None]] = []
         self._parts: list[pl.DataFrame] = []
 
     def add(self, block: Sequence[Annotation]) -> None:
@@ -379,6 +377,9 @@ class _Selected(_Collected):
 class _Placed(_Collected):
     """Given judgments with where the log showed their documents."""
 
+    # Most of what was shown has no judgment: that it has no id either is no loss.
+    counts_unmapped = False
+
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog, qrels: str) -> None:
         super().__init__(options, ids, log)
         self._qrels = read_qrels_frame(qrels)
@@ -404,10 +405,6 @@ class _Placed(_Collected):
                 continue
             topic_key = hex_keys(keys_of([one.query]))[0] if one.query else None
             self._places[pair] = (one.position, topic_key, key or None)
-
-    def counts_unmapped(self, one: _Candidate) -> bool:
-        # Most of what was shown has no judgment: that it has no id either is no loss.
-        return False
 
     def frame(self) -> pl.DataFrame:
         pairs = self._qrels.select("topic_id", "doc_id").iter_rows()
@@ -462,11 +459,8 @@ class TrainingEffect(Result, shown_in="truerank.audits.survivorship.evaluation_r
             for depth in self.depths[:-1]:
                 own = means[depth]
                 loss = own - full if lower_is_better(measure) else full - own
-                found.append(
-                    DepthLoss(
-                        measure, depth, own, full, loss, loss / full if full else None, loss / own if own else None
-                    )
-                )
+                relative = (loss / full if full else None, loss / own if own else None)
+                found.append(DepthLoss(measure, depth, own, full, loss, *relative))
         return tuple(found)
 
     def marks(self, measure: str, depth: str) -> str:

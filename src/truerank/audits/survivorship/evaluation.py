@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -40,6 +41,7 @@ from truerank.sources import parse, read_qrels_frame, read_run_frame, run_frames
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
+from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 Floats = NDArray[np.float64]
@@ -257,17 +259,12 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
     @cached_property
     def cells(self) -> tuple[DepthCell, ...]:
         """Every system at every depth, by set of judgments, measure, system and depth."""
-        raw = [
-            cell
-            for variant in self.variants
-            for m in range(len(self.measures))
-            for s in range(len(self.systems))
-            for cell in self._compared(variant, m, s)
-        ]
+        raw = [cell for each in self._rows() for cell in self._compared(*each)]
         families: dict[tuple[str, ...], list[int]] = {}
         for place, cell in enumerate(raw):
             if cell.difference is not None:
-                families.setdefault(self._family(cell), []).append(place)
+                parts = {"system": (cell.measure, cell.system), "measure": (cell.measure,), "all": ()}
+                families.setdefault((cell.judgments, *parts[self.options.family]), []).append(place)
         for places in families.values():
             adjusted = correct([raw[place].p for place in places], self.options.correction)
             for place, p in zip(places, adjusted, strict=True):
@@ -277,12 +274,7 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
     @cached_property
     def trends(self) -> tuple[Trend, ...]:
         """How every system's mean moves with depth."""
-        return tuple(
-            self._trend(variant, m, s)
-            for variant in self.variants
-            for m in range(len(self.measures))
-            for s in range(len(self.systems))
-        )
+        return tuple(self._trend(*each) for each in self._rows())
 
     def cell(self, system: str, depth: str | int, measure: str | None = None, judgments: str = "all") -> DepthCell:
         """One of `cells`; the first measure where none is named."""
@@ -299,13 +291,9 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
                 for label in self.labels[:-1]:
                     shallow = self._means(variant, measure, label)
                     if len(full) > 1 and set(shallow) == set(full):
-                        found[variant, measure, label] = order_changes(
-                            shallow,
-                            full,
-                            measure=measure,
-                            ascending=lower_is_better(measure),
-                            conditions=(f"depth {label}", "full set"),
-                        )
+                        ends, ascending = (f"depth {label}", "full set"), lower_is_better(measure)
+                        changes = order_changes(shallow, full, measure=measure, ascending=ascending, conditions=ends)
+                        found[variant, measure, label] = changes
         return found
 
     def json(self) -> dict[str, Any]:
@@ -317,9 +305,7 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
             "measures": list(self.measures),
             "options": {
                 "measures": list(self.measures),
-                **{
-                    name: getattr(self.options, name) for name in ("significance", "correction", "family", "confidence")
-                },
+                **plain(self.options),
                 **self.scoring.json(),
             },
             "counts": {
@@ -365,9 +351,8 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
                         parts.append(part.with_columns(literals).select(list(SCORE_SCHEMA)))
         return pl.concat(parts)
 
-    def _family(self, cell: DepthCell) -> tuple[str, ...]:
-        parts = {"system": (cell.measure, cell.system), "measure": (cell.measure,), "all": ()}
-        return (cell.judgments, *parts[self.options.family])
+    def _rows(self) -> Iterator[tuple[str, int, int]]:
+        return itertools.product(self.variants, range(len(self.measures)), range(len(self.systems)))
 
     def _compared(self, variant: str, m: int, s: int) -> Iterator[DepthCell]:
         layers = self.variants[variant].values[s, m]
@@ -476,8 +461,7 @@ def evaluate(
     told.start("runs", total=len(names))
     scored: dict[str, _Run] = {}
     for name, path in zip(names, paths, strict=True):
-        kept = kept_run(path, wanted, cutoff)
-        scored[name] = _Run(_scored(name, kept.rows, (sets, wanted), measures, scoring), kept.queries, kept.unknown)
+        scored[name] = _scored(name, kept_run(path, wanted, cutoff), (sets, wanted), measures, scoring)
         told.advance(1)
     result = replace(_result(sets, wanted, scored, options, scoring), out=None if out is None else Path(out))
     if out is not None:
@@ -632,18 +616,11 @@ def _cut(piece: pl.DataFrame, wanted: pl.Series, cutoff: int | None) -> pl.DataF
     return kept.filter(best | (pl.col("rank").rank("min").over("topic_id") <= cutoff))
 
 
-@dataclass(frozen=True, eq=False)
-class _Scores:
-    """One run's scores: `values` of shape (measures, depths, queries), NaN where a depth lacks the query."""
+class _Run(NamedTuple):
+    """One run's scores by set of judgments, shape (measures, depths, queries), NaN where a depth lacks the query."""
 
     measures: tuple[str, ...]
-    values: NDArray[np.float64] = field(repr=False)
-
-
-class _Run(NamedTuple):
-    """One run: its scores by set of judgments, which of the queries it has, and how many others."""
-
-    scores: Mapping[str, _Scores]
+    values: Mapping[str, Floats]
     queries: frozenset[str]
     unknown: int
 
@@ -655,32 +632,31 @@ def _queries(sets: DepthSets) -> pl.Series:
 
 
 def _scored(
-    name: str, rows: pl.DataFrame, judged: tuple[DepthSets, pl.Series], measures: MeasureSpec, scoring: Scoring
-) -> dict[str, _Scores]:
+    name: str, kept: KeptRun, judged: tuple[DepthSets, pl.Series], measures: MeasureSpec, scoring: Scoring
+) -> _Run:
     sets, wanted = judged
     places = pl.DataFrame({"topic_id": wanted}).with_row_index("place")
-    found: dict[str, _Scores] = {}
+    spelled: tuple[str, ...] = ()
+    values: dict[str, Floats] = {}
     for variant, frames in (("all", sets.every), ("first", sets.first)):
-        layers: list[NDArray[np.float64]] = []
-        spelled: tuple[str, ...] = ()
+        layers: list[Floats] = []
         for qrels in frames.values():
-            scores = score_runs(qrels, {name: rows}, measures, scoring)
+            scores = score_runs(qrels, {name: kept.rows}, measures, scoring)
             spelled = scores.measures
             at = pl.DataFrame({"topic_id": scores.topics}).join(places, on="topic_id", maintain_order="left")["place"]
             layer = np.full((len(spelled), len(wanted)), np.nan)
             layer[:, at.to_numpy()] = scores.values[0]
             layers.append(layer)
-        found[variant] = _Scores(spelled, np.stack(layers, axis=1))
-    return found
+        values[variant] = np.stack(layers, axis=1)
+    return _Run(spelled, values, kept.queries, kept.unknown)
 
 
 def _result(
     sets: DepthSets, wanted: pl.Series, runs: Mapping[str, _Run], options: EvaluateOptions, scoring: Scoring
 ) -> DepthEvaluation:
-    measures = next(iter(runs.values())).scores["all"].measures
     variants = {}
     for variant, frames in (("all", sets.every), ("first", sets.first)):
-        values = np.stack([run.scores[variant].values for run in runs.values()])
+        values = np.stack([run.values[variant] for run in runs.values()])
         queries = {label: frozenset(frame["topic_id"]) for label, frame in frames.items()}
         variants[variant] = DepthScores(
             values=values,
@@ -694,7 +670,7 @@ def _result(
         labels=sets.labels,
         places=sets.places,
         systems=tuple(runs),
-        measures=measures,
+        measures=next(iter(runs.values())).measures,
         topics=tuple(wanted),
         variants=variants,
         options=options,

@@ -31,7 +31,7 @@ from truerank.work.runs import run as started
 Ints = NDArray[np.int64]
 Hashes = NDArray[np.uint64]
 
-_BLOCK: Final = 1 << 11
+_DOCUMENTS: Final = 1 << 11
 _WORD: Final = r"[\p{L}\p{N}]+"
 _MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _SHIFT: Final = np.uint64(29)
@@ -71,7 +71,7 @@ def overlaps(index: OverlapIndex, documents: DocumentSource, progress: Progress)
     """For each text the largest share of its sequences that stand in one document; one pass over the documents."""
     progress.start("documents of the later corpus")
     best = np.zeros(len(index.sizes))
-    for block in documents.batches(_BLOCK):
+    for block in documents.batches(_DOCUMENTS):
         part = _sequences([one.text for one in block], index.words)
         begin = np.searchsorted(index.hashes, part.hashes)
         length = np.searchsorted(index.hashes, part.hashes, side="right") - begin
@@ -108,7 +108,7 @@ def _sequences(texts: Sequence[str], words: int) -> _Sequences:
     return _Sequences(pairs["hash"].to_numpy(), pairs["owner"].to_numpy())
 
 
-_BLOCK_mapping: Final = 1 << 9
+_QUERIES: Final = 1 << 9
 _LEVELS: Final = (1.0, 0.9, 0.8, 0.5, 0.3)
 _MAPPED, _UNMATCHED, _AMBIGUOUS, _NO_TEXT = range(4)
 _REASONS: Final = ("mapped", "unmatched", "ambiguous", "no-text")
@@ -289,7 +289,7 @@ def _mapped(
     found = _Matching(table, options, keep_texts=later is not None)
     told.start("queries of the log")
     with _unmatched(job) as target:
-        for block in source.blocks(_BLOCK_mapping):
+        for block in source.blocks(_QUERIES):
             found.add(block, target)
             told.advance(len(block))
     survival, loss = found.survival(), None
@@ -378,11 +378,8 @@ class _Matching:
         if self._table is None:
             return pl.DataFrame(schema=MAPPING_SCHEMA)
         keys = self._table.keys[self._seen]
-        columns = {
-            "key_high": keys[:, 0],
-            "key_low": keys[:, 1],
-            "doc_id": self._table.ids.filter(pl.Series(self._seen)),
-        }
+        ids = self._table.ids.filter(pl.Series(self._seen))
+        columns = {"key_high": keys[:, 0], "key_low": keys[:, 1], "doc_id": ids}
         return pl.DataFrame(columns, schema=MAPPING_SCHEMA)
 
     def survival(self) -> pl.DataFrame:

@@ -151,16 +151,8 @@ def depth_curve(
     why_not = _why_not(usual, to, events[:usual])
     if why_not:
         return DepthCurve(points, (), usual, {}, {}, why_not)
-    start = _Start(float(adjusted[usual - 1]), _greenwood(events[:usual], risk[:usual], float(adjusted[usual - 1])))
-    trend = _Trend(events[:usual], risk[:usual], start, confidence, resamples, seed)
+    trend = _Trend(events[:usual], risk[:usual], float(adjusted[usual - 1]), confidence, resamples, seed)
     return _extrapolated(points, trend, to)
-
-
-class _Start(NamedTuple):
-    """The share of queries still without a selection, and its standard error."""
-
-    share: float
-    error: float
 
 
 class _Trend(NamedTuple):
@@ -168,7 +160,7 @@ class _Trend(NamedTuple):
 
     events: Ints
     risk: Ints
-    start: _Start
+    share: float
     confidence: float
     resamples: int
     seed: int
@@ -184,14 +176,12 @@ def _why_not(usual: int, to: int, events: Ints) -> str:
     return "" if events.sum() and (events > 0).sum() > 2 else "Too few selections for a trend."
 
 
-def _greenwood(events: Ints, risk: Ints, share: float) -> float:
-    open_ = risk > events
-    return share * math.sqrt(float((events[open_] / (risk[open_] * (risk[open_] - events[open_]))).sum()))
-
-
 def _extrapolated(points: tuple[DepthPoint, ...], trend: _Trend, to: int) -> DepthCurve:
-    events, risk, start, confidence, resamples, seed = trend
+    events, risk, share, confidence, resamples, seed = trend
     usual = len(events)
+    # Greenwood's standard error of the share of queries still without a selection.
+    open_ = risk > events
+    error = share * math.sqrt(float((events[open_] / (risk[open_] * (risk[open_] - events[open_]))).sum()))
     future = np.arange(usual + 1, to + 1, dtype=np.float64)
     tails = [100 * (1 - confidence) / 2, 50, 100 * (1 + confidence) / 2]
     shapes: dict[str, tuple[float, ...]] = {}
@@ -203,10 +193,10 @@ def _extrapolated(points: tuple[DepthPoint, ...], trend: _Trend, to: int) -> Dep
         fit, covariance, spread = _fitted(columns(past), events[span], risk[span])
         draw = np.random.default_rng((seed, number))
         weights = draw.multivariate_normal(fit, covariance, resamples, method="svd")
-        begin = np.clip(draw.normal(start.share, start.error, resamples), 0, 1)
+        begin = np.clip(draw.normal(share, error, resamples), 0, 1)
         paths = begin[:, None] * np.cumprod(1 - scipy.special.expit(weights @ columns(future).T), axis=1)
         found.append(np.percentile(paths, tails, axis=0))
-        shapes[name] = tuple((start.share * np.cumprod(1 - scipy.special.expit(columns(future) @ fit))).tolist())
+        shapes[name] = tuple((share * np.cumprod(1 - scipy.special.expit(columns(future) @ fit))).tolist())
         dispersion[name] = spread
     together = np.array(found)
     low, middle, high = together[:, 0].min(0), together[:, 1].mean(0), together[:, 2].max(0)
