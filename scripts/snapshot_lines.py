@@ -1,5 +1,8 @@
 """Small generated data, and the command lines over them that `snapshots.py` runs."""
 
+# Command lines are not wrapped.
+# ruff: noqa: E501, PLR0917
+
 from __future__ import annotations
 
 import contextlib
@@ -17,7 +20,9 @@ _SAMPLE: Final = "--qrels in/sample/collection/people.qrels" + "".join(
 )
 _RUNS: Final = "--run in/a1.run --run in/b1.run --run in/c1.run"
 _POOL: Final = "".join(f" --run in/pool/{name}.run" for name in ("north1", "south1", "south2", "east1"))
-_VERSIONS: Final = "--version old=in/transfer/old.jsonl --version new=in/transfer/new.jsonl --qrels in/transfer/old.qrels"
+_VERSIONS: Final = (
+    "--version old=in/transfer/old.jsonl --version new=in/transfer/new.jsonl --qrels in/transfer/old.qrels"
+)
 _SCAN: Final = f"{_VERSIONS} --topics in/transfer/topics.tsv --model bm25 --split sliding:30:15 --block-size 7"
 _WORLD: Final = (
     "--queries in/world/alpha.tsv --queries in/world/beta.tsv --train-qrels in/world/train.qrels -k 20"
@@ -29,12 +34,12 @@ _SYSTEMS: Final = "".join(f" --run in/judges/s{number:02d}.run" for number in ra
 _LOG: Final = "--log dev=in/log/log.jsonl"
 _LOGRUNS: Final = "--run in/log/r0.run --run in/log/r1.run --run in/log/r2.run"
 _ANSWERS: Final = "".join(
-    f" --run {corpus}/{system}=in/answers/{corpus}-{system}.run" for corpus in ("web", "wiki") for system in ("sparse", "dense")
+    f" --run {corpus}/{system}=in/answers/{corpus}-{system}.run"
+    for corpus in ("web", "wiki")
+    for system in ("sparse", "dense")
 )
 _CORPORA: Final = "--docs web=in/answers/web.jsonl --docs wiki=in/answers/wiki.jsonl"
-_SCHEMES: Final = (
-    "leakage leak transfer transfer:2 survivorship answerability relevance-documents relevance-passages duplicates".split()
-)
+_SCHEMES: Final = "leakage leak transfer transfer:2 survivorship answerability relevance-documents relevance-passages duplicates".split()
 #: By command and label. OUT is where the line writes, COMMAND/LABEL/out; others may read it there. What stands before
 #: "; " is a step. "! " stands before what is too slow to be printed in each form, where "--out OUT" at the end is left out.
 LINES: Final[dict[str, dict[str, str]]] = {
@@ -157,7 +162,7 @@ LINES: Final[dict[str, dict[str, str]]] = {
         "depths": f"! --depths survivorship-depth/log/out {_LOGRUNS} --measures 'RR_MSMARCO@10 nDCG@10' --out OUT",
         "nested": "! --qrels 1=survivorship-depth/log/out/qrels/dev-1.qrels --qrels all=survivorship-depth/log/out/qrels/dev-all.qrels"
         f" {_LOGRUNS} --significance nested --out OUT",
-        "depths of training": f"! --depths survivorship-depth/log/out --run in/log/m-1.run --run in/log/m-5.run --run in/log/m-all.run"
+        "depths of training": "! --depths survivorship-depth/log/out --run in/log/m-1.run --run in/log/m-5.run --run in/log/m-all.run"
         " --out OUT",
     },
     "survivorship answerable": {
@@ -330,7 +335,6 @@ def inputs(folder: Path) -> Iterator[dict[str, str]]:
     import pool_collection
     import small_data
     import transfer_example
-
     from truerank.sources.sample import sample_folder
 
     small_data.write_inputs(folder)
@@ -346,7 +350,11 @@ def inputs(folder: Path) -> Iterator[dict[str, str]]:
     (folder / "judges").mkdir()
     human = assessors_example.people()
     few = {topic: dict(list(grades.items())[:12]) for topic, grades in human.items()}
-    judges = {"people": few, "second": assessors_example.erring(few, 0.2, 9), "more": assessors_example.erring(human, 0.3)}
+    judges = {
+        "people": few,
+        "second": assessors_example.erring(few, 0.2, 9),
+        "more": assessors_example.erring(human, 0.3),
+    }
     judges |= {"good": assessors_example.erring(few, 0.1), "bad": assessors_example.erring(few, 0.9)}
     for name, grades in judges.items():
         assessors_example.write_qrels(grades, folder / "judges" / f"{name}.qrels")
@@ -388,10 +396,21 @@ def _log(folder: Path, draw: random.Random) -> None:
     folder.mkdir()
     rows: list[dict[str, Any]] = []
     for number in range(120):
-        shown = [{"doc_id": f"d{number}-{place}", "text": f"Text {number} of {place} " * 3} for place in range(draw.choice((10, 10, 7)))]
+        shown = [
+            {"doc_id": f"d{number}-{place}", "text": f"Text {number} of {place} " * 3}
+            for place in range(draw.choice((10, 10, 7)))
+        ]
         selected = [one["doc_id"] for one in shown if draw.random() < 0.1]
         kind = draw.choice(("PERSON", "ENTITY", ""))
-        rows.append({"query_id": f"q{number}", "query": f"query {number}", "query_type": kind, "shown": shown, "selected": selected})
+        rows.append(
+            {
+                "query_id": f"q{number}",
+                "query": f"query {number}",
+                "query_type": kind,
+                "shown": shown,
+                "selected": selected,
+            }
+        )
     _jsonl(folder / "log.jsonl", rows)
     texts = [one for row in rows for one in row["shown"]]
     _jsonl(folder / "docs.jsonl", [*texts[5:], {"doc_id": "twin", "text": texts[9]["text"]}])
@@ -409,14 +428,17 @@ def _log(folder: Path, draw: random.Random) -> None:
         ranked = ((row["query_id"], draw.sample(row["shown"], len(row["shown"]))) for row in rows)
         _lines(
             folder / f"{name}.run",
-            [f"{query} Q0 {one['doc_id']} {rank} {20 - rank} x" for query, some in ranked for rank, one in enumerate(some, 1)],
+            [
+                f"{query} Q0 {one['doc_id']} {rank} {20 - rank} x"
+                for query, some in ranked
+                for rank, one in enumerate(some, 1)
+            ],
         )
 
 
 def _stores(folder: Path, draw: random.Random) -> None:
     """A judging store of each scheme, in which two people and a model labelled items; an empty one, and its labels."""
     from judging_example import store_of
-
     from truerank import judge
     from truerank.judging import Annotator, Item, Store, Text, load_scheme
 
@@ -425,8 +447,16 @@ def _stores(folder: Path, draw: random.Random) -> None:
         scheme = load_scheme(name)
         items = []
         for number in range(24):
-            views = {"pair": ("query",), "versions": ("query", "V1", "V2"), "document": ("query", "document"), "passages": ("query", "passage 1", "passage 2")}
-            texts = [Text(part, f"{part} words {number} about slate roofs. It costs {number}%.", f"{part}-{number}") for part in views[scheme.view]]
+            views = {
+                "pair": ("query",),
+                "versions": ("query", "V1", "V2"),
+                "document": ("query", "document"),
+                "passages": ("query", "passage 1", "passage 2"),
+            }
+            texts = [
+                Text(part, f"{part} words {number} about slate roofs. It costs {number}%.", f"{part}-{number}")
+                for part in views[scheme.view]
+            ]
             items.append(
                 Item(f"i{number}", str(number % 4), title=f"slate roofs {number % 4}", variant="roofs" * (number % 2),
                      texts=tuple(texts), score=0.8 + number / 120, dataset=("news", "web")[number % 2], probability=0.5)
@@ -454,7 +484,6 @@ def _stores(folder: Path, draw: random.Random) -> None:
 def _grids(folder: Path) -> None:
     """Results of experiments for the reports of each kind, one of them unfinished."""
     import small_grid
-
     from truerank.experiments.grid.design import ModelDesign, ReportDesign, SetDesign
 
     small_grid.leakage(folder / "leakage", topics=8)
@@ -470,9 +499,13 @@ def _grids(folder: Path) -> None:
         for name in list(gains)[:3]
     ]
     depths = [
-        SetDesign(f"d{place}", "by-depth", ("north",), (200,), "rows.jsonl", label=name) for place, name in enumerate(list(gains)[3:])
+        SetDesign(f"d{place}", "by-depth", ("north",), (200,), "rows.jsonl", label=name)
+        for place, name in enumerate(list(gains)[3:])
     ]
-    ways = [ModelDesign(f"monot5-{way}", "monot5:t5-base", aggregates=(way,), policy="sliding:150:75") for way in ("first", "max")]
+    ways = [
+        ModelDesign(f"monot5-{way}", "monot5:t5-base", aggregates=(way,), policy="sliding:150:75")
+        for way in ("first", "max")
+    ]
     plan = small_grid.design(versions, ways, report=ReportDesign(kind="transfer", baseline="V1≫V2 | T5_Min"))
     small_grid.write_grid(folder / "transfer", plan, strength, topics=8)
     models = [ModelDesign("monot5", "monot5:t5-base", seeds=(0, 1))]
@@ -484,9 +517,12 @@ def _texts(folder: Path, draw: random.Random) -> None:
     """Tables and files for single lines, many of them with faults."""
     train = (folder / "train.tsv").read_text().splitlines()
     written = {
-        "later.tsv": "\n".join([*train[:1500], *(f"x{number}\t{line.partition(chr(9))[2]}" for number, line in enumerate(train[-900:]))]),
+        "later.tsv": "\n".join(
+            [*train[:1500], *(f"x{number}\t{line.partition(chr(9))[2]}" for number, line in enumerate(train[-900:]))]
+        ),
         "ids.tsv": "\n".join(f"{number}\t{line.partition(chr(9))[0]}" for number, line in enumerate(train)),
-        "table.csv": "id,first,second\n" + "\n".join(line.replace("\t", ",") + f",{train[0][5:]} {place}" for place, line in enumerate(train[:300])),
+        "table.csv": "id,first,second\n"
+        + "\n".join(line.replace("\t", ",") + f",{train[0][5:]} {place}" for place, line in enumerate(train[:300])),
         "broken.run": "1 Q0 d0001 1 9 x\n1 Q0 d0001 2 8 x\n2 Q0 d0002 1 nan x\n77 Q0 zz 1 3 x\n3 Q0 d0003 1 1 a-very-long-tag-of-a-run\n",
         "ids.txt": "d0001\nd0002\n",
         "faulty.qrels": "1 0 a 1\n1 0 a 2\n1 0 b 7\n2 0 c 0\n2 0 d 0\n3 0 e -1\n3 0 f 1\n",
@@ -501,10 +537,14 @@ def _texts(folder: Path, draw: random.Random) -> None:
         "d,s,rerank,trad,0.3,0.2\ne,e,fullrank,trad,0.4,0.1\n",
         "README.md": "---\nlicense: mit\n---\n# A data set\n",
         "archive.toml": "retries = 1\nbackoff = 0.01\nmax_wait = 0.02\n",
-        "archive.jsonl": "".join(json.dumps({"doc_id": f"d{n}", "url": f"http://a.org/{n}", "body": "b"}) + "\n" for n in range(6)),
+        "archive.jsonl": "".join(
+            json.dumps({"doc_id": f"d{n}", "url": f"http://a.org/{n}", "body": "b"}) + "\n" for n in range(6)
+        ),
         "transfer/ids.tsv": "old\tnew\n" + "".join(f"old{number}\tn{30 - number}\n" for number in range(1, 28)),
         "transfer/new.qrels": "".join(f"{number} 0 n{30 - number} {draw.randrange(2)}\n" for number in range(1, 25)),
-        "pool/sparse.qrels": "".join(f"{topic} 0 d{draw.randrange(400):03d} 1\n" for topic in range(1, 7) for _ in range(9)),
+        "pool/sparse.qrels": "".join(
+            f"{topic} 0 d{draw.randrange(400):03d} 1\n" for topic in range(1, 7) for _ in range(9)
+        ),
         "judges/families.csv": "run,family\n" + "".join(f"s{number:02d},{'ab'[number % 2]}\n" for number in range(6)),
     }
     for name, text in written.items():
