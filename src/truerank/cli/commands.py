@@ -25,7 +25,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "transfer carry": "truerank.audits.transfer.carrying:carry",
     "transfer clean": "truerank.audits.transfer.cleaning:clean",
     "transfer select": "truerank.audits.transfer.selecting:select",
-    "transfer card": "truerank.audits.transfer.statement:card",
+    "transfer card": "truerank.audits.transfer.describing:card",
     "survivorship profile": "truerank.audits.survivorship.profiling:profile",
     "survivorship map": "truerank.audits.survivorship.mapping:map",
     "survivorship depth": "truerank.audits.survivorship.depths:depth",

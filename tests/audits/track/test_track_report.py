@@ -19,10 +19,9 @@ import pytest
 import real_browser
 from places import DATA, ROOT, without_progress
 from truerank.audits import track
-from truerank.audits.track.analysis import percent
-from truerank.audits.track.differing import best_differences, finding
+from truerank.audits.track.analysis import agrees, percent, read_stated, statements
 from truerank.audits.track.inputs import RowFilter, measure_name, read_means, read_metadata
-from truerank.audits.track.statements import agrees, read_stated, statements
+from truerank.audits.track.page import best_differences, finding
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy
