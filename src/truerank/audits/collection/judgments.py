@@ -1,4 +1,4 @@
-"""Propose: what is wrong with the judgments by themselves, and with what was added or removed since."""
+"""What is wrong with the judgments by themselves, and what is left of them when faults go and documents count as one."""
 
 from __future__ import annotations
 
