@@ -23,14 +23,14 @@ from truerank.audits.track import allowed, inputs, statements
 from truerank.audits.transfer import estimating
 from truerank.audits.transfer.matching import mapping_files
 from truerank.errors import TruerankError
-from truerank.experiments.grid import reading
+from truerank.experiments.grid import design_file
 from truerank.judging import load_scheme, models, samples
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
 from truerank.measures import grammar
 from truerank.measures.folds import read_folds
+from truerank.rankers import vocabulary
 from truerank.rankers.training import instances
-from truerank.rankers.words import vocabulary
 from truerank.sources import annotation_logs, archive
 from truerank.sources.grammar import parse
 from truerank.text import passages, urls
@@ -240,7 +240,7 @@ _READ: Final[dict[str, Callable[[str], object]]] = {
     "items to judge": _items,
     "folds": read_folds,
     "schemes": load_scheme,
-    "designs": lambda spec: reading.read_design(spec, variables=False),
+    "designs": lambda spec: design_file.read_design(spec, variables=False),
     "mapping tables": _mapping,
     "counts": estimating.read_counts,
     "tables of runs": _tables_of_runs,

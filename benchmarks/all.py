@@ -148,6 +148,7 @@ SMALL: Final[Mapping[str, Small]] = {
 #: Scripts that are not run here, and why.
 LEFT_OUT: Final[Mapping[str, str]] = {
     "all": "this one",
+    "bi_encoder": "no script: fine_tuning reads it",
     "check": "makes runs of all its systems first: more than ten minutes",
     "check_plants": "no script: check reads it",
     "clean_claims": "makes runs of all its systems first: more than ten minutes",

@@ -29,10 +29,10 @@ from truerank.rankers.base import Pair
 from truerank.rankers.duet import Duet
 from truerank.rankers.knrm import Knrm
 from truerank.rankers.pacrr import Pacrr
+from truerank.rankers.small_ranker import SmallRanker
 from truerank.rankers.training.instances import Instance
 from truerank.rankers.training.recipes import RECIPES
-from truerank.rankers.words.small_ranker import SmallRanker
-from truerank.rankers.words.vocabulary import Vocabulary, open_vocabulary
+from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}

@@ -165,7 +165,7 @@ class Ranker:
 
         from truerank.rankers.knrm import Knrm
         from truerank.rankers.pacrr import Pacrr
-        from truerank.rankers.words.vocabulary import open_vocabulary
+        from truerank.rankers.vocabulary import open_vocabulary
 
         torch.set_num_threads(1)
         texts, topics = self.collection.documents, self.collection.topics

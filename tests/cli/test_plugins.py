@@ -16,8 +16,7 @@ from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import lower_is_better, parse_measures
 from truerank.plugins import Plugins
-from truerank.rankers.base import Pair, Ranker, RankerSpec, open_ranker
-from truerank.rankers.kinds import RANKERS, is_drawn, trained_names, usual_recipe
+from truerank.rankers.base import RANKERS, Pair, Ranker, RankerSpec, is_drawn, open_ranker, trained_names, usual_recipe
 from truerank.sources import open_documents, open_queries, read_topics
 from truerank.vectors.encoders import Encoder, open_encoder
 
@@ -222,5 +221,5 @@ def test_names_that_can_be_trained(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_list_of_rankers_loads_none_of_them() -> None:
-    code = "import sys, truerank.rankers.kinds as k; sys.exit('knrm' not in k.RANKERS or 'torch' in sys.modules)"
+    code = "import sys, truerank.rankers.base as k; sys.exit('knrm' not in k.RANKERS or 'torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

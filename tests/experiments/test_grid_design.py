@@ -13,7 +13,7 @@ from grid_example import DESIGN, write_example
 from places import ROOT
 from truerank.errors import InputError
 from truerank.experiments.grid import expand, read_design
-from truerank.experiments.grid.networks import recipe_of
+from truerank.experiments.grid.plan import recipe_of
 from truerank.experiments.grid.results import write_design
 from truerank.experiments.ready import designs as ready_designs
 

@@ -24,10 +24,10 @@ from truerank.experiments.grid import (
     open_results,
     read_design,
 )
-from truerank.experiments.grid.planning import make_plan
+from truerank.experiments.grid.execution import run as run_grid
+from truerank.experiments.grid.execution import status as status_of
+from truerank.experiments.grid.plan import make_plan
 from truerank.experiments.grid.results import cell_folder, is_done
-from truerank.experiments.grid.running import run as run_grid
-from truerank.experiments.grid.running import status as status_of
 from truerank.work.engines import LocalEngine, Lost
 from truerank.work.progress import Quiet
 

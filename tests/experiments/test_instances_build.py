@@ -22,12 +22,12 @@ from truerank.experiments.instances import (
     export,
     open_built,
 )
-from truerank.experiments.instances import first_stage as stages
+from truerank.experiments.instances import draws as stages
 from truerank.experiments.instances import (
     queries as write_queries,
 )
-from truerank.experiments.instances.drawing import Excluded, QueryKeys, scan
-from truerank.experiments.instances.leaks import Leak, spread, verified_leaks
+from truerank.experiments.instances.draws import Excluded, QueryKeys, scan
+from truerank.experiments.instances.training_queries import Leak, spread, verified_leaks
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Document
 from truerank.sources import open_queries, read_topics
@@ -179,7 +179,7 @@ def test_sources_that_hold_the_same_queries(world, tmp_path):
 
 
 def test_a_killed_build_continues(world, tmp_path, monkeypatch):
-    monkeypatch.setattr(stages, "_BLOCK", 25)
+    monkeypatch.setattr(stages, "_STAGE_BLOCK", 25)
     expected = build_set("none", [200], tmp_path / "a", world.options())
     retrieve, searched = lexical.retrieve, []
 
@@ -531,7 +531,7 @@ def test_leaks_take_turns(pairs, seed):
 
 
 def test_numbers_of_places_are_uniform():
-    from truerank.experiments.instances.drawing import Keyed
+    from truerank.experiments.instances.draws import Keyed
 
     keys = Keyed(0, "test")
     first = [int(np.argmin(keys.of_places(f"query {number}", np.arange(1, 101)))) for number in range(3000)]

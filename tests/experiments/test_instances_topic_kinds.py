@@ -12,8 +12,8 @@ import instances_example
 from instances_example import build_set
 from truerank.errors import InputError
 from truerank.experiments.instances import stats as stats_of
-from truerank.experiments.instances.assembling import REWORDINGS
 from truerank.experiments.instances.options import TEST_KINDS
+from truerank.experiments.instances.rows import REWORDINGS
 from truerank.work.artifacts import hash_file
 
 WHAT_LEAKS = "rows that leak have"

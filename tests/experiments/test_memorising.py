@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError
-from truerank.experiments.memorising import (
+from truerank.experiments.reporting.memorisation import (
     SCORE_SCHEMA,
     TOPIC_VALUES,
     Draws,

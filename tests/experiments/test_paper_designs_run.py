@@ -15,7 +15,7 @@ from grid_example import WORDS, write_example
 from truerank import leakage, transfer
 from truerank.cli import main
 from truerank.experiments.grid import costs, open_results
-from truerank.experiments.grid.running import status
+from truerank.experiments.grid.execution import status
 from truerank.lexical import TopicQuery, build_index, model_of, search, write_run
 from truerank.options import Encoding
 

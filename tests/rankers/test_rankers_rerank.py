@@ -74,7 +74,7 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def again(folder: Path, ranker: object = None, **options: object) -> truerank.rankers.reranking.reranked.Reranked:  # type: ignore[name-defined]
+def again(folder: Path, ranker: object = None, **options: object) -> truerank.rankers.reranking.rerank.Reranked:  # type: ignore[name-defined]
     given = (folder / "first.run", ranker or Overlap(), str(folder / "topics.tsv"), str(folder / "docs.jsonl"))
     return truerank.rerank(*given, **options)  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ from truerank.rankers.training import fitting
 from truerank.rankers.training.fitting import CHECKPOINT, fit
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.rankers.training.recipes import RECIPES, recipe_named
-from truerank.rankers.words.vocabulary import open_vocabulary, read_word_vectors
+from truerank.rankers.vocabulary import open_vocabulary, read_word_vectors
 from truerank.reports.results import summary
 from truerank.work.kept import record
 

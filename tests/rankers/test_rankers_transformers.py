@@ -17,9 +17,8 @@ import tiny_models
 from eight_bits import SATURATES, WHY_SATURATED
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
-from truerank.rankers.pretrained.first_token import run_packed
-from truerank.rankers.pretrained.pair_frames import packed_pairs
-from truerank.rankers.pretrained.torch_ranker import TokenRow
+from truerank.rankers.pretrained.openvino_ranker import run_packed
+from truerank.rankers.pretrained.torch_ranker import TokenRow, packed_pairs
 from truerank.reports.results import summary
 
 #: Longer than every model here reads, and ten thousand words.

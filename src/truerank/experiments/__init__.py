@@ -8,12 +8,12 @@ from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.experiments.grid.design import Design as Design
-    from truerank.experiments.grid.reading import read_design as read_design
+    from truerank.experiments.grid.design_file import read_design as read_design
+    from truerank.experiments.grid.execution import run as run
+    from truerank.experiments.grid.execution import status as status
     from truerank.experiments.grid.results import open_results as open_results
-    from truerank.experiments.grid.running import run as run
-    from truerank.experiments.grid.running import status as status
     from truerank.experiments.ready import designs as designs
-    from truerank.experiments.reporting.making import report as report
+    from truerank.experiments.reporting.experiment_report import report as report
 
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -47,7 +47,6 @@ class Ance(OpenVinoRanker, DualRanker):
         dimension: int = 0,
         seed: int = 0,
     ) -> Self:
-        """Opens a checkpoint."""
         if similarity not in ("dot", "cosine"):
             raise InputError(f"no similarity '{similarity}'", "choose dot or cosine", where="similarity")
         checkpoint = Checkpoint(place)
@@ -85,7 +84,6 @@ class Ance(OpenVinoRanker, DualRanker):
 
     @property
     def config(self) -> Any:
-        """The configuration of the transformer."""
         return self.module[0].auto_model.config
 
     @property

@@ -13,12 +13,9 @@ Rows = NDArray[np.int64]
 def length_batches(
     lengths: NDArray[np.int64], *, tokens: int, waste: float = 0.0, rows: int | None = None
 ) -> list[Rows]:
-    """Batches of texts sorted by length, the longest first, so that memory is asked for once.
+    """Batches of texts by their numbers of tokens, the longest first, so that memory is asked for once.
 
     They depend on the lengths and their order alone.
-
-    Args:
-        lengths: tokens of each text, shape (texts,).
     """
     order = np.argsort(-lengths, kind="stable")
     batches: list[Rows] = []

@@ -24,10 +24,6 @@ class Bm25:
     """BM25 of a text for a query; analyser, document frequencies and mean length are those of an index.
 
     For a document of the index, as a whole, the score is that of searching.
-
-    Args:
-        index: gives the statistics.
-        model: k1, b and their like.
     """
 
     kind: ClassVar[str] = "bm25"
@@ -47,22 +43,18 @@ class Bm25:
         preset: str = "anserini",
         **settings: Any,
     ) -> Self:
-        """Opens an index."""
         saved = Path(place) / "index"
         return cls(open_index(saved if saved.is_dir() else place), _model(preset, settings))
 
     @property
     def name(self) -> str:
-        """BM25 with its parameters."""
         return f"BM25 (k1 {self._model.k1:g}, b {self._model.b:g})"
 
     @property
     def fingerprint(self) -> str:
-        """Hash over index and parameters."""
         return digest([self.kind, self._searcher.index.fingerprint, self._model.json()])
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
-        """The score of each pair, shape (pairs,)."""
         analyse = self._searcher.index.analyser
         queries = {
             text: weighted_query(parse_query(self._searcher, text).terms, self._model)
@@ -85,14 +77,12 @@ class Bm25:
         return rounded(scores)
 
     def save(self, folder: Path) -> None:
-        """Copies the index, and writes the parameters."""
         shutil.copytree(self._searcher.index.folder, folder / "index", dirs_exist_ok=True)
         settings = {name: value for name, value in self._model.json().items() if name != "model"}
         write_description(folder, self.kind, settings)
 
     @classmethod
     def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
-        """Opens what `save` wrote."""
         return cls.open(str(folder), runtime, **read_description(Path(folder))[1])
 
     def _weight(self, term: int, count: int, length: int) -> float:

@@ -8,8 +8,8 @@ from typing import Any, ClassVar, Final
 import torch
 from torch import nn
 
+from truerank.rankers.knrm import Kernels
 from truerank.rankers.pretrained.passage_ranker import PassageBatch, PassageNetwork, PassageRanker, PassageSettings
-from truerank.rankers.words.kernels import Kernels
 
 #: Ten kernels in steps of .2; none for equal words, which no layer above the embeddings tells apart.
 _CENTRES: Final = tuple(round(-0.9 + 0.2 * number, 1) for number in range(10))
@@ -38,7 +38,6 @@ class _Network(PassageNetwork):
         self.combine = nn.Sequential(nn.Linear(features, settings.hidden), nn.ReLU(), nn.Linear(settings.hidden, 1))
 
     def forward(self, batch: PassageBatch) -> Any:
-        """The scores, shape (n,)."""
         layers = self.encode(batch, layers=True)
         firsts = self._summed(layers[-1][:, 0], batch)
         passages = torch.bincount(batch.owner, minlength=batch.documents)[:, None]

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,6 @@ class _Local(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         matches = batch.exact() * batch.idf[:, :, None]
         # A filter as wide as the document is one product of matrices.
         found = matches @ self.convolution.weight[:, 0, 0].T + self.convolution.bias
@@ -98,18 +97,14 @@ class _Distributed(nn.Module):  # type: ignore[misc]
         self.combine = nn.Sequential(nn.Dropout(settings.dropout), nn.Linear(filters, 1))
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         query = self.query(_convolved(self.query_words, batch.query_vectors))
         document = self.document(_convolved(self.document_words, batch.document_vectors))
         return self.combine(self.places(query[:, :, None] * document))[:, 0]
 
 
 def _convolved(convolution: Any, vectors: Any) -> Any:
-    """A convolution over words, shape (n, filters, places), as products of matrices: in double precision several times
-    as fast as the convolution of torch.
-
-    Args:
-        vectors: shape (n, words, e).
+    """A convolution over words, shape (n, words, e), as products of matrices: in double precision several times
+    as fast as the convolution of torch. The result has the shape (n, filters, places).
     """
     filters, _, window = convolution.weight.shape
     places = vectors.shape[1] - window + 1
@@ -128,7 +123,6 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.distributed = _Distributed(settings, dimension)
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         return self.local(batch) + self.distributed(batch)
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,9 @@ class _SpatialGru(nn.Module):  # type: ignore[misc]
         self.new_before = nn.Linear(3 * size, size, bias=False)
 
     def forward(self, grid: Any, rows: Any, columns: Any) -> Any:
-        """The state of the last cell of each grid, shape (n, size).
+        """The state of the last cell of each grid, shape (n, size); `grid` has the shape (n, q, p, given).
 
-        Args:
-            grid: what is given to each cell, shape (n, q, p, given).
-            rows: how many rows of each grid count, at least 1, shape (n,).
-            columns: how many columns, at least 1, shape (n,).
+        So many rows and columns of each grid count, at least 1, shape (n,).
         """
         count, height, width, _ = grid.shape
         # Cells of one diagonal do not depend on each other: all are computed at once, a diagonal as one row.
@@ -94,7 +91,6 @@ class _Network(nn.Module):  # type: ignore[misc]
         self.combine = nn.Linear(settings.strongest * (evidence + 2 * settings.memory), 1)
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         evidence, passages = self._evidence(batch)
         counted = torch.arange(evidence.shape[1], device=evidence.device)[None, :] < passages[:, None]
         packed = nn.utils.rnn.pack_padded_sequence(evidence, passages.cpu(), batch_first=True, enforce_sorted=False)

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from truerank.errors import OptionError
 from truerank.options import Encoding, Flag, Range, Runtime, command
 from truerank.rankers.base import Pair, spec_of
-from truerank.rankers.reranking.choosing import choose_runtime
+from truerank.rankers.reranking.precision import choose_runtime
 from truerank.reports.results import Result, Summary, summarises
 from truerank.reports.tables import Column, Table
 from truerank.sources import open_queries
@@ -52,7 +52,6 @@ class Machine(Result, shown_in="truerank.rankers.machine"):
     choice: ChosenWay
 
     def json(self) -> dict[str, Any]:
-        """All of it."""
         return {
             "processor": self.processor,
             "processors": self.processors,

@@ -8,10 +8,15 @@ from typing import Any, ClassVar, Final, Self
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
-from truerank.rankers.pretrained.first_token import run_encoder, run_packed, shorten_last_layer
-from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
-from truerank.rankers.pretrained.pair_frames import longest_input, pair_frame, pair_types
-from truerank.rankers.pretrained.torch_ranker import CrossRanker, TokenRow, token_ids
+from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker, run_encoder, run_packed, shorten_last_layer
+from truerank.rankers.pretrained.torch_ranker import (
+    CrossRanker,
+    TokenRow,
+    longest_input,
+    pair_frame,
+    pair_types,
+    token_ids,
+)
 
 _CLASSIFIER: Final = "AutoModelForSequenceClassification"
 
@@ -85,12 +90,10 @@ class MonoBert(OpenVinoRanker, CrossRanker):
 
     @property
     def config(self) -> Any:
-        """The configuration of the transformer."""
         return self.module.config
 
     @property
     def reads_types(self) -> bool:
-        """Whether the network reads token types."""
         return self._types > 1
 
     @staticmethod

@@ -52,7 +52,6 @@ class MonoT5(CrossRanker):
         return cls(module, checkpoint.tokenizer(), checkpoint.name, runtime, settings)
 
     def rows(self, pairs: Sequence[Pair]) -> list[TokenRow]:
-        """The tokens of each prompt; the document is cut."""
         heads = token_ids(self.tokenizer, (f"Query: {pair.query}" for pair in pairs))
         documents = token_ids(self.tokenizer, (pair.document for pair in pairs))
         room = int(self.settings["max_tokens"]) - len(self._between) - len(self._after)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,6 @@ class _Network(nn.Module):  # type: ignore[misc]
         )
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         settings = self._settings
         masked = settings.padding == "masked"
         similarities = batch.products()

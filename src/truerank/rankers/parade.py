@@ -38,7 +38,6 @@ class _Network(PassageNetwork):
         self.combine = nn.Linear(size, 1)
 
     def forward(self, batch: PassageBatch) -> Any:
-        """The scores, shape (n,)."""
         firsts = self.encode(batch, layers=False)[:, 0]
         counts = torch.bincount(batch.owner, minlength=batch.documents)
         widest = int(counts.max())

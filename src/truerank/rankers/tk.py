@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from truerank.errors import InputError
-from truerank.rankers.words.kernels import CENTRES, Kernels
-from truerank.rankers.words.small_ranker import Settings, SmallRanker, TensorBatch, unit
+from truerank.rankers.knrm import CENTRES, Kernels
+from truerank.rankers.small_ranker import Settings, SmallRanker, TensorBatch, unit
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,6 @@ class _Network(nn.Module):  # type: ignore[misc]
             nn.init.uniform_(layer.weight, -0.014, 0.014)
 
     def forward(self, batch: TensorBatch) -> Any:
-        """The scores, shape (n,)."""
         query = self._in_context(batch.query_vectors, batch.query)
         document = self._in_context(batch.document_vectors, batch.document)
         cosines = unit(query) @ unit(document).transpose(1, 2)

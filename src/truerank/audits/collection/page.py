@@ -9,15 +9,15 @@ import polars as pl
 
 from truerank.audits.collection.catalogue import PARTS, kinds
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, PartVerdict, Word
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ChangeRow, change_rows
 from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Facts, Part, Prose, Tone
-from truerank.reports.report import ReportSection, Verdict
+from truerank.reports.pages import Facts, Part, Prose
+from truerank.reports.report import ReportSection
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.listing import listed
 
-TONES: Final[dict[Word, Tone]] = {"FAULTY": "bad", "FAULTY IN PART": "bad", "SOUND": "good", "UNKNOWN": "open"}
 #: Instances of one kind that the page lists.
 _LISTED: Final = 1000
 _HEADINGS: Final = {
@@ -67,11 +67,10 @@ def shown(verdict: PartVerdict, *, meaning: bool = False) -> Verdict:
     change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settle) if part)
     return Verdict(
         word=verdict.word,
-        reason=verdict.reason,
-        evidence=verdict.evidence,
-        what_would_change_it=change,
+        sentence=verdict.reason,
+        rests_on=verdict.evidence,
+        settles=change,
         subject="the whole collection" if verdict.part == "collection" else verdict.part,
-        tone=TONES[verdict.word],
         sign=_sign(verdict.word),
     )
 

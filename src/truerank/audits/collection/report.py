@@ -17,7 +17,7 @@ from truerank.measures.equivalence import COMBINE
 from truerank.records import Input, Qrel
 from truerank.reports.report import Report
 from truerank.reports.results import Format, Summary, page_note, place_note, reports, summarises, writes
-from truerank.reports.sarif import MOST_FINDINGS, Level, SarifFinding, SarifRule, sarif
+from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifLevel, SarifRule, sarif
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.sources.grammar import parse
 from truerank.sources.qrels import qrel_lines
@@ -187,7 +187,7 @@ def _card_markdown(content: Mapping[str, Any], parts: tuple[Table | str, ...]) -
     return "\n".join(["## Collection audit", "", said, "", *tables])
 
 
-_LEVELS: Final[Mapping[Severity, Level]] = {"fault": "error", "doubt": "warning", "note": "note"}
+_LEVELS: Final[Mapping[Severity, SarifLevel]] = {"fault": "error", "doubt": "warning", "note": "note"}
 #: Judgments that are read once more for their lines; a larger file is no part of a change.
 _LARGEST: Final = 16 << 20
 #: The input in which the instances of a part lie, the likeliest first.

@@ -26,11 +26,12 @@ from truerank.audits.leakage.results import (
 )
 from truerank.audits.leakage.review import review
 from truerank.audits.leakage.summaries import calibration_lines
+from truerank.core.verdict import Verdict
 from truerank.errors import OptionError
 from truerank.reports.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Facts, Part, Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import Drawing, Facts, Part, Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.listing import listed
@@ -554,7 +555,6 @@ _MEANINGS: Final[dict[VerdictWord, str]] = {
         "before you rely on this test set."
     ),
 }
-TONES: Final[dict[VerdictWord, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 
 
 def _sign(left: float, right: float, shared: str = "", dashes: str = "") -> str:
@@ -656,11 +656,10 @@ def _verdicts(summary: AuditSummary) -> Iterator[Verdict]:
         reason, _, details = test["why"].partition(". ")
         yield Verdict(
             word=word,
-            reason=f"{reason.rstrip('.')}.",
-            evidence=" ".join(filter(None, [details, *_more(test, summary)])),
-            what_would_change_it="" if word in explained else _MEANINGS[word],
+            sentence=f"{reason.rstrip('.')}.",
+            rests_on=" ".join(filter(None, [details, *_more(test, summary)])),
+            settles="" if word in explained else _MEANINGS[word],
             subject=name,
-            tone=TONES[word],
             share=len(test["leaked_topics"]) / test["topics"] if known else None,
             sign=SIGNS[word],
         )

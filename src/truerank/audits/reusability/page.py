@@ -15,11 +15,12 @@ from truerank.audits.reusability.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT
 from truerank.audits.reusability.stopping import OriginalSize
 from truerank.audits.reusability.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.audits.reusability.verdict import verdict_of
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.heat_maps import HeatMap, heat_maps
 from truerank.reports.figures.lines import Panel, Series, scatter_panels
-from truerank.reports.pages import Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import publish
@@ -342,7 +343,6 @@ _SECTIONS: Final = {
     "uniques": "teams", "unlike": "teams", "table7": "rules", "budgets": "cost", "risks": "topics",
     "positions": "runs",
 }  # fmt: skip
-_TONES: Final[Mapping[str, Tone]] = {"HELD": "good", "WITH CARE": "open", "NOT HELD": "bad", "UNKNOWN": "open"}
 _MEANING: Final = {
     "HELD": "New systems stood where they would have stood had they been pooled, as far as was tried.",
     "WITH CARE": "Small differences between a new system and an old one mean little.",
@@ -416,10 +416,9 @@ def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterato
         yield Verdict(
             subject=one.measure,
             word=one.word,
-            tone=_TONES[one.word],
-            reason=one.reason,
-            evidence="" if brief else " ".join(one.tests()),
-            what_would_change_it=meaning,
+            sentence=one.reason,
+            rests_on="" if brief else " ".join(one.tests()),
+            settles=meaning,
             share=one.unmoved,
         )
 

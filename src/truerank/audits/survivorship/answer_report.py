@@ -13,11 +13,12 @@ from truerank.audits.survivorship.pooling import ITEMS, POOL, REASONS, AnswerPoo
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.report import FOOTER
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
+from truerank.core.verdict import Verdict
 from truerank.judging import Item
 from truerank.judging.report import label_tables
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.qrels import qrel_text
@@ -107,12 +108,12 @@ def _verdict(corpus: CorpusAnswers) -> Verdict:
     return Verdict(
         subject=corpus.name or "discarded queries",
         word=f"{share:.0%} answerable",
-        tone="bad" if answered else "good",
-        reason=(
+        level="bad" if answered else "good",
+        sentence=(
             f"{answered:,} of {lost.n:,} discarded queries have an answer in the collection "
             f"({1 - lost.high:.0%} to {1 - lost.low:.0%})."
         ),
-        evidence=f"{best.system} alone answers {best.within[corpus.cutoffs[0]].k:,} in its first {corpus.cutoffs[0]}.",
+        rests_on=f"{best.system} alone answers {best.within[corpus.cutoffs[0]].k:,} in its first {corpus.cutoffs[0]}.",
         share=share,
     )
 

@@ -8,9 +8,10 @@ from typing import Any
 from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
 from truerank.audits.survivorship.report import FOOTER
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
@@ -78,9 +79,9 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
     return Verdict(
         subject=system,
         word="moves with depth" if moved else "cannot tell",
-        tone="bad" if moved else "open",
-        reason=headline,
-        evidence=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
+        level="bad" if moved else "unknown",
+        sentence=headline,
+        rests_on=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
         f"{first.change.value:+.4f}. {_first(first.change)}".strip(),
     )
 
@@ -108,7 +109,7 @@ def _order_verdict(result: DepthEvaluation) -> tuple[Verdict, ...]:
         return (Verdict("same order here", headline, why, subject="order"),)
     shown = ", ".join(f"depth {label}: {number:,}" for label, number in changed.items())
     headline = "Pairs of systems change places between a depth and the full set."
-    return (Verdict("changes", headline, f"Pairs that change: {shown}.", subject="order", tone="bad"),)
+    return (Verdict("changes", headline, f"Pairs that change: {shown}.", subject="order", level="bad"),)
 
 
 def _picture(result: DepthEvaluation, measure: str, name: str) -> Picture:

@@ -11,10 +11,11 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profiling import DepthCurve, Profile, Split
 from truerank.audits.survivorship.queries import FEWEST_EXPECTED, Kinds, fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
@@ -66,9 +67,9 @@ def _split_verdict(result: Profile, split: Split) -> Verdict:
     return Verdict(
         subject=split.name,
         word=f"{percent(share.share)} discarded",
-        tone="bad" if lost else "good",
-        reason=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
-        evidence=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
+        level="bad" if lost else "good",
+        sentence=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
+        rests_on=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
         share=share.share,
     )
 
@@ -319,9 +320,9 @@ def _depth_report(result: Depths) -> Report:
     verdict = Verdict(
         subject=result.name,
         word=f"{lost:.1%} fewer queries",
-        tone="bad" if lost > 0 else "good",
-        reason=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
-        evidence=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
+        level="bad" if lost > 0 else "good",
+        sentence=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
+        rests_on=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
         share=lost,
     )
     parts = (Picture("depths", caption, figure), depths_table(result))

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
+from truerank.core.verdict import Verdict
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.pictures import difference_picture, order_picture
 from truerank.measures.report import difference_table
 from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.reports.figures.export import Picture
-from truerank.reports.report import Verdict
 from truerank.reports.tables import Column, Table
 
 _SECTION: Final = "differences"
@@ -45,10 +45,10 @@ def finding(comparison: Comparison) -> Verdict:
     return Verdict(
         subject="the best run",
         word="CANNOT TELL" if alike else "AHEAD",
-        tone="open" if alike else "good",
-        reason=reason,
-        evidence=" ".join(evidence),
-        what_would_change_it=_reach(alike, topics, comparison.method.power),
+        level="unknown" if alike else "good",
+        sentence=reason,
+        rests_on=" ".join(evidence),
+        settles=_reach(alike, topics, comparison.method.power),
     )
 
 

@@ -23,11 +23,12 @@ from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import TopicSelection
 from truerank.audits.track.statements import Statement, agrees, statements_table
 from truerank.audits.track.validating import RunCheck, Validation
+from truerank.core.verdict import Verdict
 from truerank.measures.comparison import Comparison
 from truerank.options import Scoring
 from truerank.reports.figures.export import Picture
 from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
 from truerank.text.listing import and_more
@@ -61,7 +62,7 @@ def _track_summary(result: TrackReport) -> Summary:
 def _opening(comparison: Comparison) -> str:
     """The finding for a terminal."""
     found = finding(comparison)
-    return "\n".join(textwrap.wrap(f"{found.word}: {found.reason} {found.evidence}", 100))
+    return "\n".join(textwrap.wrap(f"{found.word}: {found.sentence} {found.rests_on}", 100))
 
 
 @reports(TrackReport)
@@ -183,18 +184,18 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
         yield Verdict(
             subject=f"{one.category} over {base.category}",
             word=f"{one.gain:+.1f} %",
-            tone="good" if one.gain > 0 else "bad",
-            reason=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
-            evidence=" ".join(_duel_sentences(result, duel)),
+            level="good" if one.gain > 0 else "bad",
+            sentence=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
+            rests_on=" ".join(_duel_sentences(result, duel)),
         )
     for gap in analysis.gaps[:1]:
         if gap.gain is not None:
             yield Verdict(
                 subject="fullrank over rerank",
                 word=f"{gap.gain:+.1f} %",
-                tone="good" if gap.gain > 0 else "bad",
-                reason=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
-                evidence=told_apart(result.comparison, gap.fullrank, gap.rerank),
+                level="good" if gap.gain > 0 else "bad",
+                sentence=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
+                rests_on=told_apart(result.comparison, gap.fullrank, gap.rerank),
             )
     yield from _agreement_verdicts(result)
     yield from _stated_verdicts(result)
@@ -213,8 +214,8 @@ def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
         yield Verdict(
             subject="sparse and full judgments",
             word=f"τ = {found.tau:.2f}",
-            tone="open",
-            reason=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
+            level="unknown",
+            sentence=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
         )
 
 
@@ -227,8 +228,8 @@ def _stated_verdicts(result: TrackReport) -> Iterator[Verdict]:
     yield Verdict(
         subject="stated figures",
         word=f"{len(stated) - len(differing)} of {len(stated)} follow",
-        tone="bad" if differing else "good",
-        reason=f"{listed}." if differing else "Every stated figure follows from the runs.",
+        level="bad" if differing else "good",
+        sentence=f"{listed}." if differing else "Every stated figure follows from the runs.",
     )
 
 
@@ -314,7 +315,7 @@ def _finding(comparison: Comparison) -> dict[str, Any]:
     found = finding(comparison)
     return {
         "verdict": found.word,
-        "sentences": [found.reason, found.evidence, found.what_would_change_it],
+        "sentences": [found.sentence, found.rests_on, found.settles],
         "method": comparison.method.json(),
         "pairs": len(comparison.differences),
         "significant": sum(row.significant for row in comparison.differences),

@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     from truerank.experiments.grid.costs import CostEstimate as CostEstimate
     from truerank.experiments.grid.design import Design as Design
     from truerank.experiments.grid.design import ReportDesign as ReportDesign
-    from truerank.experiments.grid.reading import read_design as read_design
+    from truerank.experiments.grid.design_file import read_design as read_design
+    from truerank.experiments.grid.execution import GridRun as GridRun
+    from truerank.experiments.grid.execution import RunOptions as RunOptions
     from truerank.experiments.grid.results import Cell as Cell
     from truerank.experiments.grid.results import GridResults as GridResults
     from truerank.experiments.grid.results import expand as expand
     from truerank.experiments.grid.results import open_results as open_results
-    from truerank.experiments.grid.running import GridRun as GridRun
-    from truerank.experiments.grid.running import RunOptions as RunOptions
 
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)

@@ -11,11 +11,10 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from truerank.experiments.grid.networks import network_of
-from truerank.experiments.grid.planning import Plan, Work
+from truerank.experiments.grid.collections import rows_of
+from truerank.experiments.grid.plan import Plan, Work, network_of
 from truerank.experiments.grid.results import cell_folder, has_failed, is_done
-from truerank.experiments.grid.sets import rows_of
-from truerank.experiments.grid.working import LOG_FILE, Spent, scored_sample
+from truerank.experiments.grid.worker import LOG_FILE, Spent, scored_sample
 from truerank.loading import load_json, text_file
 from truerank.rankers.training.fitting import fit
 from truerank.work.progress import Progress
@@ -43,16 +42,7 @@ class Rate(NamedTuple):
 
 @dataclass(frozen=True)
 class ModelCost:
-    """What is left to do of one model.
-
-    Attributes:
-        model: its name in the design.
-        trainings: that are left.
-        smallest: seconds of the shortest of them.
-        largest: seconds of the longest.
-        hours: of all of them, on one worker.
-        known: where the rates come from.
-    """
+    """What is left to do of one model: trainings, seconds of the shortest and longest, hours of one worker for all."""
 
     model: str
     trainings: int

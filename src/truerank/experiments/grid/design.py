@@ -40,7 +40,6 @@ class FirstStageDesign:
     parameters: Mapping[str, Any] = field(default_factory=dict)
 
     def json(self) -> dict[str, Any]:
-        """As it stands in a design file."""
         if self.run is not None:
             return {"run": self.run}
         return {"model": self.model, "preset": self.preset, "parameters": dict(self.parameters)}
@@ -85,7 +84,6 @@ class CollectionDesign:
     topic_count: int | None = None
 
     def json(self) -> dict[str, Any]:
-        """As it stands in a design file."""
         return {
             "docs": self.docs,
             "topics": self.topics,
@@ -124,7 +122,6 @@ class BenchmarkDesign:
         return f"{collection}:{topic_id}" if len(self.collections) > 1 else topic_id
 
     def json(self) -> dict[str, Any]:
-        """As it stands in a design file."""
         return {"collections": list(self.collections), "folds": self.folds, "fold_seed": self.fold_seed}
 
 
@@ -186,7 +183,6 @@ class SetDesign:
         )
 
     def json(self) -> dict[str, Any]:
-        """As it stands in a design file."""
         texts = {name: value for name, value in (("topics", self.topics), ("docs", self.docs)) if value is not None}
         made: dict[str, Any] = {"instances": self.instances, **texts}
         if self.build is not None:
@@ -245,7 +241,6 @@ class ModelDesign:
     cpus: int = 1
 
     def json(self) -> dict[str, Any]:
-        """As it stands in a design file."""
         maybe: dict[str, Any] = {
             "recipe": self.recipe,
             "aggregate": list(self.aggregates),

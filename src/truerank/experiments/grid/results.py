@@ -172,7 +172,7 @@ class GridResults:
     @cached_property
     def design(self) -> Design:
         """The design that it was last run with."""
-        from truerank.experiments.grid.reading import read_design
+        from truerank.experiments.grid.design_file import read_design
 
         return read_design(self.folder / DESIGN_FILE)
 
@@ -269,7 +269,6 @@ class GridResults:
 
 
 def cell_folder(out: Path, address: str) -> Path:
-    """Where a cell lies."""
     return out / "cells" / address
 
 
@@ -303,7 +302,6 @@ def write_cell(
 
 
 def write_failed(out: Path, cell: Cell, reason: str) -> None:
-    """Notes that a cell failed, and why."""
     content = {**cell.json(), "status": "failed", "reason": reason}
     write_text(cell_folder(out, cell.address) / _FAILED_FILE, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
 

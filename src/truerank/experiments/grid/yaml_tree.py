@@ -26,13 +26,9 @@ D = TypeVar("D")
 
 @dataclass(frozen=True)
 class Value:
-    """A value of the file.
-
-    Attributes:
-        content: a scalar, a list of values, or a mapping of values by key.
-        file: where it stands; "--set" where it was given on the command line.
-        line: in that file, from 1.
-        path: the keys above it, joined by dots.
+    """A value of the file: a scalar, a list of values, or a mapping of values by key.
+     `file` is "--set" where it was given on the command line; `line` counts from 1; `path` has the keys above, with
+    dots.
     """
 
     content: Any
@@ -73,7 +69,6 @@ class Value:
         return str(self.content)
 
     def whole(self, lowest: int) -> int:
-        """As a whole number."""
         if isinstance(self.content, bool) or not isinstance(self.content, int):
             self.fault(f"'{_shown(self.content)}' is no whole number", f"write {lowest} or more")
         if self.content < lowest:
@@ -87,7 +82,6 @@ class Value:
         return float(self.content)
 
     def choice(self, choices: Collection[str]) -> Any:
-        """As one of some names."""
         if self.content not in choices:
             near = difflib.get_close_matches(str(self.content), choices, 1)
             meant = f"did you mean '{near[0]}'? " if near else ""
@@ -112,8 +106,6 @@ class Value:
 
 
 class YamlMapping:
-    """A mapping of the file."""
-
     def __init__(self, value: Value) -> None:
         self.value = value
 
@@ -145,7 +137,6 @@ class YamlMapping:
 
 
 def read_tree(path: Path, settings: Mapping[str, str], *, variables: bool = True) -> Value:
-    """Reads a file."""
     text = text_file(path, "give a design file")
     tree = _parsed(text, str(path), "")
     if not isinstance(tree.content, dict):

@@ -1,8 +1,6 @@
 """Training sets with known faults: built, proven, written for other programs."""
 
-from truerank.experiments.instances.building import build
 from truerank.experiments.instances.built import Built, Export, export, open_built
-from truerank.experiments.instances.checking import InstanceStats, stats
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, QueryFile, queries
 from truerank.experiments.instances.options import (
     FORMATS,
@@ -13,6 +11,8 @@ from truerank.experiments.instances.options import (
     TopicOptions,
     TrainingOptions,
 )
+from truerank.experiments.instances.proofs import InstanceStats, stats
+from truerank.experiments.instances.training_sets import build
 
 __all__ = [
     "FORMATS",

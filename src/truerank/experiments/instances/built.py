@@ -12,12 +12,13 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.experiments.instances.drawing import SCHEMA
+from truerank.experiments.instances.draws import SCHEMA
 from truerank.experiments.instances.options import Format
 from truerank.loading import json_file
 from truerank.options import Flag, command
 from truerank.records import Input
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, summarises
+from truerank.reports.tables import Column, Table
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import Artifacts, atomic_path, written_by
 from truerank.work.blocks import BlockStore
@@ -62,7 +63,7 @@ def export_name(form: Format, size: int) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Export(Result, shown_in="truerank.experiments.instances.report"):
+class Export(Result, shown_in="truerank.experiments.instances.built"):
     """A set, or a size of it, as another program reads it.
 
     Attributes:
@@ -146,7 +147,7 @@ def _lines(frame: pl.LazyFrame, form: str) -> Iterator[str]:
 
 
 @dataclass(frozen=True, repr=False)
-class Built(Result, shown_in="truerank.experiments.instances.report"):
+class Built(Result, shown_in="truerank.experiments.instances.built"):
     """A training set on the disk.
 
     Attributes:
@@ -167,7 +168,6 @@ class Built(Result, shown_in="truerank.experiments.instances.report"):
 
     @property
     def rows(self) -> int:
-        """Rows of the largest size."""
         return int(self.about["rows"])
 
     def lazy(self) -> pl.LazyFrame:
@@ -205,3 +205,32 @@ def _object(folder: Path, name: str) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise InputError("no manifest of a training set", _REMEDY, where=folder / name)
     return found
+
+
+@summarises(Built)
+def _built(built: Built) -> Summary:
+    about = built.about
+    counts = about["counts"]["by_size"]
+    groups = list(dict.fromkeys(group for own in counts.values() for group in own))
+    table = Table(
+        f"Training set of the kind {built.kind}, seed {built.seed}: rows by size",
+        (
+            *Column.numbers(",d", "instances", "rows"),
+            *Column.numbers(",d", *groups),
+        ),
+        tuple((int(size), int(size) // 2, *(own.get(group, 0) for group in groups)) for size, own in counts.items()),
+        notes=(
+            "An instance is a pair of a query and a document; a row is a query with a relevant and a non-relevant one. "
+            "Each size is the beginning of the next.",
+            *about["notes"],
+            *(f"Not used: {number:,} {reason}." for reason, number in about["skipped"].items()),
+        ),
+    )
+    facts = {"folder": str(built.folder), **about, "artifacts": dict(built.artifacts)}
+    return Summary((table, f"written: {built.folder / TABLE}"), facts)
+
+
+@summarises(Export)
+def _export(found: Export) -> Summary:
+    facts = {"out": str(found.out), "file_format": found.file_format, "size": found.size}
+    return Summary((f"written: {found.out}",), facts, notes=(f"format: {found.file_format}",))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,10 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
-from truerank.experiments.instances.drawing import Keyed
+from truerank.experiments.instances.draws import Keyed
 from truerank.options import Flag, Options, Range, command
 from truerank.records import Document
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, summarises
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import SourceSpec
@@ -153,7 +153,7 @@ class DocumentQueries:
 
 
 @dataclass(frozen=True, repr=False)
-class QueryFile(Result, shown_in="truerank.experiments.instances.report"):
+class QueryFile(Result, shown_in="truerank.experiments.instances.document_queries"):
     """The queries that a collection's documents make, in a file.
 
     Attributes:
@@ -198,11 +198,17 @@ def queries(
     with started("instances queries", inputs_of(docs=docs), {"cut": cut}, target, file=True) as job:
         with atomic_path(target) as temporary, temporary.open("w", encoding="utf-8", newline="\n") as stream:
             for block in source.batches():
-                stream.writelines(_lines(block))
+                stream.writelines(
+                    f"{query_id}\t{text}\n" for query_id, text in zip(block.ids, block.texts, strict=True)
+                )
         job.note(target.name)
         job.skipped = {"title_only": source.counts.skipped}
     return QueryFile(target, source.counts.read, source.counts.skipped)
 
 
-def _lines(block: QueryBlock) -> Iterable[str]:
-    return (f"{query_id}\t{text}\n" for query_id, text in zip(block.ids, block.texts, strict=True))
+@summarises(QueryFile)
+def _query_file(found: QueryFile) -> Summary:
+    made = found.read - found.skipped
+    text = f"{made:,} queries of {found.read:,} documents; {found.skipped:,} have a title only\nwritten: {found.out}"
+    facts = {"out": str(found.out), "documents": found.read, "queries": made, "title_only": found.skipped}
+    return Summary((text,), facts)

@@ -169,7 +169,6 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
         return cls(cut=CutRule(**cut), **{name: value for name, value in values.items() if name not in cut})
 
     def json(self) -> dict[str, Any]:
-        """All options by their own names."""
         found: dict[str, Any] = plain({part.name: getattr(self, part.name) for part in fields(self)})
         return found
 

@@ -12,13 +12,21 @@ from truerank.errors import InputError, OptionError
 from truerank.experiments.grid import expand, read_design
 from truerank.experiments.grid.design import Design
 from truerank.options import Flag, OutFile, command
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, summarises
+from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import write_text
 
 __all__ = ["DesignSize", "ReadyDesign", "ReadyDesigns", "designs"]
 
 #: The comment that says what the paper counts.
 _IN_THE_PAPER: Final = "# In the paper: "
+
+
+_NOTES = (
+    "Training sets: each size for itself. A cell is a training, or a checkpoint that is tested without one.",
+    "Topics: judged ones with a text, by benchmark, where the design states their number; a run with another number "
+    "ends.",
+)
 
 
 class DesignSize(NamedTuple):
@@ -86,7 +94,7 @@ class ReadyDesign:
 
 
 @dataclass(frozen=True, repr=False)
-class ReadyDesigns(Result, shown_in="truerank.experiments.ready.report"):
+class ReadyDesigns(Result, shown_in="truerank.experiments.ready"):
     """All designs that come with the package.
 
     Attributes:
@@ -133,3 +141,30 @@ def _copied(found: ReadyDesigns, name: str, target: Path) -> Path:
         raise InputError("is there already", "choose another file with `out`", where=target)
     write_text(target, known[wanted].text)
     return target
+
+
+@summarises(ReadyDesigns)
+def _ready(found: ReadyDesigns) -> Summary:
+    if found.written is not None:
+        return Summary((str(found.written),), {"file": str(found.written)})
+    facts = [{"name": one.name, "says": one.says, **one.size._asdict(), "paper": one.paper} for one in found.designs]
+    lines = []
+    for one in found.designs:
+        lines += [one.name, f"  {one.says}", *([f"  in the paper: {one.paper}"] if one.paper else [])]
+    return Summary(("\n".join(lines), _table(found)), {"designs": facts})
+
+
+def _table(found: ReadyDesigns) -> Table:
+    counts = ("training sets", "models", "seeds", "trainings", "cells")
+    columns = (
+        Column("name"),
+        *Column.numbers(",d", *counts),
+        Column("topics"),
+    )
+    rows = tuple((one.name, *one.size[:5], _topics(one.size)) for one in found.designs)
+    return Table("Ready designs", columns, rows, _NOTES)
+
+
+def _topics(size: DesignSize) -> str | None:
+    known = [f"{name} {count:,}" for name, count in size.topics.items() if count is not None]
+    return ", ".join(known) or None

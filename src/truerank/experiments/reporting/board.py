@@ -3,20 +3,127 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from dataclasses import asdict, dataclass, field, replace
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
-from truerank.experiments.grid.design import BenchmarkDesign, Design
+from truerank.experiments.grid.design import BenchmarkDesign, Design, ReportKind
 from truerank.experiments.grid.results import GridResults
-from truerank.experiments.reporting.options import GROUP_SIGN, ReportChoices
-from truerank.measures import Evaluation, Policy, evaluate
+from truerank.measures import Evaluation, Policy, Significance, evaluate
 from truerank.measures.folds import Folds
 from truerank.measures.grammar import parse_measures
+from truerank.options import Flag, Options, Range, Scoring
+
+#: What cross-validation chooses between: sizes of the training set, each the mean over its seeds, or single trainings.
+Choose = Literal["sizes", "runs"]
+#: In the label of a set: what stands before it is the block of the table, what stands behind it the condition.
+GROUP_SIGN: Final = " | "
+
+_USUAL: Final[dict[str, Choose]] = {
+    "leakage": "sizes",
+    "transfer": "runs",
+    "survivorship": "sizes",
+    "pilot": "sizes",
+}
+
+
+class Draws(NamedTuple):
+    """How intervals are drawn: the bootstrap over topics, its confidence, number of draws and seed."""
+
+    confidence: float = 0.95
+    resamples: int = 10_000
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class ReportOptions(Options):
+    """What the report shows.
+
+    Attributes:
+        kind: which paper's tables and figures; by default as the design says.
+        measures: what is shown, separated by blanks; the first is that of figures and sentences. By default those that
+            the design has for each collection.
+        baseline: label of the training sets that the others are compared with; by default the design's.
+        choose: what cross-validation chooses between: training sizes, each the mean over its seeds, or single
+            trainings; by default sizes, and runs for the kind transfer.
+        memorisation_size: training size, in instances, of the tables on memorisation; by default the design's, or the
+            largest that models with and without the leak share.
+        pilot_size: training size of the pilot table; by default the largest that all models share.
+        same_rel: `rel` holds for all collections, also where it is 1 and the design says otherwise.
+    """
+
+    kind: ReportKind | None = None
+    measures: str | None = None
+    baseline: Annotated[str | None, Flag(metavar="LABEL")] = None
+    choose: Choose | None = None
+    memorisation_size: Annotated[int | None, Flag(metavar="N"), Range(at_least=2)] = None
+    pilot_size: Annotated[int | None, Flag(metavar="N"), Range(at_least=2)] = None
+    same_rel: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name in ("memorisation_size", "pilot_size"):
+            if (getattr(self, name) or 0) % 2:
+                raise OptionError(
+                    name, f"a training size of {getattr(self, name)}", "sizes are even: two instances a row"
+                )
+
+
+@dataclass(frozen=True)
+class ReportChoices(ReportOptions):
+    """All choices behind a report.
+
+    Attributes:
+        policy: how runs are scored; grade 1 stands for the lowest relevant grade of each collection of the design.
+        method: test, correction, level; number and seed of the bootstrap's draws.
+    """
+
+    policy: Scoring = field(default_factory=Scoring)
+    method: Significance = field(default_factory=Significance)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.method.paired:
+            raise OptionError("significance", f"{self.method.significance} is no paired test", "choose a paired one")
+
+    def of(self, design: Design) -> ReportChoices:
+        """The same with what the design says where nothing is said here."""
+        kind = self.kind or design.report.kind
+        size = self.memorisation_size
+        return replace(
+            self,
+            kind=kind,
+            # A design names a whole label; blocks of a table have the same baseline each.
+            baseline=(design.report.baseline if self.baseline is None else self.baseline).rpartition(GROUP_SIGN)[2],
+            choose=self.choose or _USUAL[kind],
+            memorisation_size=design.report.memorisation_size if size is None else size,
+        )
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The measures that are asked for; empty for those of the design."""
+        return () if self.measures is None else (self.measures,)
+
+    @property
+    def confidence(self) -> float:
+        return 1 - self.method.alpha
+
+    @property
+    def draws(self) -> Draws:
+        return Draws(self.confidence, self.method.draws, self.method.seed)
+
+    def json(self) -> dict[str, Any]:
+        return {
+            **{name: value for name, value in asdict(self).items() if name not in ("policy", "method")},
+            "measures": list(self.named),
+            "policy": self.policy.json(),
+            "method": self.method.json(),
+        }
+
 
 Floats = NDArray[np.float64]
 
@@ -32,27 +139,17 @@ class BoardRow(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Both in one text."""
         return f"{self.group}{GROUP_SIGN}{self.model}" if self.group else self.model
 
 
 @dataclass(frozen=True, eq=False)
 class Board:
     """What a grid found on one benchmark so far: a collection, or several whose topics are one sample.
-
-    Attributes:
-        benchmark: which collections it has, and how their topics are called.
-        rows: in the order of the design.
-        conditions: what tells the training sets of a row apart, the baseline first.
-        baseline: the condition that the others are compared with.
-        kinds: the kind of the sets by condition.
-        cells: every cell that is tested on the collection: the record's columns, and `group`, `condition`, `row` (its
-            model as tables call it).
-        scores: of the finished cells, which are its runs.
-        first_stage: of what they rerank.
-        folds: the topics of each fold.
-        leaking: the topics that leak.
-        checkpoints: the sets for which a checkpoint is tested that is not trained.
+     Rows are in the order of the design; conditions tell the training sets of a row apart, the baseline first, and
+    `kinds` has the kind of their sets. `cells` has every cell that is tested on the collection: the columns of the
+    record, and `group`, `condition`, `row` (its model as tables call it). The finished ones are the runs of `scores`;
+    `first_stage` is what they rerank. `folds` and `leaking` name topics; `checkpoints` the sets for which a checkpoint
+    is only tested.
     """
 
     benchmark: BenchmarkDesign
@@ -69,7 +166,6 @@ class Board:
 
     @property
     def collection(self) -> str:
-        """The name of the benchmark."""
         return self.benchmark.name
 
     @property
@@ -137,11 +233,18 @@ def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
     if options.measures is not None:
         parse_measures(options.named)
     cells = arranged(results.cells, results.design, pooled=options.kind == "transfer")
-    _check_baseline(cells, options.baseline or "")
+    baseline = options.baseline or ""
+    labels = cells["condition"].unique(maintain_order=True).to_list()
+    if baseline not in labels:
+        raise OptionError(
+            "baseline",
+            f"no training set is called '{baseline}', which is the baseline",
+            f"name one of {', '.join(labels)} with `baseline`",
+        )
     if not (cells["status"] == "done").any():
         raise InputError("no cell is finished", "run 'truerank experiment run' first", where=results.folder)
     found = tuple(_boards(results, cells, options))
-    if not any(_has_baseline(board) for board in found):
+    if not any(board.sizes(row, board.baseline) for board in found for row in board.rows):
         raise InputError(
             f"no cell of the baseline '{options.baseline}' is finished",
             "run 'truerank experiment run' again, or choose another one with `baseline`",
@@ -274,17 +377,3 @@ def _policy(design: Design, collection: str, options: ReportChoices) -> Policy:
     if policy.rel == Policy().rel and not options.same_rel:
         changes["rel"] = own.rel
     return replace(policy, **changes)
-
-
-def _check_baseline(cells: pl.DataFrame, baseline: str) -> None:
-    labels = cells["condition"].unique(maintain_order=True).to_list()
-    if baseline not in labels:
-        raise OptionError(
-            "baseline",
-            f"no training set is called '{baseline}', which is the baseline",
-            f"name one of {', '.join(labels)} with `baseline`",
-        )
-
-
-def _has_baseline(board: Board) -> bool:
-    return any(board.sizes(row, board.baseline) for row in board.rows)

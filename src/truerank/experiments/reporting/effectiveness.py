@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.experiments.reporting.board import Board, BoardRow, size_name
-from truerank.experiments.reporting.options import Choose, ReportChoices
+from truerank.experiments.reporting.board import Board, BoardRow, Choose, ReportChoices, size_name
 from truerank.measures import (
     Comparison,
     Difference,
@@ -21,12 +21,14 @@ from truerank.measures import (
     MeanInterval,
     OrderChanges,
     compare_evaluations,
+    difference_interval,
     lower_is_better,
     mean_interval,
     order_changes,
 )
 from truerank.measures.cross_validation import choose
 from truerank.measures.report import evaluation_notes
+from truerank.reports.figures import LinePanel, LineSeries
 from truerank.reports.tables import Cell, Column, Table
 
 Floats = NDArray[np.float64]
@@ -34,15 +36,10 @@ Floats = NDArray[np.float64]
 
 class Tuned(NamedTuple):
     """A row under one condition, tuned for each measure by itself.
-
-    Attributes:
-        values: by topic, shape (measures, topics): each topic's value comes from the setting chosen for its fold.
-        choices: by measure and fold.
-        settings: what was chosen between.
-        seeds: the seeds that all settings have; empty where single trainings are chosen between.
-        by_seed: means of each of these seeds alone under the same choices, shape (seeds, measures). Their mean is that
-            of `values` where every setting has no other seeds.
-        runs: means of the single trainings that there are to choose from, shape (trainings, measures), all sizes.
+     `values`, shape (measures, topics): each topic's value comes from the setting chosen for its fold, as `choices`
+    says. `seeds` are those that all settings have (none where single trainings are chosen between), `by_seed` their
+    means under the same choices, shape (seeds, measures), and `runs` the means of all single trainings, shape
+    (trainings, measures).
     """
 
     values: Floats
@@ -118,18 +115,10 @@ def _run_names(cells: pl.DataFrame) -> list[str]:
 
 class EffectivenessEstimate(NamedTuple):
     """One row under one condition by one measure.
-
-    Attributes:
-        row: the row.
-        condition: the training sets.
-        measure: its name.
-        mean: over topics with its interval, of values that are means over seeds, or of the chosen trainings.
-        over_seeds: the mean over seeds with its interval; `n` counts the seeds that all settings have.
-        sd_seeds: the standard deviation of the seeds' means; None below two.
-        runs: lowest and highest mean of a single training, of any setting.
-        chosen: the settings that were chosen and in how many folds.
-        difference: to the baseline; None for the baseline itself, and for measures that are no means over topics.
-        difference_over_seeds: the same from one value per seed that both have, with the interval over seeds.
+     `mean` is over topics, of values that are means over seeds, or of the chosen trainings; `over_seeds` counts the
+    seeds that all settings have, and `sd_seeds` is None below two. `runs` are the lowest and highest mean of a single
+    training of any setting. `difference` is None for the baseline itself, and for measures that are no means over
+    topics; `difference_over_seeds` has one value per seed that both have.
     """
 
     row: BoardRow
@@ -147,15 +136,9 @@ class EffectivenessEstimate(NamedTuple):
 @dataclass(frozen=True, eq=False)
 class Effectiveness:
     """The rows of one collection under all conditions.
-
-    Attributes:
-        board: the scores behind it.
-        options: the choices behind it.
-        estimates: by row, condition and measure.
-        values: by row and condition, the values of each topic, shape (measures, topics).
-        comparison: the differences to the baseline; None where there is nothing to compare.
-        orders: how the order of the models of a group changes, by group, condition and measure.
-        unmatched: rows and conditions of which no size is finished under every condition.
+     `estimates` is by row, condition and measure; `values`, by row and condition, has shape (measures, topics);
+    `orders`, how the models of a group change places, is by group, condition and measure. No size of the rows in
+    `unmatched` is finished under every condition.
     """
 
     board: Board
@@ -168,7 +151,6 @@ class Effectiveness:
 
     @property
     def measures(self) -> tuple[str, ...]:
-        """The measures as they are spelled."""
         return self.board.scores.measures
 
     def shown_rows(self) -> list[BoardRow]:
@@ -308,7 +290,6 @@ class Effectiveness:
         return (*found, f"What is reranked, without a model: {means}.")
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
         first = self.board.first_stage
         return {
             "collection": self.board.collection,
@@ -512,3 +493,219 @@ def _estimate_json(one: EffectivenessEstimate) -> dict[str, Any]:
         },
         "difference_over_seeds": None if one.difference_over_seeds is None else one.difference_over_seeds._asdict(),
     }
+
+
+#: The two sets of topics that effects are shown on.
+TOPICS: Final = ("leaking", "all")
+
+
+class SizeEffect(NamedTuple):
+    """What a fault changes at one training size, in instances (0 for all rows), on the topics "leaking" or "all".
+
+    `seeds` counts those of the condition and of the baseline; by topic, values are means over seeds; `difference` is
+    condition minus baseline, with the interval over topics, None below one topic.
+    """
+
+    collection: str
+    topics: str
+    row: BoardRow
+    condition: str
+    size: int
+    seeds: tuple[int, int]
+    mean: MeanInterval
+    baseline: MeanInterval
+    difference: MeanInterval
+
+
+def size_effects(board: Board, options: ReportChoices) -> tuple[SizeEffect, ...]:
+    """The effect of every condition on every row at each size, by the first measure.
+
+    Source: leakage paper, section 4, Figure 2.
+    """
+    return tuple(_effects(board, options))
+
+
+def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> Table:
+    """One row per collection, set of topics, model, training set and size."""
+    columns = (
+        Column("collection"),
+        Column("topics"),
+        Column("model"),
+        Column("trained on"),
+        Column("size", align="right"),
+        Column("n", align="right", format=",d"),
+        Column("seeds", align="right"),
+        Column("mean", (baseline,), align="right", format=".4f"),
+        Column("mean", ("with the fault",), align="right", format=".4f"),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
+    )
+    rows = tuple(
+        (
+            one.collection,
+            one.topics,
+            one.row.name,
+            one.condition,
+            size_name(one.size),
+            one.difference.n,
+            f"{one.seeds[0]} and {one.seeds[1]}",
+            one.baseline.mean,
+            one.mean.mean,
+            *one.difference[1:],
+        )
+        for one in effects
+    )
+    starts = [place for place, one in enumerate(effects) if place and effects[place - 1][:2] != one[:2]]
+    notes = (
+        "Sizes are in instances: a query with one relevant and one non-relevant document is two.",
+        "Intervals: Student t of the per-topic differences; by topic, values are means over seeds. They are not "
+        "corrected for their number.",
+    )
+    return Table(f"{measure} by training size, difference to {baseline}.", columns, rows, notes, tuple(starts))
+
+
+def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:
+    """One plot per collection and condition, one line per row: the difference by size."""
+    found = []
+    chosen = [one for one in effects if one.topics == topics]
+    # All plots have the same sizes, so that the eye can go from one to the next.
+    sizes = sorted({one.size for one in chosen}, key=lambda size: (size == 0, size))
+    for collection, condition in dict.fromkeys((one.collection, one.condition) for one in chosen):
+        own = [one for one in chosen if (one.collection, one.condition) == (collection, condition)]
+        lines = []
+        for row in dict.fromkeys(one.row for one in own):
+            by_size = {one.size: one.difference for one in own if one.row == row}
+            values = tuple(
+                None if size not in by_size or by_size[size].mean is None else _point(by_size[size]) for size in sizes
+            )
+            lines.append(LineSeries(row.name, values))
+        n = max(one.difference.n for one in own)
+        title = f"{collection}: {condition}, n = {n:,} topics"
+        found.append(LinePanel(title, tuple(map(size_name, sizes)), tuple(lines), zero=True))
+    return tuple(found)
+
+
+def _effects(board: Board, options: ReportChoices) -> Iterator[SizeEffect]:
+    ids = np.array(board.scores.topics)
+    chosen = {"leaking": np.isin(ids, np.array(board.leaking, dtype=ids.dtype)), "all": np.ones(len(ids), dtype=bool)}
+    for topics, inside in chosen.items():
+        if not inside.any():
+            continue
+        for condition in board.faults:
+            for row in board.rows:
+                for size in board.sizes(row, condition):
+                    if size in board.sizes(row, board.baseline):
+                        yield _effect(board, (topics, inside), (row, condition, size), options.confidence)
+
+
+def _effect(
+    board: Board, topics: tuple[str, NDArray[np.bool_]], key: tuple[BoardRow, str, int], confidence: float
+) -> SizeEffect:
+    row, condition, size = key
+    name, inside = topics
+    first, second = (board.seed_means(row, side, [size]).values[0, 0, inside] for side in (condition, board.baseline))
+    known = ~(np.isnan(first) | np.isnan(second))
+    first, second = first[known], second[known]
+    return SizeEffect(
+        collection=board.collection,
+        topics=name,
+        row=row,
+        condition=condition,
+        size=size,
+        seeds=(len(board.of(row, condition, size)), len(board.of(row, board.baseline, size))),
+        mean=mean_interval(first, confidence),
+        baseline=mean_interval(second, confidence),
+        difference=difference_interval(first, second, confidence=confidence),
+    )
+
+
+def _point(interval: MeanInterval) -> tuple[float, float | None, float | None]:
+    return float(interval.mean or 0.0), interval.low, interval.high
+
+
+def depth_table(found: Sequence[Effectiveness]) -> Table:
+    """One row per benchmark, measure, model and depth: the mean, the difference to the full set, and the loss.
+
+    A loss is given twice, with its base: as a share of the full set's mean, and of the smaller set's.
+
+    Source: survivorship paper, section 5, Figure 1.
+    """
+    baseline = found[0].board.baseline
+    columns = (
+        Column("benchmark"),
+        Column("measure"),
+        Column("model"),
+        Column("trained on"),
+        Column("topics", align="right", format=",d"),
+        Column("mean", align="right"),
+        *Column.numbers("+.4f", "mean", "low", "high", above=(f"difference to {baseline}",)),
+        Column("p corrected", align="right", format=".4g"),
+        *Column.numbers("+.1%", f"of {baseline}", "of the smaller set", above=("relative difference",)),
+    )
+    rows: list[tuple[Any, ...]] = []
+    firsts: list[int] = []
+    for one in found:
+        for measure in one.measures:
+            firsts.append(len(rows))
+            for row in one.shown_rows():
+                for name in one.board.designed:
+                    estimate = one.estimates.get((row, name, measure))
+                    if estimate is not None:
+                        shown = one.cell(row, name, measure)
+                        base = one.estimates.get((row, baseline, measure))
+                        rows.append((one.board.collection, measure, row.name, name, *_cells(estimate, base, shown)))
+    notes = (
+        f"Relative differences: mean minus that of {baseline}, as a share of that of {baseline} or of the own mean.",
+        *dict.fromkeys(note for one in found for note in one.notes() if not note.startswith(("Bold", "What is"))),
+    )
+    rules = tuple(place for place in firsts if place)
+    return Table(
+        "Effectiveness by depth of the annotation behind the training set.", columns, tuple(rows), notes, rules
+    )
+
+
+def depths_compared(one: Effectiveness) -> dict[str, Comparison]:
+    """All pairs of depths of each model of a benchmark, by model; corrected by measure over those of all models."""
+    kinds = one.board.scores.aggregates or ("mean",) * len(one.measures)
+    means = [measure for measure, kind in zip(one.measures, kinds, strict=True) if kind == "mean"]
+    held = {row: [name for name in one.board.designed if (row, name) in one.values] for row in one.shown_rows()}
+    held = {row: names for row, names in held.items() if len(names) > 1}
+    if not means:
+        return {}
+    method = one.options.method
+    if method.family == "measure" and held:
+        method = replace(method, family=sum(math.comb(len(names), 2) for names in held.values()))
+    found = {}
+    for row, names in held.items():
+        scores = one.board.evaluation(names, [one.values[row, name] for name in names])
+        found[row.name] = compare_evaluations(scores, None, measures=means, method=method)
+    return found
+
+
+def depth_panels(found: Sequence[Effectiveness]) -> tuple[LinePanel, ...]:
+    """One plot per benchmark and measure, one line per model: the mean by depth with its interval over topics."""
+    panels = []
+    for one in found:
+        for measure in one.measures:
+            lines = []
+            for row in one.shown_rows():
+                points = [one.estimates.get((row, name, measure)) for name in one.board.designed]
+                lines.append(LineSeries(row.name, tuple(map(_depth_point, points))))
+            lower = ", lower is better" if lower_is_better(measure) else ""
+            panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", one.board.designed, tuple(lines)))
+    return tuple(panels)
+
+
+def _depth_point(one: EffectivenessEstimate | None) -> tuple[float, float | None, float | None] | None:
+    if one is None or one.mean.mean is None:
+        return None
+    return one.mean.mean, one.mean.low, one.mean.high
+
+
+def _cells(one: EffectivenessEstimate, base: EffectivenessEstimate | None, shown: str | None) -> tuple[Any, ...]:
+    found = one.difference
+    differences = (None,) * 4 if found is None else (found.difference, found.low, found.high, found.p_corrected)
+    shares: tuple[float | None, float | None] = (None, None)
+    if base is not None and base is not one and one.mean.mean and base.mean.mean:
+        change = one.mean.mean - base.mean.mean
+        shares = (change / base.mean.mean, change / one.mean.mean)
+    return (one.mean.n, shown, *differences, *shares)

@@ -6,18 +6,25 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.experiments.reporting import survivorship
+from truerank.core.verdict import Verdict
 from truerank.experiments.reporting.board import BoardRow
-from truerank.experiments.reporting.effectiveness import Effectiveness
-from truerank.experiments.reporting.making import ExperimentReport
-from truerank.experiments.reporting.memorised import memorised_tables
-from truerank.experiments.reporting.sizes import TOPICS, SizeEffect, panels, sizes_table
-from truerank.experiments.reporting.statements import order_statements
+from truerank.experiments.reporting.effectiveness import (
+    TOPICS,
+    Effectiveness,
+    SizeEffect,
+    depth_panels,
+    depth_table,
+    depths_compared,
+    panels,
+    sizes_table,
+)
+from truerank.experiments.reporting.experiment_report import ExperimentReport, order_statements
+from truerank.experiments.reporting.memorisation import memorised_tables
 from truerank.measures import lower_is_better
 from truerank.measures.report import difference_table
 from truerank.reports.figures import Picture, line_panels
 from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportPart, ReportSection, Verdict
+from truerank.reports.report import Report, ReportPart, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
@@ -81,7 +88,7 @@ def _report(result: ExperimentReport) -> Report:
         title=f"Experiment: {result.name}",
         lead=f"{_WHAT[str(result.options.kind)]}{compared}, on {collections}.",
         verdicts=tuple(
-            Verdict(one.verdict, one.sentence, subject=one.subject, tone="bad" if one.shown else "open")
+            Verdict(one.verdict, one.sentence, subject=one.subject, level="bad" if one.shown else "unknown")
             for one in result.statements
         ),
         sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
@@ -100,7 +107,6 @@ def tables(result: ExperimentReport) -> Mapping[str, Table]:
 
 
 def pictures(result: ExperimentReport) -> tuple[Picture, ...]:
-    """The figures in reading order."""
     return tuple(_pictures(result))
 
 
@@ -113,7 +119,6 @@ def sentences(result: ExperimentReport) -> tuple[str, ...]:
 
 
 def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, Any]:
-    """What `summary.json` holds."""
     return {
         "name": result.name,
         "kind": result.options.kind,
@@ -141,7 +146,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
     if result.effects and result.options.kind == "transfer":
         yield "strategies", strategies_table(result.effects)
     elif result.effects and result.options.kind == "survivorship":
-        yield "depths", survivorship.depth_table(result.effects)
+        yield "depths", depth_table(result.effects)
     else:
         for one, name in names.items():
             yield name, one.table()
@@ -152,7 +157,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
         yield f"pilot-{each.collection}", each.table()
     for one, name in names.items():
         if result.options.kind == "survivorship":
-            for number, (row, found) in enumerate(survivorship.depths_compared(one).items(), start=1):
+            for number, (row, found) in enumerate(depths_compared(one).items(), start=1):
                 title = f"{one.board.collection}, {row}: training sets compared with each other."
                 yield f"pairs-{one.board.collection}-{number}", replace(difference_table(found), title=title)
         order = one.order_table()
@@ -165,7 +170,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
 def _pictures(result: ExperimentReport) -> Iterator[Picture]:
     if result.options.kind == "survivorship" and result.effects:
         figure = line_panels(
-            survivorship.depth_panels(result.effects), x_label="depth of the annotation", y_label="mean over topics"
+            depth_panels(result.effects), x_label="depth of the annotation", y_label="mean over topics"
         )
         caption = (
             "Effectiveness by the depth of the annotation behind the training set, with "
@@ -239,7 +244,6 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
 def _best_of_blocks(
     places: Sequence[tuple[BoardRow, str]], values: Sequence[tuple[Effectiveness, str]], lead: int
 ) -> set[tuple[int, int]]:
-    """The best cell of each block and column."""
     found = set()
     for column, (one, measure) in enumerate(values):
         for block in dict.fromkeys(row for row, _ in places):

@@ -20,15 +20,7 @@ _REMEDY: Final = "give KIND:FOLDER, KIND:ID of Hugging Face, or a folder that 't
 
 
 class Checkpoint:
-    """A model as it is named, before it is loaded.
-
-    Attributes:
-        place: a local folder, or a Hugging Face id.
-        name: how it is called in results.
-
-    Args:
-        name: a folder, an id, or `packaged`.
-    """
+    """A model as it is named (a folder, a Hugging Face id, or `packaged`), before it is loaded."""
 
     def __init__(self, name: str) -> None:
         folder = Path(name).expanduser()
@@ -42,11 +34,9 @@ class Checkpoint:
             raise OptionError("model", f"no folder '{name}', and it is no Hugging Face id", _REMEDY)
 
     def config(self) -> Any:
-        """The configuration."""
         return self.load(lambda transformers: transformers.AutoConfig.from_pretrained(self.place))
 
     def tokenizer(self) -> Any:
-        """The fast tokenizer."""
         found = self.load(lambda transformers: transformers.AutoTokenizer.from_pretrained(self.place))
         if getattr(found, "backend_tokenizer", None) is None:
             raise OptionError("model", f"'{self.name}' has no fast tokenizer", "convert it with transformers")
@@ -116,7 +106,6 @@ class Checkpoint:
 
 
 def neural() -> Any:
-    """The package transformers."""
     try:
         import torch  # noqa: F401
         import transformers
@@ -147,7 +136,6 @@ def kind_of(name: str) -> str:
 
 
 def device_of(runtime: Runtime) -> str:
-    """The device of torch that a runtime names."""
     neural()
     import torch
 
@@ -171,7 +159,6 @@ def device_of(runtime: Runtime) -> str:
 
 
 def in_precision(module: Any, runtime: Runtime, device: str) -> Any:
-    """The module on its device and in its precision."""
     import torch
 
     # On the CPU, OpenVINO rounds while it computes; the weights stay as they are.

@@ -17,13 +17,83 @@ from truerank.errors import MissingExtraError, OptionError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import length_batches, restore
 from truerank.rankers.pretrained.checkpoints import quiet
-from truerank.rankers.pretrained.first_token import FAMILIES
-from truerank.rankers.pretrained.pair_frames import packed_pairs, pair_types
-from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker
+from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker, packed_pairs, pair_types
 from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
 from truerank.vectors.encoders.openvino import bf16_is_native, openvino_package, quantising_fault, split_products
 from truerank.vectors.encoders.tokenizing import WIDTHS
 from truerank.work.engines import processors
+
+#: Families whose layers are built alike, and whose heads read the first token.
+FAMILIES: Final = ("bert", "electra", "roberta", "xlm-roberta", "camembert")
+#: Added to the score of a token of another text: its share becomes 0.
+_APART: Final = -1e9
+
+
+def run_encoder(module: Any, ids: Any, mask: Any | None, types: Any | None) -> Any:
+    """The outputs of a classifier for token ids, mask (1 for tokens, None without padding) and types of one shape."""
+    given = {"input_ids": ids, "attention_mask": mask, "token_type_ids": types}
+    return module(**{name: value for name, value in given.items() if value is not None}).logits
+
+
+def shorten_last_layer(module: Any) -> bool:
+    """Makes the last layer compute the first token only, while the model is not in training."""
+    if module.config.model_type not in FAMILIES or getattr(module.config, "is_decoder", False):
+        return False
+    last = module.base_model.encoder.layer[-1]
+    plain = last.forward
+
+    def forward(hidden: Any, attention_mask: Any | None = None, *arguments: Any, **options: Any) -> Any:
+        if last.training:
+            return plain(hidden, attention_mask, *arguments, **options)
+        return _run_layer(last, hidden[:, :1], hidden, None if attention_mask is None else attention_mask[:, :, :1])
+
+    last.forward = forward
+    return True
+
+
+def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:
+    """The outputs of a classifier for rows of several texts each, packed for `PackedBatch`: (rows, texts, outputs).
+
+    `tokens`, shape (rows, 3 or 4, width), has ids, positions, numbers of texts, and types where the model reads them;
+    `pooling`, shape (rows, texts, width), is 1 for the first token of each text.
+    """
+    base = module.base_model
+    given = {"input_ids": tokens[:, 0], "position_ids": tokens[:, 1], "token_type_ids": tokens[:, 3:].sum(dim=1)}
+    hidden = base.embeddings(**given)
+    if hasattr(base, "embeddings_project"):
+        hidden = base.embeddings_project(hidden)
+    apart = (tokens[:, 2, :, None] != tokens[:, 2, None, :]).to(hidden.dtype) * _APART
+    *layers, last = base.encoder.layer
+    for layer in layers:
+        hidden = _run_layer(layer, hidden, hidden, apart[:, None])
+    firsts = _run_layer(last, pooling @ hidden, hidden, (pooling @ apart)[:, None])
+    rows, texts, size = firsts.shape
+    each = firsts.reshape(rows * texts, 1, size)
+    pooler = getattr(base, "pooler", None)
+    outputs = module.classifier(each if pooler is None else pooler(each))
+    return outputs.reshape(rows, texts, -1)
+
+
+def _run_layer(layer: Any, wanted: Any, hidden: Any, mask: Any | None) -> Any:
+    """What a layer makes of the wanted tokens, which attend to all of them; shape as `wanted`."""
+    from torch.nn.functional import scaled_dot_product_attention
+
+    attention = layer.attention.self
+    rows, size = hidden.shape[0], attention.attention_head_size
+
+    def by_head(values: Any) -> Any:
+        return values.view(rows, -1, attention.num_attention_heads, size).transpose(1, 2)
+
+    mixed = scaled_dot_product_attention(
+        by_head(attention.query(wanted)),
+        by_head(attention.key(hidden)),
+        by_head(attention.value(hidden)),
+        attn_mask=mask,
+        scale=size**-0.5,
+    )
+    together = mixed.transpose(1, 2).flatten(2)
+    return layer.feed_forward_chunk(layer.attention.output(together, wanted))
+
 
 #: Tokens in a batch: some dozen passages, so that a batch fills the processors without holding much.
 BATCH_TOKENS: Final = 1024
@@ -37,16 +107,12 @@ class OpenVinoNetwork:
     """Runs rows of token ids and types through a network that was converted from torch.
 
     Args:
-        module: the network, as it is now.
-        run: gives its outputs for ids and token types, shape (rows, tokens) each, or None in place of types; where rows
-            are packed, for tokens and pooling of a `PackedBatch`.
-        types: whether it reads token types.
+        run: gives outputs of `module` for ids and token types (None where it reads none), shape (rows, tokens) each;
+            where rows are packed, for tokens and pooling of a `PackedBatch`.
         threads: processors to use; None for all that the process may use.
-        calibration: rows from which eight bits learn their ranges, each ids and types, shape (2, tokens); None for full
-            precision.
+        calibration: rows from which eight bits learn their ranges, each ids and types, shape (2, tokens).
         key: what the eight-bit graph is kept under in the user's cache folder.
         precision: of the products: "fp32", "bf16" or "bf16x3".
-        packed: rows hold several texts.
     """
 
     def __init__(
@@ -75,7 +141,13 @@ class OpenVinoNetwork:
         try:
             model = _converted(openvino, module, run, types=types, packed=packed)
             if calibration is not None:
-                model = _in_eight_bits(openvino, model, calibration, key)
+                if len(calibration) < _FEWEST_ROWS:
+                    fault = f"int8 learns its ranges from pairs, and was given {len(calibration)}"
+                    raise OptionError("precision", fault, "give some 250 pairs of the kind to be scored")
+                folder = user_cache_folder() / "int8-rankers" / key[:32]
+                if not (folder / "int8.xml").is_file():
+                    publish_folder(folder, lambda place: _quantise(openvino, model, calibration, place / "int8.xml"))
+                model = openvino.Core().read_model(str(folder / "int8.xml"))
             if precision == "bf16x3":
                 split_products(openvino, self._core, model)
             compiled = self._core.compile_model(model, "CPU", options)
@@ -89,9 +161,7 @@ class OpenVinoNetwork:
     def run(self, batches: Sequence[Sequence[NDArray[Any]]]) -> list[NDArray[np.float32]]:
         """What the network says of each batch, shape (rows, outputs), or (rows, texts, outputs) where rows are packed.
 
-        Args:
-            batches: the inputs of each: ids and types, shape (rows, 2, tokens), or tokens and pooling of a
-                `PackedBatch`.
+        A batch is ids and types, shape (rows, 2, tokens), or tokens and pooling of a `PackedBatch`.
         """
         found: list[NDArray[np.float32]] = [np.zeros((0, 0), np.float32)] * len(batches)
 
@@ -110,7 +180,6 @@ class OpenVinoNetwork:
 
 
 def has_openvino() -> bool:
-    """Whether OpenVINO is installed."""
     try:
         openvino_package()
     except MissingExtraError:
@@ -156,16 +225,6 @@ def _converted(openvino: Any, module: Any, run: Callable[[Any, Any, Any], Any], 
         return openvino.convert_model(network.eval(), example_input=example, input=shapes)
 
 
-def _in_eight_bits(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], key: str) -> Any:
-    if len(rows) < _FEWEST_ROWS:
-        fault = f"int8 learns its ranges from pairs, and was given {len(rows)}"
-        raise OptionError("precision", fault, "give some 250 pairs of the kind to be scored")
-    folder = user_cache_folder() / "int8-rankers" / key[:32]
-    if not (folder / "int8.xml").is_file():
-        publish_folder(folder, lambda place: _quantise(openvino, model, rows, place / "int8.xml"))
-    return openvino.Core().read_model(str(folder / "int8.xml"))
-
-
 def _quantise(openvino: Any, model: Any, rows: Sequence[NDArray[np.int64]], target: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         graph = Path(temporary) / "fp32.xml"
@@ -206,12 +265,7 @@ class OpenVinoRanker(TorchRanker):
     @staticmethod
     @abstractmethod
     def run_network(module: Any, ids: Any, types: Any | None) -> Any:
-        """What the network makes of rows without padding, shape (rows, outputs); this is what is converted.
-
-        Args:
-            ids: token ids, shape (rows, tokens).
-            types: token types, the same shape; None where it reads none.
-        """
+        """What the network makes of rows without padding, shape (rows, outputs); this is what is converted."""
 
     @staticmethod
     def run_packed(module: Any, tokens: Any, pooling: Any) -> Any:

@@ -14,8 +14,16 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded, settings_from
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
-from truerank.rankers.pretrained.pair_frames import longest_input, pair_frame, pair_types
-from truerank.rankers.pretrained.torch_ranker import CPU_TOKENS, GPU_TOKENS, TokenRow, TorchRanker, token_ids
+from truerank.rankers.pretrained.torch_ranker import (
+    CPU_TOKENS,
+    GPU_TOKENS,
+    TokenRow,
+    TorchRanker,
+    longest_input,
+    pair_frame,
+    pair_types,
+    token_ids,
+)
 from truerank.rankers.training.fitting import Fitting
 from truerank.work.artifacts import atomic_path
 
@@ -87,12 +95,7 @@ class PassageBatch(NamedTuple):
 
 
 class PassageNetwork(nn.Module):  # type: ignore[misc]
-    """An encoder and the layers above it.
-
-    Args:
-        encoder: of transformers.
-        settings: of the ranker.
-    """
+    """An encoder of transformers and the layers above it."""
 
     def __init__(self, encoder: Any, settings: PassageSettings) -> None:
         super().__init__()

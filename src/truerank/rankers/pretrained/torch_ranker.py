@@ -15,6 +15,7 @@ from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, wr
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.pretrained import checkpoints
 from truerank.rankers.training.fitting import Fitting
+from truerank.vectors.encoders.tokenizing import PackedBatch, Packing, TokenIds, best_widths
 from truerank.work.artifacts import digest
 
 #: Tokens in a batch on the CPU: few, because its activations should stay in the cache.
@@ -34,19 +35,9 @@ class TokenRow(NamedTuple):
 
 
 class TorchRanker(ABC):
-    """A ranker with a network of transformers and its tokenizer.
+    """A ranker with a network of transformers, in full precision where it is to be trained, and a fast tokenizer.
 
-    Attributes:
-        module: the network, in full precision where it is to be trained.
-        tokenizer: of the checkpoint.
-        name: how the model is called in results.
-
-    Args:
-        module: the network.
-        tokenizer: a fast tokenizer.
-        name: how the model is called in results.
-        runtime: what runs it.
-        settings: what `open` takes, for saving and the fingerprint.
+    `settings` are what `open` takes, for saving and the fingerprint.
     """
 
     kind: ClassVar[str]
@@ -66,7 +57,6 @@ class TorchRanker(ABC):
 
     @property
     def name(self) -> str:
-        """How the model is called in results."""
         return self._name
 
     @property
@@ -98,12 +88,10 @@ class TorchRanker(ABC):
         write_description(folder, self.kind, self._settings)
 
     def save_weights(self, folder: Path) -> None:
-        """Writes the weights and the configuration."""
         self.module.save_pretrained(str(folder))
 
     @classmethod
     def load(cls, folder: Path, runtime: Runtime = Runtime()) -> Self:
-        """Opens what `save` wrote."""
         return cast(Self, RankerSpec(str(folder), runtime).open())
 
     @abstractmethod
@@ -222,7 +210,6 @@ class DualRanker(Fitting, TorchRanker):
         """The score of each query and the document beside it, with gradients, from what `encode` gave, shape (n,)."""
 
     def rows(self, pairs: Sequence[Pair]) -> list[DualRow]:
-        """The tokens of each pair."""
         found = []
         for queries, texts in ((True, [pair.query for pair in pairs]), (False, [pair.document for pair in pairs])):
             distinct = list(dict.fromkeys(texts))
@@ -266,3 +253,67 @@ class DualRanker(Fitting, TorchRanker):
 
     def _encoded(self, texts: Sequence[str], *, queries: bool) -> dict[str, NDArray[np.float32]]:
         return dict(zip(texts, self.all_vectors(self.text_rows(texts, queries=queries), queries=queries), strict=True))
+
+
+#: A row has room for one pair in so many of its tokens: the last layer computes no other token than these.
+_TOKENS_OF_A_PAIR: Final = 16
+
+
+class PairFrame(NamedTuple):
+    """The special tokens around the parts of a pair; the first of those between still have the first type."""
+
+    before: list[int]
+    between: list[int]
+    after: list[int]
+    first_between: int
+
+    @property
+    def tokens(self) -> int:
+        return len(self.before) + len(self.between) + len(self.after)
+
+    def row(self, query: list[int], document: list[int]) -> TokenRow:
+        """The tokens of both between the special ones."""
+        ids = [*self.before, *query, *self.between, *document, *self.after]
+        return TokenRow(ids, len(self.before) + len(query) + self.first_between)
+
+
+def pair_frame(tokenizer: Any, name: str) -> PairFrame:
+    """What a tokenizer puts around a pair, seen from a pair."""
+    probe = tokenizer.backend_tokenizer.encode("a", "a")
+    parts = probe.sequence_ids
+    if 0 not in parts or 1 not in parts:
+        raise OptionError("model", f"the tokenizer of '{name}' makes no pairs", "give a cross-encoder")
+    first, second = parts.index(0), parts.index(1)
+    end_first = len(parts) - 1 - parts[::-1].index(0) + 1
+    end_second = len(parts) - 1 - parts[::-1].index(1) + 1
+    kinds = probe.type_ids[end_first:second]
+    return PairFrame(probe.ids[:first], probe.ids[end_first:second], probe.ids[end_second:], kinds.count(0))
+
+
+def pair_types(rows: Sequence[TokenRow], width: int) -> NDArray[np.int64]:
+    """The token types of rows that are padded to a width: 1 for the second part, shape (rows, width)."""
+    places = np.arange(width)[None, :]
+    second = np.fromiter((row.second for row in rows), np.int64, len(rows))
+    lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+    return ((places >= second[:, None]) & (places < lengths[:, None])).astype(np.int64)
+
+
+def packed_pairs(rows: Sequence[TokenRow], padding: int | None, *, types: bool, tokens: int) -> list[PackedBatch]:
+    """Pairs packed into rows of fixed widths; a pair's output is that of its first token."""
+    lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+    flat = np.fromiter((token for row in rows for token in row.ids), np.int32, int(lengths.sum()))
+    starts = np.cumsum(lengths) - lengths
+    second = np.fromiter((row.second for row in rows), np.int64, len(rows))
+    kinds = (np.arange(len(flat)) - np.repeat(starts, lengths) >= np.repeat(second, lengths)).astype(np.int64)
+    packing = Packing(mean=False, skip=0, padding=padding, tokens_of_a_text=_TOKENS_OF_A_PAIR)
+    widths = best_widths(lengths.tolist(), tokens_of_a_text=_TOKENS_OF_A_PAIR)
+    ids = TokenIds(flat, starts, lengths)
+    return packing.batches(ids, tokens=tokens, types=kinds if types else None, widths=widths)
+
+
+def longest_input(config: Any) -> int:
+    """Tokens that a model reads at most, by its configuration."""
+    longest = int(getattr(config, "max_position_embeddings", 0) or 0)
+    if config.model_type in ("roberta", "xlm-roberta", "camembert"):
+        longest -= int(config.pad_token_id or 0) + 1
+    return longest if longest > 0 else 1 << 20

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,16 +16,18 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
-from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
-from truerank.rankers.reranking.choosing import agreement, settled
+from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.reranked import BLOCK_SCHEMA, Reranked, merged
+from truerank.rankers.reranking.precision import agreement, settled
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
 from truerank.records import Input
+from truerank.reports.results import Result, Summary, place_note, summarises
+from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
-from truerank.sources.runs import read_run_frame
+from truerank.sources.runs import RUN_SCHEMA, read_run_frame
+from truerank.text.listing import first_few
 from truerank.text.normalising import normalise
 from truerank.text.passages import Policy, joined, policy_named
 from truerank.work.artifacts import digest
@@ -36,6 +38,82 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 
 __all__ = ["Aggregation", "RerankOptions", "rerank"]
+
+#: The scores of a block of candidates; its number, and how many pairs it asked for, stand in each row.
+BLOCK_SCHEMA: Final[dict[str, Any]] = {
+    "topic_id": pl.String,
+    "doc_id": pl.String,
+    "score": pl.Float64,
+    "passages": pl.Int64,
+    "block": pl.Int64,
+    "asked": pl.Int64,
+    "hits": pl.Int64,
+}
+
+
+#: Ids that a table names; the JSON has all.
+_NAMED: Final = 5
+
+
+@dataclass(frozen=True, repr=False)
+class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
+    """A reranked run, and what was scored how.
+
+    Attributes:
+        run: rows as in `sources.runs.RUN_SCHEMA`, topic by topic, best first.
+        about: ranker, run, topics, documents, and the options that decide the result.
+        missing: ids of candidates that the collection lacks; they stand below what was reranked.
+        no_text: topics of the run that have no text; they are left in the order of the first stage.
+        counts: documents reranked, passages scored, distinct pairs asked for, and those that the cache knew.
+        tag: the name of the run.
+        agreement: of a low precision with the full one, where that was asked for.
+        out: the file that it was written to.
+    """
+
+    run: pl.DataFrame
+    about: Mapping[str, Any]
+    missing: tuple[str, ...]
+    no_text: tuple[str, ...]
+    counts: Mapping[str, int]
+    tag: str
+    agreement: Mapping[str, float] = field(default_factory=dict)
+    out: Path | None = None
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "tag": self.tag,
+            **self.about,
+            "rows": len(self.run),
+            "counts": dict(self.counts),
+            "missing": list(self.missing),
+            "no_text": list(self.no_text),
+            "agreement": dict(self.agreement),
+            "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
+        }
+
+
+def merged(first: pl.DataFrame, found: pl.DataFrame, *, cut: bool, tag: str) -> pl.DataFrame:
+    """The reranked documents, and below them the others in the order of the first stage."""
+    scored = found.select("topic_id", "doc_id", pl.col("score").alias("new"))
+    joined = first.join(scored, on=["topic_id", "doc_id"], how="left", maintain_order="left").with_columns(
+        pl.col("topic_id").rle_id().alias("topic"), pl.col("new").is_null().alias("below")
+    )
+    if cut:
+        joined = joined.filter(~pl.col("below") | pl.col("below").all().over("topic"))
+    # The places of documents that were reranked do not count: among them equal scores go by the id.
+    joined = joined.with_columns(pl.when("below").then("place").alias("place")).sort(
+        "topic", "below", "new", "place", "doc_id", descending=[False, False, True, False, False], nulls_last=True
+    )
+    lowest = pl.col("new").min().over("topic").fill_null(0.0)
+    further = pl.col("below").cum_sum().over("topic")
+    return joined.select(
+        "topic_id",
+        "doc_id",
+        pl.int_range(1, pl.len() + 1).over("topic").alias("rank"),
+        pl.when("below").then(lowest - further).otherwise("new").round(DECIMALS).alias("score"),
+        pl.lit(tag).alias("tag"),
+    ).cast(pl.Schema(RUN_SCHEMA))
+
 
 Aggregation = Literal["first", "max"]
 
@@ -208,8 +286,6 @@ def _made(
 
 
 class _Block(NamedTuple):
-    """The candidates of some topics."""
-
     number: int
     topic_ids: list[str]
     queries: list[str]
@@ -229,16 +305,13 @@ class _Task:
 
     @property
     def device(self) -> str | None:
-        """Where the ranker runs."""
         return device_of_ranker(self.ranker)
 
     def passages_of(self, block: _Block) -> list[str]:
-        """The passages that a block scores."""
         held = DocumentTexts(self.texts).texts(block.doc_ids)
         return [passage for text in held.values() for passage in self._cut(*text)]
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
-        """Opens ranker, cache and texts."""
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
         scores = CachedScores(
             with_vectors(ranker, self.vectors), None if self.cache is None else ScoreCache(self.cache)
@@ -280,8 +353,6 @@ class _Task:
 
 
 class _Blocks:
-    """Candidates in blocks of whole topics."""
-
     def __init__(self, candidates: pl.DataFrame, queries: dict[str, str]) -> None:
         self._parts = candidates.partition_by("topic_id", maintain_order=True)
         self._queries = queries
@@ -341,3 +412,37 @@ def _sums(found: pl.DataFrame) -> dict[str, int]:
         "asked": int(blocks["asked"].sum()),
         "hits": int(blocks["hits"].sum()),
     }
+
+
+def reranked_table(found: Reranked) -> Table:
+    policy = f"{found.about['passages']} of the passages '{found.about['policy']}'"
+    lacking = (
+        (found.missing, "candidates are not in the collection and stand below what was reranked"),
+        (found.no_text, "topics of the run have no text and were left as they are"),
+    )
+    return Table(
+        f"{found.tag}: {found.about['run']['name']} to depth {found.about['depth']}, {policy}",
+        (*Column.numbers(",d", "topics", "rows", "reranked", "passages", "scored", "from the cache"),),
+        (
+            (
+                found.run["topic_id"].n_unique(),
+                len(found.run),
+                found.counts["documents"],
+                found.counts["passages"],
+                found.counts["asked"] - found.counts["hits"],
+                found.counts["hits"],
+            ),
+        ),
+        notes=(
+            f"Ranker: {found.about['ranker']['name']}. Equal passages are scored once in a block.",
+            f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
+            *(f"{len(ids)} {what}: {first_few(ids, _NAMED)}." for ids, what in lacking if ids),
+            *(f"Agreement with full precision: {name} {value:.6g}." for name, value in found.agreement.items()),
+        ),
+    )
+
+
+@summarises(Reranked)
+def _summary(found: Reranked) -> Summary:
+    written = {} if found.out is None else {"output": str(found.out)}
+    return Summary((reranked_table(found),), {**found.json(), **written}, notes=place_note("run", found.out))

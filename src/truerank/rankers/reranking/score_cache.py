@@ -30,11 +30,8 @@ class ScoreCache:
     """Scores by what they follow from: the ranker's fingerprint, the query, and the text of the passage.
 
     The text stands for the version of the document and the passage policy: another version or another cut is another
-    text, and the same text has the same score wherever it comes from. Several processes may use one file at a time;
-    of two scores for one key, the first stays.
-
-    Args:
-        path: the SQLite file; made where it does not exist.
+    text, and the same text has the same score wherever it comes from. Several processes may use one SQLite file at a
+    time; of two scores for one key, the first stays.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -48,7 +45,6 @@ class ScoreCache:
             raise InputError(f"no score cache ({error})", "give another file with `cache`", where=path) from error
 
     def __len__(self) -> int:
-        """The number of scores."""
         with self._connection() as connection:
             return int(connection.execute("SELECT count(*) FROM scores").fetchone()[0])
 
@@ -88,15 +84,9 @@ class ScoreCache:
 
 
 class CachedScores:
-    """A ranker in front of which a cache stands.
+    """A ranker in front of which a cache stands, or none.
 
-    Attributes:
-        asked: pairs that were asked for, each distinct one of a call once.
-        hits: those of them that the cache knew.
-
-    Args:
-        ranker: scores what is not known.
-        cache: where scores are kept; None scores everything.
+    `asked` counts pairs, each distinct one of a call once; `hits` those of them that the cache knew.
     """
 
     def __init__(self, ranker: Ranker, cache: ScoreCache | None) -> None:
@@ -107,7 +97,6 @@ class CachedScores:
         self.hits = 0
 
     def score(self, pairs: Sequence[Pair]) -> Scores:
-        """The score of each pair, shape (pairs,)."""
         distinct = sorted(set(pairs))
         known = {} if self._cache is None else self._cache.get(self._fingerprint, distinct)
         self.asked += len(distinct)
@@ -152,8 +141,6 @@ class TextEncoder(Protocol):
 
 
 class _TextsBlock(NamedTuple):
-    """Some texts to encode."""
-
     number: int
     texts: list[str]
 
@@ -164,11 +151,9 @@ class _EncodeTask:
 
     @property
     def device(self) -> str | None:
-        """Where the ranker runs."""
         return device_of_ranker(self.ranker)
 
     def open(self) -> Callable[[_TextsBlock], pl.DataFrame]:
-        """Opens the ranker."""
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
 
         def work(block: _TextsBlock) -> pl.DataFrame:
@@ -190,12 +175,7 @@ class _EncodeTask:
 
 
 class SharedVectors:
-    """The vectors that were kept; memory holds a key of 16 bytes and a place for each text, and a few blocks.
-
-    Args:
-        folder: where the blocks lie.
-        count: how many there are.
-    """
+    """The vectors that were kept; memory holds a key of 16 bytes and a place for each text, and a few blocks."""
 
     def __init__(self, folder: Path, count: int) -> None:
         self._store = BlockStore(folder)
@@ -229,31 +209,9 @@ class SharedVectors:
 def encode_shared(
     ranker: Ranker, opened: Ranker | RankerSpec, blocks: Iterable[Iterable[str]], job: Job
 ) -> tuple[Path, int] | None:
-    """Encodes the documents that more than one block needs."""
     if not isinstance(ranker, TextEncoder):
         return None
-    texts = _repeated(blocks)
-    if not texts:
-        return None
-    job.progress.start("encoding documents", len(texts))
-    store = BlockStore(job.folder)
-
-    def settle(frame: pl.DataFrame) -> pl.DataFrame:
-        job.progress.advance(len(frame))
-        return frame
-
-    return job.folder, run_blocks(_EncodeTask(opened), _cut(texts), store, job.engine, settle)
-
-
-def with_vectors(ranker: Ranker, shared: tuple[Path, int] | None) -> Ranker:
-    """The ranker, which looks among the shared vectors first; None takes them away."""
-    if isinstance(ranker, TextEncoder):
-        ranker.known = None if shared is None else SharedVectors(*shared)
-    return ranker
-
-
-def _repeated(blocks: Iterable[Iterable[str]]) -> list[str]:
-    """The texts of more than one block, by length: those of a like length are encoded together."""
+    # The texts of more than one block, by length: those of a like length are encoded together.
     first: dict[bytes, int] = {}
     found: dict[bytes, str] = {}
     for number, texts in enumerate(blocks):
@@ -261,7 +219,24 @@ def _repeated(blocks: Iterable[Iterable[str]]) -> list[str]:
             key = _vector_key(text)
             if first.setdefault(key, number) != number and key not in found:
                 found[key] = text
-    return sorted(found.values(), key=lambda text: (len(text), text))
+    repeated = sorted(found.values(), key=lambda text: (len(text), text))
+    if not repeated:
+        return None
+    job.progress.start("encoding documents", len(repeated))
+    store = BlockStore(job.folder)
+
+    def settle(frame: pl.DataFrame) -> pl.DataFrame:
+        job.progress.advance(len(frame))
+        return frame
+
+    return job.folder, run_blocks(_EncodeTask(opened), _cut(repeated), store, job.engine, settle)
+
+
+def with_vectors(ranker: Ranker, shared: tuple[Path, int] | None) -> Ranker:
+    """The ranker, which looks among the shared vectors first; None takes them away."""
+    if isinstance(ranker, TextEncoder):
+        ranker.known = None if shared is None else SharedVectors(*shared)
+    return ranker
 
 
 def _cut(texts: Sequence[str]) -> Iterator[_TextsBlock]:

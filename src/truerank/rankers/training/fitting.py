@@ -28,8 +28,6 @@ __all__ = ["CHECKPOINT", "Fitted", "Fitting", "Trainee", "fit"]
 
 
 class Trainee(Protocol):
-    """What `fit` trains."""
-
     #: The torch module, in full precision.
     module: Any
     #: Where it runs: "cpu", "cuda:0" and the like.
@@ -89,7 +87,6 @@ class Steps:
         return loss, norm
 
     def state(self) -> dict[str, Any]:
-        """All that a continued run needs."""
         return {
             "weights": self._trainee.module.state_dict(),
             "optimiser": self.optimiser.state_dict(),
@@ -99,7 +96,6 @@ class Steps:
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
-        """Takes what `state` gave."""
         self._trainee.module.load_state_dict(state["weights"])
         self.optimiser.load_state_dict(state["optimiser"])
         self._torch.set_rng_state(state["random"])
@@ -107,7 +103,6 @@ class Steps:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process writes checkpoints."""
         return self._accelerator is None or bool(self._accelerator.is_main_process)
 
     def _backward(self, part: Sequence[Instance], share: float) -> float:
@@ -249,21 +244,13 @@ class Kept(NamedTuple):
 
 
 class TrainingCheckpoint:
-    """A file that appears whole or not at all; one of another training is not taken.
-
-    Args:
-        torch: the package.
-        path: of the file.
-        identity: of the training.
-        seconds: between two checkpoints, at the earliest.
-    """
+    """A file, written every so many seconds, whole or not at all; one of another training is not taken."""
 
     def __init__(self, torch: Any, path: Path, identity: str, seconds: float) -> None:
         self._torch, self._path, self._identity, self._seconds = torch, path, identity, seconds
         self._last = time.monotonic()
 
     def due(self) -> bool:
-        """Whether it is time for another one."""
         return time.monotonic() - self._last >= self._seconds
 
     def write(self, run: Steps, count: int, instances: str) -> None:
@@ -289,12 +276,10 @@ class TrainingCheckpoint:
             raise InputError(fault, "remove it to begin again", where=self._path) from error
 
     def remove(self) -> None:
-        """Removes the file, if there is one."""
         forget(self._path)
 
     @property
     def path(self) -> Path:
-        """Of the file."""
         return self._path
 
 
@@ -306,16 +291,9 @@ _EVERY_SECONDS: Final = 60.0
 
 @dataclass(frozen=True)
 class Fitted:
-    """What a training did.
-
-    Attributes:
-        recipe: as it was used, with the warm-up in steps.
-        seed: of the order of the instances and of dropout.
-        instances: how many were trained on.
-        losses: of each step.
-        gradient_norms: of each step, before they were limited.
-        seconds: how long it took; of a run that was continued, the last part.
-        device: where it ran.
+    """What a training did, with the recipe as it was used, the warm-up in steps.
+     Losses and gradient norms (before they were limited) are of each step; the seconds of a run that was continued are
+    those of its last part.
     """
 
     recipe: Recipe
@@ -328,7 +306,6 @@ class Fitted:
 
     @property
     def steps(self) -> int:
-        """Steps of the optimiser."""
         return len(self.losses)
 
     def json(self) -> dict[str, Any]:

@@ -108,12 +108,7 @@ def _built(spec: str) -> _Built | None:
 class InstanceSource:
     """The instances of one source in its order; memory does not grow with it.
 
-    Args:
-        spec: the source.
-        topics: texts of the queries.
-        docs: texts of the documents.
-        topic_field: of the topics.
-        built: the source is the table of a built set.
+    `topics` and `docs` have the texts of ids; `built` says that the source is the table of a built set.
     """
 
     def __init__(
@@ -308,7 +303,6 @@ class _Texts:
         self._base.execute("CREATE TABLE texts (id TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID")
 
     def want(self, identifiers: Iterable[str]) -> None:
-        """Notes which documents are needed."""
         self._many("INSERT OR IGNORE INTO texts (id) VALUES (?)", ((identifier,) for identifier in identifiers))
 
     def fill(self, documents: Iterable[tuple[str, str]]) -> None:

@@ -77,7 +77,6 @@ class Recipe:
             raise OptionError("set_", fault, "lower accumulate")
 
     def json(self) -> dict[str, Any]:
-        """All values, in their order."""
         return dataclasses.asdict(self)
 
     def changed(self, values: Mapping[str, str | int | float]) -> Recipe:
@@ -214,7 +213,6 @@ RECIPES: Final[Mapping[str, Recipe]] = {recipe.name: recipe for recipe in _RECIP
 
 
 def recipe_named(name: str) -> Recipe:
-    """The recipe of a name."""
     if name not in RECIPES:
         raise OptionError("recipe", f"no recipe '{name}'", f"there are {', '.join(RECIPES)}")
     return RECIPES[name]

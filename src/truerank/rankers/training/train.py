@@ -15,13 +15,12 @@ import polars as pl
 
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Seed, command
-from truerank.rankers.base import RankerSpec, Runtime
-from truerank.rankers.kinds import RANKERS, is_drawn, trained_names, usual_recipe
+from truerank.rankers.base import RANKERS, RankerSpec, Runtime, is_drawn, trained_names, usual_recipe
 from truerank.rankers.training.fitting import Fitted, fit
 from truerank.rankers.training.instances import InstanceSource, open_instances
 from truerank.rankers.training.recipes import Recipe, recipe_named
 from truerank.records import Input
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, summarises
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
@@ -36,7 +35,7 @@ _LOG: Final = "steps.parquet"
 
 
 @dataclass(frozen=True, repr=False)
-class Trained(Result, shown_in="truerank.rankers.report"):
+class Trained(Result, shown_in="truerank.rankers.training.train"):
     """A ranker that was trained and saved.
 
     Attributes:
@@ -52,7 +51,6 @@ class Trained(Result, shown_in="truerank.rankers.report"):
     provenance: Mapping[str, Any]
 
     def json(self) -> dict[str, Any]:
-        """What the manifest holds, and the folder."""
         return {"folder": str(self.folder), **self.provenance, **self.fitted.json()}
 
 
@@ -191,7 +189,7 @@ def _drawn(
     settings: Mapping[str, Any],
     rest: tuple[str, DocumentSource | None, int, Runtime],
 ) -> Any:
-    from truerank.rankers.words.vocabulary import open_vocabulary
+    from truerank.rankers.vocabulary import open_vocabulary
 
     vectors, collection, seed, runtime = rest
     kind = RANKERS.load(model)
@@ -251,3 +249,10 @@ def _save(ranker: Any, trained: Trained, run: Run) -> None:
     for path in sorted(path for path in run.folder.iterdir() if path.is_file() and path.name not in own):
         run.note(path.name)
     run.log("trained", seconds=round(fitted.seconds, 3))
+
+
+@summarises(Trained)
+def _summary(trained: Trained) -> Summary:
+    cut = trained.provenance.get("cut_queries")
+    told = () if not cut else (f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.",)
+    return Summary((trained.fitted.table(), *told, f"saved: {trained.folder}"), trained.json())

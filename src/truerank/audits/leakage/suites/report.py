@@ -10,12 +10,13 @@ from urllib.parse import urlencode
 import polars as pl
 
 from truerank.audits.leakage.suites.results import LeakageMatrix
+from truerank.core.verdict import Verdict
 from truerank.overlaps.results import PART_SHARE, PART_WORDS
 from truerank.reports.figures.export import page_svg
 from truerank.reports.figures.style import ACCENT, INK, QUIET
 from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Part, Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import Drawing, Part, Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table, escape_html
 from truerank.text.normalising import normalise
@@ -156,7 +157,6 @@ def _short(name: str) -> str:
 
 
 _WIDTH: Final = 110
-_TONES: Final[dict[str, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 #: Pairs of a cell that the page has; all are in pairs.parquet.
 _SHOWN: Final = 50
 _LISTING: Final = "list"
@@ -242,11 +242,10 @@ def _verdicts(result: LeakageMatrix) -> Iterator[Verdict]:
         evidence = f"The largest shares: {shown}."
     yield Verdict(
         word=word,
-        reason=f"Of {len(result.cells):,} cells: {counted or 'none compared'}.",
-        evidence=evidence,
-        what_would_change_it="UNKNOWN is not clean: the table of all cells says why. Judge the pairs, or remove them.",
+        sentence=f"Of {len(result.cells):,} cells: {counted or 'none compared'}.",
+        rests_on=evidence,
+        settles="UNKNOWN is not clean: the table of all cells says why. Judge the pairs, or remove them.",
         subject="All cells",
-        tone=_TONES[word],
     )
 
 

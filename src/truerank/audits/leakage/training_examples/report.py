@@ -8,13 +8,14 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.report import SIGNS, TONES
+from truerank.audits.leakage.report import SIGNS
 from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
 from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.core.verdict import Verdict
 from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.normalising import normalise
@@ -98,11 +99,10 @@ def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
         explained.add(one.verdict)
         yield Verdict(
             word=one.verdict,
-            reason=one.why,
-            evidence=" ".join(one.evidence),
-            what_would_change_it=change,
+            sentence=one.why,
+            rests_on=" ".join(one.evidence),
+            settles=change,
             subject=kind_named(one.kind).title.capitalize(),
-            tone=TONES[one.verdict],
             share=one.leaked / one.of if one.of and one.verdict != "UNKNOWN" else None,
             sign=SIGNS[one.verdict],
         )

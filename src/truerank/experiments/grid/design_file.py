@@ -29,7 +29,7 @@ from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
 from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
 from truerank.lexical.presets import MODELS, PRESETS, model_of
 from truerank.measures.grammar import parse_measures
-from truerank.rankers.kinds import is_drawn, usual_recipe
+from truerank.rankers.base import is_drawn, usual_recipe
 from truerank.rankers.training.recipes import RECIPES, recipe_named
 from truerank.rankers.training.train import divided
 from truerank.sources import grammar
@@ -91,7 +91,6 @@ class _Reader:
         self._top = tree.table(_TOP)
 
     def design(self) -> Design:
-        """The whole file."""
         top = self._top
         collections = tuple(self._collection(*each) for each in self._named("collections"))
         benchmarks = self._benchmarks(collections)

@@ -14,10 +14,9 @@ import polars as pl
 from truerank import lexical
 from truerank.errors import OptionError
 from truerank.experiments.instances.document_queries import CutRule, DocumentQueries, MadeQuery
-from truerank.experiments.instances.drawing import Queries, RowDraft
-from truerank.experiments.instances.filling import Lane
-from truerank.experiments.instances.first_stage import FirstStage, IndexStage, RunStage
+from truerank.experiments.instances.draws import FirstStage, IndexStage, Queries, RowDraft, RunStage
 from truerank.experiments.instances.options import BuildOptions
+from truerank.experiments.instances.training_queries import Lane
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.sources import compressed
@@ -33,13 +32,9 @@ _BLOCK: Final = 1000
 
 
 class CollectionTexts:
-    """The texts of one collection's documents.
+    """The texts of one collection's documents, kept in `folder`; `docs` is None where no row needs it.
 
-    Args:
-        docs: the collection; None where no row needs it.
-        folder: where they are kept.
-        rule: what is left of a document that makes a query.
-        progress: is told how many documents were read.
+    `rule` says what is left of a document that makes a query.
     """
 
     def __init__(self, docs: str | None, folder: Path, rule: CutRule, progress: Progress) -> None:
@@ -48,7 +43,6 @@ class CollectionTexts:
         self._there: frozenset[str] = frozenset()
 
     def collect(self, doc_ids: Iterable[str]) -> None:
-        """Reads the collection for these documents."""
         wanted = frozenset(doc_ids)
         if not wanted or self._docs is None:
             return
@@ -98,14 +92,7 @@ def filled(drafts: Sequence[RowDraft], training: CollectionTexts, testing: Colle
 
 @dataclass(frozen=True)
 class Opened:
-    """What a set is built from, opened when it is asked for.
-
-    Args:
-        options: of the set.
-        seed: of its choices; what is kept on the disk belongs to it.
-        work: where unfinished work lies.
-        progress: is told what is being read.
-    """
+    """What a set is built from, opened when it is asked for; what is kept in `work` belongs to the seed."""
 
     options: BuildOptions
     seed: int
@@ -114,12 +101,10 @@ class Opened:
 
     @cached_property
     def docs(self) -> str | None:
-        """The training documents."""
         return self.options.queries_from_documents or self.options.docs
 
     @cached_property
     def testing_docs(self) -> str | None:
-        """The test documents."""
         return self.options.test_docs or self.docs
 
     @cached_property
@@ -148,7 +133,6 @@ class Opened:
 
     @cached_property
     def testing_stage(self) -> FirstStage:
-        """The first stage of the test topics."""
         options = self.options
         if options.test_run is not None:
             return RunStage(options.test_run, options.k)
@@ -162,7 +146,6 @@ class Opened:
 
     @cached_property
     def training_texts(self) -> CollectionTexts:
-        """The texts of the training documents."""
         return CollectionTexts(self.docs, self.work, self._rule, self.progress)
 
     @cached_property

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,10 +12,12 @@ import instances_example
 import tiny_models
 from truerank.errors import InputError
 from truerank.rankers.base import Pair
-from truerank.rankers.training.bi_encoder import FineTuning, fine_tune, open_bi_encoder, pair_batches
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
+
+sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+from bi_encoder import FineTuning, fine_tune, open_bi_encoder, pair_batches  # noqa: E402
 
 PAIRS = [
     Pair("speed of sound", "the speed of sound in air"),

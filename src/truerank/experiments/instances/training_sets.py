@@ -13,7 +13,6 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.experiments.instances.assembling import Assembled, assemble
 from truerank.experiments.instances.built import (
     ROWS,
     SUMMARY,
@@ -25,8 +24,7 @@ from truerank.experiments.instances.built import (
     write_rows,
 )
 from truerank.experiments.instances.document_queries import CutRule
-from truerank.experiments.instances.drawing import SCHEMA
-from truerank.experiments.instances.opening import Opened
+from truerank.experiments.instances.draws import SCHEMA
 from truerank.experiments.instances.options import (
     BuildOptions,
     FirstStageOptions,
@@ -38,6 +36,8 @@ from truerank.experiments.instances.options import (
     TrainingOptions,
     checked_sizes,
 )
+from truerank.experiments.instances.rows import Assembled, assemble
+from truerank.experiments.instances.sources import Opened
 from truerank.options import Flag, Seed, command
 from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Input
@@ -68,16 +68,9 @@ class _Row(NamedTuple):
 
 @dataclass
 class TableRows:
-    """The rows of a table that belong to a set, in their order.
-
-    Args:
-        kind: "by-depth" or "by-version".
-        options: `rows`, `depth`, `strategy`; `topics`, `field` and `docs` for texts that stand there as ids only.
-
-    Attributes:
-        read: rows read so far.
-        left_out: of them, those of a greater depth or another version.
-        empty: of them, those without the text of a query or document.
+    """The rows of a table that belong to a set ("by-depth" or "by-version"), in their order.
+     It counts the rows that were read, those left out for a greater depth or another version, and those with an empty
+    text.
     """
 
     kind: str
@@ -94,7 +87,6 @@ class TableRows:
 
     @property
     def inputs(self) -> dict[str, Any]:
-        """The table, for provenance."""
         return {"name": self._source.name, "source": self._source.spec.spec, "fingerprint": self._source.fingerprint}
 
     def blocks(self, wanted: int | None) -> Iterator[pl.DataFrame]:
@@ -279,15 +271,7 @@ def _sizes(kind: Kind, asked: Sequence[int], options: BuildOptions) -> tuple[int
 
 @dataclass(frozen=True)
 class _Rows:
-    """The rows that were written, and what the summary says of them.
-
-    Attributes:
-        rows: how many.
-        inputs: where they come from, by role.
-        leaks: how many of them leak, and of how many topics; None where none does.
-        skipped: what could not be used, by reason.
-        notes: what a user must know.
-    """
+    """How many rows were written, and what the summary says of them, as in `Assembled`."""
 
     rows: int
     inputs: Mapping[str, Any]

@@ -13,18 +13,19 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
+from truerank.core.verdict import Verdict
 from truerank.errors import InputError
 from truerank.experiments.instances.built import TABLE, Built, open_built
 from truerank.experiments.instances.document_queries import DocumentQueries
-from truerank.experiments.instances.drawing import Excluded
-from truerank.experiments.instances.filling import judged_documents
-from truerank.experiments.instances.leaks import excluded, leaks_above, read_candidates
-from truerank.experiments.instances.opening import relevant_documents
+from truerank.experiments.instances.draws import Excluded
 from truerank.experiments.instances.options import TEST_KINDS
+from truerank.experiments.instances.sources import relevant_documents
+from truerank.experiments.instances.training_queries import excluded, judged_documents, leaks_above, read_candidates
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.judging.votes import Votes
 from truerank.options import Flag, Sources, command
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, summarises
+from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.grammar import parse
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise
@@ -39,6 +40,10 @@ _WHAT_LEAKS: Final[Mapping[str, tuple[bool, bool]]] = {
     "test-documents": (False, True),
     "test-reworded": (False, True),
 }
+
+
+_VERDICTS: Final = {True: "holds", False: "BROKEN", None: "not checked"}
+_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 
 
 class Property(NamedTuple):
@@ -75,23 +80,16 @@ class LoadedSet(NamedTuple):
 
     @property
     def fill(self) -> pl.DataFrame:
-        """The rows without a leak."""
         return self.rows.filter(pl.col("role") == "none")
 
 
 @dataclass(frozen=True)
 class ProofEvidence:
     """What a set is checked against; each is None where it is not at hand, and `missing` says why.
-
-    Attributes:
-        barred: queries that must not stand in a row without a leak.
-        judgments: what people said about leaks.
-        above: (topic, text) of the candidates above the threshold, for leaks that nobody verified.
-        relevant: documents judged relevant, by the source of the query and its id; of rows of test topics that of the
-            topic.
-        topics: texts of the test topics.
-        barred_documents: documents that must not stand in a row without a leak.
-        missing: why something is not at hand.
+     `barred` queries and `barred_documents` must not stand in a row without a leak; `judgments` are what people said
+    about leaks, and `above` has (topic, text) of the candidates above the threshold, for leaks that nobody verified.
+    `relevant` has the documents judged relevant by source and id of the query, in rows of test topics those of the
+    topic.
     """
 
     barred: Excluded | None = None
@@ -123,7 +121,6 @@ def _fill_about(built: Built) -> Mapping[str, Any] | None:
 
 
 def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
-    """The promises of a set."""
     yield _unchanged(one)
     yield _sizes(one)
     yield _texts(one)
@@ -334,7 +331,7 @@ class SetPair(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class InstanceStats(Result, shown_in="truerank.experiments.instances.report"):
+class InstanceStats(Result, shown_in="truerank.experiments.instances.proofs"):
     """What was checked of several sets.
 
     Attributes:
@@ -351,7 +348,6 @@ class InstanceStats(Result, shown_in="truerank.experiments.instances.report"):
 
     @property
     def holds(self) -> bool:
-        """Whether no promise is broken."""
         checked = [one for own in self.properties for one in own] + [pair.same_fill for pair in self.pairs]
         return all(one.holds is not False for one in checked)
 
@@ -582,3 +578,63 @@ def _made_of(one: LoadedSet) -> object:
         return fill["sha256"]
     queries = [(source["name"], source["fingerprint"]) for source in about["inputs"].get("queries") or []]
     return queries, [audit["sha256"] for audit in about["inputs"].get("audit") or []]
+
+
+@summarises(InstanceStats)
+def _stats(found: InstanceStats) -> Summary:
+    tables = [_counts_table(found), _proofs_table(found), *([_pairs_table(found)] if found.pairs else [])]
+    sets = [
+        {
+            "set": one.label,
+            "kind": one.built.kind,
+            "seed": one.built.seed,
+            "sizes": list(one.sizes),
+            "rows": len(one.rows),
+            "counts": {f"{role}: {source}": number for role, source, number in _counts(one)},
+            "properties": [each._asdict() for each in own],
+        }
+        for one, own in zip(found.sets, found.properties, strict=True)
+    ]
+    pairs = [{**pair._asdict(), "same_fill": pair.same_fill._asdict()} for pair in found.pairs]
+    verdicts = () if found.holds else (Verdict("broken", "A property of a set is broken."),)
+    return Summary(tuple(tables), {"holds": found.holds, "sets": sets, "pairs": pairs}, verdicts)
+
+
+def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
+    return list(one.rows.group_by("role", "source", maintain_order=True).len().iter_rows())
+
+
+def _counts_table(found: InstanceStats) -> Table:
+    rows: list[tuple[Cell, ...]] = [
+        (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
+    ]
+    columns = (
+        Column("set"),
+        Column("kind"),
+        Column("role"),
+        Column("source"),
+        Column("rows", align="right", format=",d"),
+    )
+    return Table("Rows by role and source", columns, tuple(rows))
+
+
+def _proofs_table(found: InstanceStats) -> Table:
+    rows = [
+        (one.label, each.name, _VERDICTS[each.holds], each.numbers)
+        for one, own in zip(found.sets, found.properties, strict=True)
+        for each in own
+    ]
+    every = [each.holds for own in found.properties for each in own]
+    note = f"{len(rows):,} properties: {every.count(False)} broken, {every.count(None)} not checked."
+    columns = (Column("set"), Column("property"), Column("verdict"), Column("numbers"))
+    return Table("What the sets promise", columns, tuple(rows), notes=(note,))
+
+
+def _pairs_table(found: InstanceStats) -> Table:
+    """What every two sets share."""
+    rows: list[tuple[Cell, ...]] = [
+        (*pair[:5], _VERDICTS[pair.same_fill.holds], pair.same_fill.numbers) for pair in found.pairs
+    ]
+    numbers = [Column(name, **_NUMBER) for name in ("rows", "queries", "documents")]
+    columns = (Column("set"), Column("next to"), *numbers, Column("same rows without a leak"), Column("numbers"))
+    return Table("What two sets share", columns, tuple(rows))

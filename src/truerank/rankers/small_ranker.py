@@ -14,7 +14,7 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, settings_from, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.training.fitting import Fitting
-from truerank.rankers.words.vocabulary import Vocabulary, open_vocabulary
+from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.work.artifacts import atomic_path, digest
 
 try:
@@ -99,16 +99,10 @@ def unit(vectors: Any) -> Any:
 
 
 class SmallRanker(Fitting):
-    """A small network over word vectors that are not trained.
+    """A small network over word vectors that are not trained; called with a `TensorBatch` it returns one score a pair.
 
     Scores are computed in double precision, so that neither the order of the pairs nor the padding of a batch shows in
     the decimals that are kept.
-
-    Attributes:
-        module: the network; called with a `TensorBatch` it returns scores, shape (pairs,).
-        vocabulary: numbers, vectors and idf of words.
-        settings: of the network.
-        device: where it runs.
     """
 
     kind: ClassVar[str]
@@ -131,12 +125,10 @@ class SmallRanker(Fitting):
 
     @classmethod
     def create(cls, vocabulary: Vocabulary, runtime: Runtime = _HERE, *, seed: int = 0, **settings: Any) -> Self:
-        """A ranker with weights drawn from the seed."""
         return cls(vocabulary, settings_from(cls.settings_type, settings), runtime, seed=seed)
 
     @classmethod
     def open(cls, place: str, runtime: Runtime = _HERE, **settings: Any) -> Self:
-        """Opens what `save` wrote."""
         from safetensors.torch import load_file
 
         folder = Path(place)
@@ -153,17 +145,14 @@ class SmallRanker(Fitting):
 
     @classmethod
     def load(cls, folder: Path, runtime: Runtime = _HERE) -> Self:
-        """Opens what `save` wrote."""
         return cls.open(str(folder), runtime, **read_description(Path(folder))[1])
 
     @property
     def name(self) -> str:
-        """The kind."""
         return self.kind
 
     @property
     def parameters(self) -> int:
-        """How many numbers are trained."""
         return sum(weight.numel() for weight in self.module.parameters() if weight.requires_grad)
 
     @property

@@ -19,14 +19,12 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import TruerankError
-from truerank.experiments.grid.collections import TestPair, pairs_of
-from truerank.experiments.grid.networks import network_of
-from truerank.experiments.grid.planning import Test, Work
+from truerank.experiments.grid.collections import TestPair, pairs_of, rows_of
+from truerank.experiments.grid.plan import Test, Work, network_of
 from truerank.experiments.grid.results import SCORE_SCHEMA, Cell, cell_folder, is_done, write_cell, write_failed
-from truerank.experiments.grid.sets import rows_of
 from truerank.rankers.base import Pair
 from truerank.rankers.training.fitting import Fitted, fit
-from truerank.rankers.words.vocabulary import Vocabulary
+from truerank.rankers.vocabulary import Vocabulary
 from truerank.text.passages import joined, policy_named
 
 #: Times, the host, and what went wrong; the only file of a cell that is not the same every time.
@@ -49,13 +47,7 @@ _NOTHING: Final = Spent()
 
 @dataclass(frozen=True)
 class TrainingOutcome:
-    """What became of a training.
-
-    Attributes:
-        number: of the work.
-        reason: why it failed; empty where it did not.
-        spent: seconds.
-    """
+    """What became of the training with this number; `reason` says why it failed and is empty where it did not."""
 
     number: int
     reason: str = ""
@@ -64,13 +56,10 @@ class TrainingOutcome:
 
 @dataclass(frozen=True)
 class TrainAndScore:
-    """The task of a grid's workers.
-
-    Attributes:
-        out: the folder of the grid, which all workers see.
-        device: None for a GPU where there is one, except for small models.
-        on_request: a GPU is used only where the design asks for one (on a cluster, which reserves it then).
-        keep_models: save the trained rankers beside their cells.
+    """The task of a grid's workers, which all see the folder `out`.
+     Where no device is named, it is a GPU where there is one, except for small models; `on_request` uses one only where
+    the design asks for it (on a cluster, which reserves it then). `keep_models` saves the trained rankers beside their
+    cells.
     """
 
     out: Path
@@ -79,7 +68,6 @@ class TrainAndScore:
     keep_models: bool = False
 
     def open(self) -> Callable[[Work], TrainingOutcome]:
-        """A worker with nothing in its memory."""
         return _Worker(self).work
 
 

@@ -156,22 +156,18 @@ def _binary(path: Path, count: int, dimension: int, keep: Container[str] | None)
     with compressed.plain_file(path) as plain, plain.open("rb") as stream:
         stream.readline()
         for number in range(count):
-            word = _binary_word(stream, path, number)
+            letters = bytearray()
+            while (letter := stream.read(1)) not in (b" ", b""):
+                letters += letter
+                if len(letters) > _LONGEST_WORD:
+                    raise InputError(f"word {number + 1:,} has no end", "give word2vec's binary form", where=path)
+            # Some writers end every vector with a line end.
+            word = letters.lstrip(b"\n").decode("utf-8", "replace")
             data = stream.read(4 * dimension)
             if len(data) != 4 * dimension:
                 raise InputError(f"cut off after {number:,} of {count:,} words", "download the file again", where=path)
             if keep is None or word in keep:
                 yield word, np.frombuffer(data, "<f4").astype(np.float32)
-
-
-def _binary_word(stream: Any, path: Path, number: int) -> str:
-    letters = bytearray()
-    while (letter := stream.read(1)) not in (b" ", b""):
-        letters += letter
-        if len(letters) > _LONGEST_WORD:
-            raise InputError(f"word {number + 1:,} has no end", "give word2vec's binary form", where=path)
-    # Some writers end every vector with a line end.
-    return letters.lstrip(b"\n").decode("utf-8", "replace")
 
 
 _WORD: Final = re.compile(r"\w+")
@@ -192,11 +188,9 @@ class Frequencies:
 
 
 class Vocabulary(ABC):
-    """Numbers of words or word pieces; 0 is padding.
+    """Vectors and idf of the numbers of words or word pieces; number 0 is padding, with zeros.
 
-    Attributes:
-        vectors: of each number, shape (numbers, dimension); row 0 holds zeros.
-        idf: max(0, ln(1 + (N − df + 0.5) / (df + 0.5))) of each number, shape (numbers,); 0 for padding.
+    The idf is max(0, ln(1 + (N − df + 0.5) / (df + 0.5))).
     """
 
     vectors: Floats
@@ -218,15 +212,8 @@ class Vocabulary(ABC):
 
 class WordVocabulary(Vocabulary):
     """Lower-cased words with vectors from a file; no stemming, no stopwords removed.
-
-    Words of the collection without a vector, and the rows that unknown words share, get seeded random vectors of the
-    length of the others.
-
-    Args:
-        words: known words, in the order of their rows.
-        vectors: of these words, shape (words, dimension), and below them perhaps those of the shared rows; a row of
-            zeros gets a random vector.
-        frequencies: of words in documents.
+     Words of the collection without a vector, and the rows that unknown words share (below those of the words, if they
+    are there), get seeded random vectors of the length of the others.
     """
 
     def __init__(self, words: Sequence[str], vectors: Floats, frequencies: Frequencies) -> None:
@@ -251,18 +238,15 @@ class WordVocabulary(Vocabulary):
         return cls(words, vectors, frequencies)
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
-        """The numbers of each text's words."""
         return [[self._rows.get(word) or self._shared(word) for word in _words(text)] for text in texts]
 
     def save(self, folder: Path) -> None:
-        """Writes words, vectors and frequencies."""
         counts = [self._frequencies.counts.get(word, 0) for word in self._words]
         content = {"kind": "words", "documents": self._frequencies.documents, "words": self._words, "counts": counts}
         _write(folder, content, {"vectors": self.vectors[1:]})
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash over words, vectors and idf."""
         return digest(["words", self._words, _hash(self.vectors), _hash(self.idf)])
 
     def _shared(self, word: str) -> int:
@@ -270,14 +254,10 @@ class WordVocabulary(Vocabulary):
 
 
 class PieceVocabulary(Vocabulary):
-    """The word pieces of a local encoder with its input embeddings.
+    """The word pieces of a local encoder (a folder, or `packaged`) with its input embeddings.
 
     The mean of the table is taken away, because all its vectors share a direction that says nothing about words. The
     table is not saved with a ranker: the encoder's name is, and the hash of its files.
-
-    Args:
-        encoder: a folder, or `packaged`.
-        frequencies: of pieces in documents, see `document_frequencies`.
     """
 
     def __init__(self, encoder: str, frequencies: Frequencies) -> None:
@@ -319,7 +299,6 @@ def document_frequencies(texts: Iterable[str], vectors: str) -> Frequencies:
     block: list[str] = []
 
     def count() -> None:
-        """Counts the block and empties it."""
         if pieces is None:
             for text in block:
                 counts.update(set(_words(text)))

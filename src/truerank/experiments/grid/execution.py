@@ -13,11 +13,12 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TextIO
 
 import polars as pl
 
+from truerank.core.verdict import Verdict
 from truerank.errors import MissingExtraError, OptionError
 from truerank.experiments.grid.costs import CostEstimate, estimate_cost, pending_works
 from truerank.experiments.grid.design import Design
-from truerank.experiments.grid.planning import Plan, Work, make_plan
-from truerank.experiments.grid.reading import read_design
+from truerank.experiments.grid.design_file import read_design
+from truerank.experiments.grid.plan import Plan, Work, make_plan
 from truerank.experiments.grid.results import (
     DESIGN_FILE,
     LEAKED_FILE,
@@ -31,10 +32,11 @@ from truerank.experiments.grid.results import (
     write_leaked,
     write_record,
 )
-from truerank.experiments.grid.working import TrainAndScore, TrainingOutcome, note_failure
+from truerank.experiments.grid.worker import LOG_FILE, TrainAndScore, TrainingOutcome, note_failure
 from truerank.measures import Policy, evaluate
 from truerank.options import Flag, Options, Processes, Range, command
-from truerank.reports.results import Result
+from truerank.reports.results import Result, Summary, summarises
+from truerank.reports.tables import Column, Table
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
 from truerank.work.engines import Engine, Lost, open_engine, processors
@@ -59,11 +61,8 @@ class GridView(Progress, Protocol):
 
 
 class NoView(Quiet):
-    """Shows nothing."""
-
     @contextlib.contextmanager
     def running(self, estimate: CostEstimate) -> Iterator[None]:
-        """Shows nothing."""
         yield
 
     def began(self, work: Work) -> None:
@@ -113,7 +112,6 @@ class Tally:
         return rest / self._estimate.workers
 
     def sentence(self) -> str:
-        """The counts as one line."""
         done, failed, working = (sum(counts.values()) for counts in (self.done, self.failed, self.working))
         parts = [f"{done:,} of {self._estimate.left:,} runs done"]
         parts += [f"{failed:,} failed"] if failed else []
@@ -122,12 +120,7 @@ class Tally:
 
 
 class Lines(NoView):
-    """A line now and then, where no terminal is.
-
-    Args:
-        stream: where to.
-        every: seconds between lines.
-    """
+    """A line every so many seconds, where no terminal is."""
 
     def __init__(self, stream: TextIO, every: float = _EVERY_SECONDS) -> None:
         self._stream, self._every = stream, every
@@ -146,12 +139,10 @@ class Lines(NoView):
                 self.note(self._tally.sentence())
 
     def note(self, text: str) -> None:
-        """Writes a line."""
         self._stream.write(text + "\n")
         self._stream.flush()
 
     def began(self, work: Work) -> None:
-        """Counts."""
         if self._tally is not None:
             self._tally.began(work)
 
@@ -188,7 +179,6 @@ class LiveTable(Lines):
 
     @contextlib.contextmanager
     def running(self, estimate: CostEstimate) -> Iterator[None]:
-        """Shows the table."""
         from rich.live import Live
 
         self.note(estimate.sentence())
@@ -201,7 +191,6 @@ class LiveTable(Lines):
             self._live.update(self._table())
 
     def began(self, work: Work) -> None:
-        """Counts, and shows it."""
         super().began(work)
         self._update()
 
@@ -261,8 +250,6 @@ _TAG = "truerank.cell"
 
 
 class Tracker(Protocol):
-    """Records cells somewhere."""
-
     def record(self, work: Work) -> None:
         """Records the finished cells of a training."""
 
@@ -378,7 +365,7 @@ class RunOptions(Options):
 
 
 @dataclass(frozen=True, repr=False)
-class GridStatus(Result, shown_in="truerank.experiments.grid.report"):
+class GridStatus(Result, shown_in="truerank.experiments.grid.execution"):
     """How far a grid is.
 
     Attributes:
@@ -486,19 +473,16 @@ def run(
     wanted = design if isinstance(design, Design) else read_design(design, settings=set_)
     shown = view_for() if view == "terminal" else view or NoView()
     if dry_run:
-        return _costed(wanted, Path(out), options, shown)
+        # What a grid will cost; no manifest is written, and that of an earlier run stays.
+        folder = Path(out)
+        artifacts = Artifacts(folder)
+        with locked(artifacts.work, folder):
+            plan = make_plan(wanted, folder, shown)
+            estimate = _estimated(plan, folder, options, shown)[0]
+        return GridRun(folder, wanted.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
     given = {"set": dict(set_), **plain({"": options})}
     with started("experiment run", inputs_of(design=wanted.file), given, out, packages=_PACKAGES) as job:
         return _run(wanted, job, options, shown)
-
-
-def _costed(design: Design, folder: Path, options: RunOptions, shown: GridView) -> GridRun:
-    """What a grid will cost; no manifest is written, and that of an earlier run stays."""
-    artifacts = Artifacts(folder)
-    with locked(artifacts.work, folder):
-        plan = make_plan(design, folder, shown)
-        estimate = _estimated(plan, folder, options, shown)[0]
-    return GridRun(folder, design.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
 
 
 def _run(design: Design, job: Run, options: RunOptions, shown: GridView) -> GridRun:
@@ -615,3 +599,60 @@ def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, s
 
 def _notes(plan: Plan) -> tuple[str, ...]:
     return tuple(f"{name}: {note}." for name, one in plan.collections.items() for note in one.notes)
+
+
+#: Failures that are named.
+_NAMED: Final = 5
+
+
+@summarises(GridStatus)
+def _status(found: GridStatus) -> Summary:
+    failed = found.failed
+    lines = [f"failed: {cell_folder(found.folder, address) / LOG_FILE}: {why}" for address, why in failed[:_NAMED]]
+    if len(failed) > _NAMED:
+        lines.append(f"and {len(failed) - _NAMED:,} others, see record.parquet")
+    if failed:
+        lines.append("The others are not concerned; --retry-failed runs these again.")
+    facts = {
+        "folder": str(found.folder),
+        "name": found.name,
+        "cells": found.cells,
+        "failed": [{"cell": address, "reason": reason} for address, reason in failed],
+        "notes": list(found.notes),
+    }
+    verdicts = (Verdict("failed", f"{found.cells['failed']:,} cells failed."),) if failed else ()
+    return Summary((_cells_table(found), *(["\n".join(lines)] if lines else [])), facts, verdicts)
+
+
+@summarises(GridRun)
+def _run_summary(found: GridRun) -> Summary:
+    estimate = found.estimate
+    if found.only_costed and estimate is not None:
+        return Summary((cost_table(estimate), estimate.sentence()), estimate.json())
+    shown = _status(found)
+    facts = {**shown.json, "estimate": None if estimate is None else estimate.json()}
+    notes = (f"results: {found.folder}; truerank experiment report {found.folder}",)
+    return Summary(shown.parts, facts, shown.verdicts, notes)
+
+
+def _cells_table(found: GridStatus) -> Table:
+    """How many cells of each model and set are done."""
+    counted = (
+        found.record.group_by("model", "set", maintain_order=True)
+        .agg(pl.len().alias("cells"), *((pl.col("status") == one).sum().alias(one) for one in STATES))
+        .rows()
+    )
+    columns = (Column("model"), Column("set"), *Column.numbers(",d", "cells", *STATES))
+    return Table(f"{found.name}: cells", columns, tuple(counted), notes=found.notes)
+
+
+def cost_table(estimate: CostEstimate) -> Table:
+    columns = (
+        Column("model"),
+        Column("runs", align="right", format=",d"),
+        *Column.numbers(",.1f", "shortest (s)", "longest (s)"),
+        Column("hours of one worker", align="right", format=",.3f"),
+        Column("known from"),
+    )
+    rows = tuple((one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in estimate.models)
+    return Table("What is left to be run", columns, rows)

@@ -14,12 +14,14 @@ import polars as pl
 from truerank.errors import InputError, OptionError
 from truerank.experiments.instances.built import ROWS, TABLE, Built, open_built
 from truerank.experiments.instances.document_queries import DocumentQueries
-from truerank.experiments.instances.drawing import SCHEMA, Keyed, QueryKeys, RowDraft
-from truerank.experiments.instances.filling import Prepared, TrainingSources
-from truerank.experiments.instances.first_stage import Asked, FirstStage, everything
-from truerank.experiments.instances.leaks import (
+from truerank.experiments.instances.draws import SCHEMA, Asked, FirstStage, Keyed, QueryKeys, RowDraft, everything
+from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
+from truerank.experiments.instances.sources import CollectionTexts, Opened, filled
+from truerank.experiments.instances.training_queries import (
     Leak,
     LeakCandidates,
+    Prepared,
+    TrainingSources,
     excluded,
     leaks_above,
     read_candidates,
@@ -27,8 +29,6 @@ from truerank.experiments.instances.leaks import (
     verified_leaks,
     wanted,
 )
-from truerank.experiments.instances.opening import CollectionTexts, Opened, filled
-from truerank.experiments.instances.options import TEST_KINDS, BuildOptions
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.sources.grammar import parse
 from truerank.sources.qrels import read_qrels_frame
@@ -68,7 +68,6 @@ class TopicPlan(NamedTuple):
 
 
 def read_judged_topics(options: BuildOptions) -> JudgedTopics:
-    """Reads the test topics and their judgments."""
     if options.topics is None or options.qrels is None:
         raise OptionError("topics", "topics and judgments are missing", "give both")
     spec = parse(options.topics)
@@ -193,16 +192,9 @@ _UNJUDGED: Final = (
 
 @dataclass(frozen=True)
 class Assembled:
-    """The rows of a set, without their texts, and what is to be said about them.
-
-    Attributes:
-        drafts: the rows in order; with `fill` only those that leak.
-        opened: gives the texts.
-        fill: the rows without a leak, from another set.
-        inputs: where everything comes from.
-        leaks: how many rows leak, and of how many topics; None where none does.
-        skipped: what could not be used, by reason.
-        notes: what a user must know.
+    """The rows of a set in their order, without their texts, and what is to be said about them.
+     With `fill`, the rows without a leak from another set, `drafts` has only those that leak; `leaks` counts these and
+    their topics. `skipped` counts by reason what could not be used; `notes` are what a user must know.
     """
 
     drafts: tuple[RowDraft, ...]
@@ -233,7 +225,6 @@ class Assembled:
 
 
 def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
-    """Draws the rows of a set."""
     options, seed = opened.options, opened.seed
     candidates = read_candidates(options.audit)
     judgments, leaks = _leaks(kind, options, candidates)
@@ -287,8 +278,6 @@ class _Supply:
 
 @dataclass(frozen=True)
 class _Chosen:
-    """The rows that leak."""
-
     drafts: list[RowDraft] = field(default_factory=list)
     about: dict[str, Any] | None = None
     notes: tuple[str, ...] = ()
@@ -459,7 +448,6 @@ def _of_topics(
 
 
 def _fill(drawn: _Supply, count: int, opened: Opened, barred: Collection[str]) -> _Fill:
-    """The rows without a leak."""
     options = opened.options
     if options.fill is not None:
         frame = _filled_from(options.fill, opened.seed, count, barred)

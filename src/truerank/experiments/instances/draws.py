@@ -1,0 +1,385 @@
+"""Drawing queries from sources of any size in one pass."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import insort
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank import lexical
+from truerank.errors import InputError
+from truerank.records import Query
+from truerank.sources.blocks import QueryBlock, SourceCounts
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.runs import run_frames
+from truerank.text.normalising import normalise
+from truerank.work.artifacts import digest
+from truerank.work.kept import keep_frame, kept_frame
+from truerank.work.progress import Progress
+
+_STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+_MIX: Final = (
+    (np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)),
+    (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)),
+)
+
+
+class Keyed:
+    """Turns texts into pseudo-random numbers that depend on the seed and on the purpose they are drawn for.
+
+    A choice by the smallest numbers is a random sample, does not depend on the order of the stream, and the sample of
+    a smaller size is a part of that of a larger one.
+    """
+
+    def __init__(self, seed: int, purpose: str) -> None:
+        self._salt = hashlib.blake2b(f"{purpose}\0{seed}".encode(), digest_size=16).digest()
+
+    def __call__(self, text: str) -> int:
+        return int.from_bytes(self._hash(text), "big")
+
+    def many(self, texts: Sequence[str]) -> NDArray[np.uint64]:
+        """The numbers of several texts, shape (n,)."""
+        joined = b"".join(map(self._hash, texts))
+        return np.frombuffer(joined, ">u8").astype(np.uint64)
+
+    def of_places(self, text: str, places: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """Numbers of places in a list that belongs to the text, shape (n,); the finaliser of SplitMix64 makes them."""
+        with np.errstate(over="ignore"):
+            mixed = np.uint64(self(text)) + places.astype(np.uint64) * _STEP
+            for shift, factor in _MIX:
+                mixed = (mixed ^ (mixed >> shift)) * factor
+            return np.asarray(mixed ^ (mixed >> np.uint64(31)), np.uint64)
+
+    def _hash(self, text: str) -> bytes:
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=self._salt).digest()
+
+
+#: The columns of `instances.parquet`.
+SCHEMA: Final[dict[str, Any]] = {
+    "number": pl.Int64,
+    "role": pl.String,
+    "topic_id": pl.String,
+    "source": pl.String,
+    "query_id": pl.String,
+    "query": pl.String,
+    "relevant_id": pl.String,
+    "relevant": pl.String,
+    "nonrelevant_id": pl.String,
+    "nonrelevant": pl.String,
+    "origin": pl.String,
+}
+
+
+class RowDraft(NamedTuple):
+    """A row with ids only.
+
+    `origin` says where the relevant and the non-relevant document come from; `of_test` whether their texts are looked
+    up in the test collection; `cut` whether they stand without the words that make a query.
+    """
+
+    role: str
+    topic_id: str | None
+    source: str
+    query_id: str
+    query: str
+    relevant_id: str
+    nonrelevant_id: str
+    origin: str
+    of_test: bool = False
+    cut: bool = False
+
+
+_BLOCK: Final = 1 << 15
+
+
+class Queries(Protocol):
+    """A source of queries that can be streamed as often as needed."""
+
+    @property
+    def name(self) -> str:
+        """The file name without endings, or the id."""
+
+    @property
+    def spec(self) -> SourceSpec:
+        """Where it is."""
+
+    @property
+    def counts(self) -> SourceCounts:
+        """What the last pass read."""
+
+    @property
+    def fingerprint(self) -> str:
+        """The identity of the content."""
+
+    def batches(self, size: int = ...) -> Iterator[QueryBlock]:
+        """The queries in blocks."""
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Queries that must not be drawn: normalised texts, and ids by the name of the source."""
+
+    texts: Collection[str] = frozenset()
+    ids: Mapping[str, Collection[str]] = field(default_factory=dict)
+
+
+class QueryKeys(NamedTuple):
+    """Queries that are looked for: normalised texts, and ids where no text is known."""
+
+    texts: frozenset[str] = frozenset()
+    ids: frozenset[str] = frozenset()
+
+
+class SourcePass(NamedTuple):
+    """What one pass over a source gave.
+
+    `drawn` are distinct texts (normalised) in random order; `complete` says that the source holds no others; `found`
+    are the queries that were looked for, by text and by id (the first of several).
+    """
+
+    drawn: list[Query]
+    complete: bool
+    by_text: dict[str, Query]
+    by_id: dict[str, Query]
+    read: int
+    excluded: int
+
+
+def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: QueryKeys) -> SourcePass:
+    """Draws queries at random and looks for others, in one pass and in memory that grows with `room` only.
+
+    A query is its normalised text; of a text that stands there several times the first id counts.
+    """
+    numbers, kept = Keyed(seed, "queries"), _Smallest(room)
+    own_ids = frozenset(excluded.ids.get(source.name, ()))
+    by_text: dict[str, Query] = {}
+    by_id: dict[str, Query] = {}
+    left_out = 0
+    for ids, raw in source.batches(_BLOCK):
+        texts = [normalise(text) for text in raw]
+        for place, text in enumerate(texts):
+            if text in wanted.texts:
+                by_text.setdefault(text, Query(ids[place], text))
+        if wanted.ids:
+            for place, identifier in enumerate(ids):
+                if identifier in wanted.ids:
+                    by_id.setdefault(identifier, Query(identifier, texts[place]))
+        barred = {place for place, text in enumerate(texts) if text in excluded.texts}
+        if own_ids:
+            barred.update(place for place, identifier in enumerate(ids) if identifier in own_ids)
+        left_out += len(barred)
+        if not room:
+            continue
+        keys = numbers.many(texts)
+        places = [place for place in np.flatnonzero(keys < kept.bound).tolist() if place not in barred]
+        kept.add(keys[places], [Query(ids[place], texts[place]) for place in places])
+    return SourcePass(kept.queries(), kept.complete, by_text, by_id, source.counts.read, left_out)
+
+
+class _Smallest:
+    """The queries with the smallest keys, each key once."""
+
+    def __init__(self, room: int) -> None:
+        self._room = room
+        self._keys = np.empty(0, np.uint64)
+        self._queries: list[Query] = []
+        self._waiting: list[np.ndarray] = []
+        #: Keys from here on are not kept.
+        self.bound = np.uint64(np.iinfo(np.uint64).max)
+        self.complete = True
+
+    def add(self, keys: np.ndarray, queries: list[Query]) -> None:
+        self._waiting.append(keys)
+        self._queries += queries
+        if len(self._queries) > 2 * self._room + _BLOCK:
+            self._prune()
+
+    def queries(self) -> list[Query]:
+        self._prune()
+        return self._queries
+
+    def _prune(self) -> None:
+        keys = np.concatenate([self._keys, *self._waiting])
+        # `unique` gives the first place of each key: the first query of a text stays.
+        ordered, places = np.unique(keys, return_index=True)
+        if len(ordered) > self._room:
+            self.complete = False
+            ordered, places = ordered[: self._room], places[: self._room]
+            self.bound = ordered[-1] if self._room else np.uint64(0)
+        self._queries = [self._queries[place] for place in places.tolist()]
+        self._keys, self._waiting = ordered, []
+
+
+#: Queries that are searched, and saved, at a time.
+_STAGE_BLOCK: Final = 2000
+_IDS: Final = 1 << 16
+_FOUND: Final = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
+#: Which of some documents may stand in a row.
+Usable: TypeAlias = Callable[[Sequence[str]], Sequence[bool]]
+
+
+class Asked(NamedTuple):
+    """A query that needs a non-relevant document, and the documents that it must not be."""
+
+    query_id: str
+    text: str
+    barred: Collection[str]
+
+
+class FoundNegative(NamedTuple):
+    """A document, and where it stands in the ranking, counted from 1."""
+
+    doc_id: str
+    rank: int
+
+
+Negatives: TypeAlias = dict[str, tuple[FoundNegative, ...]]
+
+
+class FirstStage(Protocol):
+    """A ranking of documents for queries."""
+
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
+        """For each query some of its best documents, at random; queries without any are absent."""
+
+    def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        """Which of these documents the collection holds; all of them where the first stage does not know."""
+
+
+class _Ranking(NamedTuple):
+    """How many documents a ranking has, and the id of the one at a place: ids are looked up when they are drawn."""
+
+    size: int
+    doc_id: Callable[[int], str]
+
+
+class RunStage:
+    """The rankings of a run file to depth `top_k`; it is read once for all queries."""
+
+    def __init__(self, path: str, top_k: int) -> None:
+        self._path, self._top_k = path, top_k
+
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
+        by_id = {one.query_id: one for one in asked}
+        ids = pl.Series(sorted(by_id), dtype=pl.String).implode()
+        best: defaultdict[str, list[tuple[int, FoundNegative]]] = defaultdict(list)
+        first: int | None = None
+        for frame in run_frames(self._path, ("topic_id", "doc_id", "rank")):
+            if first is None:
+                first = 0 if frame["rank"].min() == 0 else 1  # some runs count ranks from 0
+            own = frame.filter(pl.col("topic_id").is_in(ids), pl.col("rank") < self._top_k + first)
+            own = own.filter(pl.Series(usable(own["doc_id"].to_list()), dtype=pl.Boolean)) if len(own) else own
+            for (query_id,), part in own.group_by("topic_id", maintain_order=True):
+                query, kept = by_id[str(query_id)], best[str(query_id)]
+                ranks = part["rank"].to_numpy() + (1 - first)
+                numbers = keys.of_places(query.text, ranks)
+                for place in np.argsort(numbers, kind="stable").tolist():
+                    doc_id = part["doc_id"][place]
+                    number = int(numbers[place])
+                    if len(kept) == count and kept[-1][0] <= number:
+                        break
+                    if doc_id not in query.barred:
+                        insort(kept, (number, FoundNegative(doc_id, int(ranks[place]))))
+                        del kept[count:]
+        return {query_id: tuple(one for _, one in best[query_id]) for query_id in by_id if query_id in best}
+
+    def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        return doc_ids
+
+
+class IndexStage:
+    """Rankings to depth `top_k`, searched in the index of `folder` for the queries that were drawn.
+
+    They are kept in blocks in `cache`, whose name stands for all that they depend on, until the set is built.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        model: lexical.Model | lexical.Expansion,
+        top_k: int,
+        *,
+        cache: Path,
+        workers: int,
+        progress: Progress,
+    ) -> None:
+        self._index = lexical.open_index(folder)
+        self._searcher = lexical.Searcher(self._index)
+        self._model, self._top_k, self._cache = model, top_k, cache
+        self._workers, self._progress = workers, progress
+
+    def negatives(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int = 1) -> Negatives:
+        self._progress.start("searching for non-relevant documents", len(asked))
+        found: Negatives = {}
+        for start in range(0, len(asked), _STAGE_BLOCK):
+            some = asked[start : start + _STAGE_BLOCK]
+            for query_id, doc_id, rank in self._block(some, keys, usable, count).iter_rows():
+                found[query_id] = (*found.get(query_id, ()), FoundNegative(doc_id, rank))
+            self._progress.advance(len(some))
+        return found
+
+    def known(self, doc_ids: Collection[str]) -> Collection[str]:
+        wanted, total = frozenset(doc_ids), len(self._index)
+        there: set[str] = set()
+        for start in range(0, total, _IDS):
+            there.update(wanted.intersection(self._index.doc_ids(range(start, min(total, start + _IDS)))))
+        return there
+
+    def _block(self, asked: Sequence[Asked], keys: Keyed, usable: Usable, count: int) -> pl.DataFrame:
+        name = digest([count, *((one.query_id, one.text, sorted(one.barred)) for one in asked)])
+        path = self._cache / f"negatives-{name[:32]}.arrow"
+        if (known := kept_frame(path)) is not None:
+            return known
+        rows = [
+            (one.query_id, *best)
+            for one, ranking in zip(asked, self._rankings(asked), strict=True)
+            for best in islice(_drawn(one, ranking, keys, usable), count)
+        ]
+        frame = pl.DataFrame(rows, schema=_FOUND, orient="row")
+        keep_frame(path, frame)
+        return frame
+
+    def _rankings(self, asked: Sequence[Asked]) -> Iterator[_Ranking]:
+        if self._workers == 1:
+            for one in asked:
+                found = lexical.retrieve(self._searcher, self._model, one.text, self._top_k)
+                numbers = [] if found is None else found.documents.tolist()
+                yield _Ranking(len(numbers), partial(_id_at, self._index, numbers))
+            return
+        queries = [lexical.TopicQuery(str(place), one.text) for place, one in enumerate(asked)]
+        try:
+            run = lexical.search(self._searcher, queries, self._model, k=self._top_k, workers=self._workers).run
+        except InputError:  # not one of these queries has a term of the collection
+            run = pl.DataFrame(schema={"topic_id": pl.String, "doc_id": pl.String})
+        lists: Mapping[str, list[str]] = dict(run.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows())
+        for query in queries:
+            doc_ids = lists.get(query.topic_id, [])
+            yield _Ranking(len(doc_ids), doc_ids.__getitem__)
+
+
+def _id_at(index: lexical.Index, numbers: Sequence[int], place: int) -> str:
+    return index.doc_id(numbers[place])
+
+
+def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
+    """Every document may stand in a row."""
+    return [True] * len(doc_ids)
+
+
+def _drawn(asked: Asked, ranking: _Ranking, keys: Keyed, usable: Usable) -> Iterator[FoundNegative]:
+    """The documents that may be drawn, in random order."""
+    numbers = keys.of_places(asked.text, np.arange(1, ranking.size + 1))
+    for place in np.argsort(numbers, kind="stable").tolist():
+        doc_id = ranking.doc_id(place)
+        if doc_id not in asked.barred and usable([doc_id])[0]:
+            yield FoundNegative(doc_id, place + 1)

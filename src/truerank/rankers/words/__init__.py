@@ -1,1 +1,0 @@
-"""What the small rankers share: vocabularies, word vectors, batches of words."""
