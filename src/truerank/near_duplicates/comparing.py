@@ -1,4 +1,4 @@
-"""Near-duplicates within a collection and between two."""
+"""Near-duplicates within a collection and between two: candidates verified by what they share of all their shingles."""
 
 from __future__ import annotations
 

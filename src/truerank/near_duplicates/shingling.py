@@ -1,4 +1,4 @@
-"""The shingles of texts, as 64-bit hashes, many texts at a time.
+"""What a shingle is, and those of texts as 64-bit hashes, many texts at a time.
 
 A hash is a polynomial modulo 2^64 over random values of the characters, then of the words, mixed at each step. It is
 the same in every process and on every machine, so that kept sketches stay valid.

@@ -1,4 +1,4 @@
-"""Evidence of the words of short texts: which have the same content words, or nearly the same letters.
+"""Evidence of the words and of the letters of short texts: which have the same content words, or damaged ones.
 
 A probe holds all short texts of a test side. Where the training side is small, most of them cannot match it, and
 only those that can are put into the probe: `_candidates` leaves out a text only where no text of the training side

@@ -1,4 +1,4 @@
-"""The sources of a simulation, read and checked against one another."""
+"""What a simulation reads, checked source against source, and what can be chosen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who judges what: the topics shared out among annotators, and the files for `judge new`."""
+"""Who judges what: topics shared out among annotators, the files for `judge new`, and the grades of a judging store."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Depth pools: the first documents of every run, topic by topic."""
+"""What is pooled: runs and their teams, by depth or by following what is found."""
 
 from __future__ import annotations
 

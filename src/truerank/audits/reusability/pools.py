@@ -1,4 +1,4 @@
-"""Building pools: which documents are judged, what each team brought, and who judges what."""
+"""`pool build`: which documents are judged, what each team brought, and who judges what."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the topics of a judged collection are shown (the track paper's Table 5)."""
+"""How pools and the topics of a judged collection (the track paper's Table 5) are shown, and the files of a pool."""
 
 from __future__ import annotations
 

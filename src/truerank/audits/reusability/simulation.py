@@ -227,17 +227,17 @@ def simulate(
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """
     check_kept(processes.engine, out)
-    told, engine = progress or Quiet(), trial_engine(processes.engine, processes.workers)
+    progress, engine = progress or Quiet(), trial_engine(processes.engine, processes.workers)
     sources = SimulationSources(tuple(map(str, run)), qrels, topics, docs, official, pooling)
     inputs = read_inputs(sources, options)
     if out is None:
         with _folder(work) as folder:
-            return _simulated(inputs, options, Job(folder, engine, told))
+            return _simulated(inputs, options, Job(folder, engine, progress))
     chosen = {"pooling": replace(pooling, depth=sources.depth), "options": options}
     with started("pool simulate", sources.inputs(), chosen, out, packages=_PACKAGES) as job:
         # Traces lie under what they depend on: another simulation in this folder may begin with them.
         with _folder(work or job.unfinished("simulate")) as folder:
-            found = _simulated(inputs, options, Job(folder, engine, told))
+            found = _simulated(inputs, options, Job(folder, engine, progress))
         found = replace(found, out=job.folder)
         job.skipped = {"notes": list(found.notes)}
         publish(found, job)
@@ -413,7 +413,7 @@ def _pools(inputs: Inputs, left_out: str | None) -> dict[str, tuple[str, ...]]:
 
 
 def _unlike(
-    inputs: Inputs, options: SimulationOptions, index: Index, told: Progress
+    inputs: Inputs, options: SimulationOptions, index: Index, progress: Progress
 ) -> tuple[Inputs, dict[str, pl.DataFrame]]:
     """The unlike systems, and the inputs with notes on those that were not made."""
     names, note = unlike_systems(options.unlike_names, len(index))
@@ -424,7 +424,7 @@ def _unlike(
         inputs.sources.docs, inputs.fingerprint, index, inputs.topics, options.seed,
         Path(index.folder).parent, _versions(),
     )  # fmt: skip
-    runs, notes = make_unlike(names, given, told, optional=options.unlike_names == ("auto",))
+    runs, notes = make_unlike(names, given, progress, optional=options.unlike_names == ("auto",))
     for each in notes:
         inputs = inputs.noting(each)
     return inputs, runs

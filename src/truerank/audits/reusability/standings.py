@@ -1,4 +1,6 @@
-"""Runs scored by very many qrels of the same topics: each topic's judged documents once, however many qrels hold them.
+"""What stopping rules, and the test without unique documents, make of simulated trials: qrels, and how each ranks runs.
+
+Runs are scored by very many qrels of the same topics: each topic's judged documents once, however many qrels hold them.
 
 A qrels is a choice of topics with one set of judged documents for each. Most sets come back in many qrels, and a
 measure's mean is made of its topics' values, so that the sets are scored, and the qrels are means.

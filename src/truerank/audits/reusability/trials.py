@@ -1,4 +1,4 @@
-"""The judging of a track simulated again and again: seeded trials with all teams, and with each team left out.
+"""The judging of a track simulated again and again, with all teams and with each team left out; what that will cost.
 
 The trace of a topic without a team differs from that of all teams through its pool alone, so that conditions with equal
 pools share one trace. A block holds the traces of one topic and one seed; it is kept under the digest of all that its
@@ -275,21 +275,21 @@ def run_trials(
 ) -> Traces:
     """Makes the traces that are not there yet, and reads them all."""
     every = tuple(_blocks(works, seeds, task, identity))
-    kept, told = _Keyed(job.folder), job.progress
+    kept, progress = _Keyed(job.folder), job.progress
     pending = [block for block in every if not kept.of(block.key).has(_number(block.key))]
     if pending:
         _tell_plan(works, every, pending, task, job)
     total, begun = sum(len(block.pools) for block in every), time.monotonic()
     left = todo = sum(len(block.pools) for block in pending)
-    told.start("simulating", total)
-    told.advance(total - left)
+    progress.start("simulating", total)
+    progress.advance(total - left)
     by_number = {block.number: block for block in pending}
     for number, frame in job.engine.run(task, pending):
         block = by_number[number]
         kept.of(block.key).save(_number(block.key), frame)
-        told.advance(len(block.pools))
+        progress.advance(len(block.pools))
         left -= len(block.pools)
-        told.status(f"simulating, about {duration((time.monotonic() - begun) * left / (todo - left))} left")
+        progress.status(f"simulating, about {duration((time.monotonic() - begun) * left / (todo - left))} left")
     return _read(works, seeds, every, (kept, task.options.rel))
 
 

@@ -1,4 +1,4 @@
-"""Systems unlike those that were pooled, made from the collection itself: runs for topics, without judgments.
+"""Systems unlike those that were pooled, made from the collection itself without judgments, and tried on it.
 
 Teams of a track are often alike, and a simulation that leaves out one of them then says little of a system that is not.
 These systems rank by different evidence: a sentence encoder, a space of few dimensions, the words alone, and a query
@@ -78,11 +78,11 @@ class Unlike:
 
 
 def make_unlike(
-    names: Sequence[str], given: Unlike, told: Progress, *, optional: bool = True
+    names: Sequence[str], given: Unlike, progress: Progress, *, optional: bool = True
 ) -> tuple[dict[str, pl.DataFrame], tuple[str, ...]]:
     """Makes the systems, or finds them in the folder."""
     found, notes = {}, []
-    told.start("making unlike systems", len(names))
+    progress.start("making unlike systems", len(names))
     for name in names:
         try:
             found[name] = _MAKERS[name](given)
@@ -90,7 +90,7 @@ def make_unlike(
             if not optional:
                 raise
             notes.append(f"The unlike system {name} was not made: {error}.")
-        told.advance(1)
+        progress.advance(1)
     return found, tuple(notes)
 
 

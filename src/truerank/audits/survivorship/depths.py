@@ -1,4 +1,4 @@
-"""`truerank survivorship depth`: the judgments there would be, had fewer documents been shown for each query."""
+"""`truerank survivorship depth`: judgments had fewer documents been shown; rankers trained on them, compared."""
 
 from __future__ import annotations
 

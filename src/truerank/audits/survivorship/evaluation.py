@@ -1,4 +1,4 @@
-"""What `truerank survivorship evaluate` found: means by depth and system, tests, trends, the order of the systems."""
+"""`truerank survivorship evaluate`: systems scored by the judgments of every annotation depth; tests and trends."""
 
 from __future__ import annotations
 
@@ -457,12 +457,12 @@ def evaluate(
     names = unique_names([parse(path) for path in paths])
     cutoff = largest_cutoff(parse_measures(measures))
     wanted = _queries(sets)
-    told = progress or Quiet()
-    told.start("runs", total=len(names))
+    progress = progress or Quiet()
+    progress.start("runs", total=len(names))
     scored: dict[str, _Run] = {}
     for name, path in zip(names, paths, strict=True):
         scored[name] = _scored(name, kept_run(path, wanted, cutoff), (sets, wanted), measures, scoring)
-        told.advance(1)
+        progress.advance(1)
     result = replace(_result(sets, wanted, scored, options, scoring), out=None if out is None else Path(out))
     if out is not None:
         inputs = (*sets.inputs, *(input_of("run", path, name) for name, path in zip(names, paths, strict=True)))

@@ -142,18 +142,18 @@ def triples(
     if not len(positions):
         fault = f"the judgments have no {'ids' if by == 'id' else 'texts'}"
         raise InputError(fault, "use a log that has them, or choose `pairs_by`", where=depths)
-    told = progress or Quiet()
-    told.start("training triples")
+    progress = progress or Quiet()
+    progress.start("training triples")
     found = _Filtered(positions, options)
     every = chain(head, stream)
     if out is None:
         while not found.enough and (block := list(islice(every, _BLOCK))):
             found.part(block)
-            told.advance(len(block))
+            progress.advance(len(block))
         return _counts(found, options, source)
     read = inputs_of(depths=depths_file(depths))
     with started("survivorship triples", read, {"options": options}, out) as job:
-        _write_all(job, found, every, told)
+        _write_all(job, found, every, progress)
         result = replace(_counts(found, options, source), out=Path(out))
         job.read(result.instances)
         job.skipped = {"unknown": result.unknown, "unplaced": result.unplaced}
@@ -267,7 +267,7 @@ class _Filtered:
         return tuple(found)
 
 
-def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], told: Progress) -> None:
+def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], progress: Progress) -> None:
     """Writes what is left of the stream, block by block, and joins the blocks."""
     folder = job.work / "triples"
     try:
@@ -280,7 +280,7 @@ def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], told: Pro
                 files[label] = stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
             while not found.enough and (block := list(islice(stream, _BLOCK))):
                 paths.append(_write(folder / f"{len(paths):06d}.parquet", found.part(block), files, found.by))
-                told.advance(len(block))
+                progress.advance(len(block))
         frames = [pl.scan_parquet(path, glob=False) for path in paths] or [pl.LazyFrame(schema=TRIPLE_SCHEMA)]
         job.lazy_parquet("triples.parquet", pl.concat(frames), _GROUP)
     finally:

@@ -265,13 +265,13 @@ def map(  # noqa: A001
     """
     if docs is None and later is None:
         raise InputError("nothing to map to", "give `docs`, `later`, or both", where="survivorship map")
-    told = progress or Quiet()
+    progress = progress or Quiet()
     name, spec = named_source(log)
     source = open_annotations(spec)
     if out is None:
-        return _mapped(source, (docs, later), options, told, None)
+        return _mapped(source, (docs, later), options, progress, None)
     with started("survivorship map", inputs_of(docs=docs, later=later), {"options": options}, out) as job:
-        result = _mapped(source, (docs, later), options, told, job)
+        result = _mapped(source, (docs, later), options, progress, job)
         job.read(input_of_log(name, source))
         job.skipped = left_out(source.counts)
         publish(result, job)
@@ -279,22 +279,26 @@ def map(  # noqa: A001
 
 
 def _mapped(
-    source: AnnotationLog, corpora: tuple[str | None, str | None], options: MapOptions, told: Progress, job: Run | None
+    source: AnnotationLog,
+    corpora: tuple[str | None, str | None],
+    options: MapOptions,
+    progress: Progress,
+    job: Run | None,
 ) -> PassageMap:
     """The mapping; passages without one are written to the run as they are found, since there may be millions."""
     docs, later = corpora
     table = None
     if docs is not None:
-        table = passage_table(open_documents(docs), unique=options.duplicates == "fail", progress=told)
+        table = passage_table(open_documents(docs), unique=options.duplicates == "fail", progress=progress)
     found = _Matching(table, options, keep_texts=later is not None)
-    told.start("queries of the log")
+    progress.start("queries of the log")
     with _unmatched(job) as target:
         for block in source.blocks(_QUERIES):
             found.add(block, target)
-            told.advance(len(block))
+            progress.advance(len(block))
     survival, loss = found.survival(), None
     if later is not None:
-        survival, loss = _later(found, survival, later, options, told)
+        survival, loss = _later(found, survival, later, options, progress)
     unplaced = int((survival["mapped"] == 0).sum())
     return PassageMap(
         options=options,

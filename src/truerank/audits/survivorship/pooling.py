@@ -139,14 +139,14 @@ def pool_discarded(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 3, Table 2.
     """
-    told = progress or Quiet()
+    progress = progress or Quiet()
     corpora = named_sources(options.docs, "docs")
     named = _named_runs(runs, list(corpora))
-    chosen = _chosen(discarded, options, told)
-    results, lacking = _pooled(named, chosen.queries, options.k, told)
+    chosen = _chosen(discarded, options, progress)
+    results, lacking = _pooled(named, chosen.queries, options.k, progress)
     return AnswerPool(
         results=results,
-        items=tuple(_items(results, chosen, corpora, options, told)),
+        items=tuple(_items(results, chosen, corpora, options, progress)),
         reasons=tuple(_reason_items(chosen)),
         queries=chosen.queries,
         discarded=chosen.total,

@@ -373,14 +373,14 @@ def _splits(
     logs: Mapping[str, SourceSpec],
     pairs: Mapping[str, tuple[SourceSpec, SourceSpec]],
     counting: _Counting,
-    told: Progress,
+    progress: Progress,
 ) -> tuple[list[Split], list[Kinds], list[Input]]:
     splits: list[Split] = []
     found: list[Kinds] = []
     inputs: list[Input] = []
     for name, spec in logs.items():
         opened = open_annotations(spec)
-        tally = _counted(name, opened, counting, told)
+        tally = _counted(name, opened, counting, progress)
         splits.append(tally.split(name, opened))
         found += tally.kinds(name)
         inputs.append(input_of_log(name, opened))
@@ -400,13 +400,13 @@ class _Counting(NamedTuple):
     resampling: Resampling
 
 
-def _counted(name: str, log: AnnotationLog, counting: _Counting, told: Progress) -> _Tally:
-    told.start(f"queries of {name}")
+def _counted(name: str, log: AnnotationLog, counting: _Counting, progress: Progress) -> _Tally:
+    progress.start(f"queries of {name}")
     tally = _Tally(counting)
     for number, one in enumerate(log, start=1):
         tally.add(one)
         if number % _STEP == 0:
-            told.advance(_STEP)
+            progress.advance(_STEP)
     return tally
 
 

@@ -1,4 +1,4 @@
-"""What the commands of the survivorship audit read in common: named sources, logs, kinds of queries, lists of ids."""
+"""What the survivorship audit reads in common: named sources, logs, lists of ids; kinds of queries, tested."""
 
 from __future__ import annotations
 

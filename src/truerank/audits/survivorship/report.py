@@ -1,4 +1,4 @@
-"""How mapped passages, simulated depths and logs, and training triples are shown and written."""
+"""How profiles, mapped passages, simulated depths and logs, and training triples are shown and written."""
 
 from __future__ import annotations
 
