@@ -12,7 +12,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "check": "truerank.claims.checking:check",
     "leakage audit": "truerank.audits.leakage.audit:audit",
     "leakage examples": "truerank.audits.leakage.training_examples.audit:examples",
-    "leakage matrix": "truerank.audits.leakage.suites.making:matrix",
+    "leakage matrix": "truerank.audits.leakage.suites.matrix:matrix",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",

@@ -9,7 +9,8 @@ from urllib.parse import urlencode
 
 import polars as pl
 
-from truerank.audits.leakage.suites.results import LeakageMatrix
+from truerank.audits.leakage.report import no_picture
+from truerank.audits.leakage.suites.matrix import LeakageMatrix
 from truerank.core.verdict import Verdict
 from truerank.overlaps.results import PART_SHARE, PART_WORDS
 from truerank.reports.figures.export import page_svg
@@ -186,7 +187,7 @@ def _write(result: LeakageMatrix, job: Run) -> None:
     report = _report(result)
     write_tables(job, report.tables)
     job.text("figures/matrix.svg", _svg(result))
-    job.text("report.html", report.page(_no_picture, job.provenance()).html())
+    job.text("report.html", report.page(no_picture, job.provenance()).html())
     job.json("summary.json", result.json())
 
 
@@ -356,7 +357,9 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
             ListingColumn("training_text", "Training text", texts["training_text"], searched=True),
             ListingColumn("training_id", "Training id", texts["training_id"], kind="code"),
             ListingColumn("jaccard", "Jaccard", pairs["jaccard"].fill_null(0).to_list(), kind="number", digits=2),
-            ListingColumn("cosine", "Cosine", [_number(value) for value in pairs["cosine"].to_list()], kind="label"),
+            ListingColumn(
+                "cosine", "Cosine", ["" if value is None else f"{value:.3f}" for value in pairs["cosine"]], kind="label"
+            ),
             ListingColumn("evidence", "Evidence", texts["evidence"], kind="label", filter="choose"),
         ),
         ("pair", "pairs"),
@@ -365,14 +368,6 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
     )
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
 def _svg(result: LeakageMatrix, listing: str = "") -> str:
     suite = result.suite
     return matrix_svg(result.cells, [one.name for one in suite.training], [one.name for one in suite.tests], listing)
-
-
-def _no_picture(picture: object) -> str:
-    raise TypeError("the figures of this page are drawn already")

@@ -1,4 +1,4 @@
-"""Compares every training set of a suite with every test set, and keeps what it compared."""
+"""Every training set of a suite against every test set: the comparison, what is kept of it, and its result."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -19,16 +19,16 @@ from truerank.audits.leakage.options import CALIBRATED_FOR
 from truerank.audits.leakage.results import Sensitivity
 from truerank.audits.leakage.sensitivity import check
 from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, TextSource, read_suite
-from truerank.audits.leakage.suites.results import CELLS, MATRIX_PAIRS, LeakageMatrix
 from truerank.loading import json_file
 from truerank.measures.intervals import exact_interval
 from truerank.options import Flag, Out, Processes, command
-from truerank.overlaps import KeptTexts, OverlapRules, compare_all, keep, kept_before, open_kept
+from truerank.overlaps import OVERLAPS, KeptTexts, OverlapRules, compare_all, keep, kept_before, open_kept
 from truerank.overlaps.comparing import semantic_state
 from truerank.overlaps.keeping import ComparedForm, holds_any, keep_without, shared_passages
 from truerank.overlaps.meaning import ReadTexts
 from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
+from truerank.reports.results import Result
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import SEEN_KINDS, UNPLANTED
@@ -43,6 +43,96 @@ from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
+CELLS: Final[dict[str, Any]] = {
+    "training": pl.String,
+    "test": pl.String,
+    "part": pl.String,
+    "items": pl.Int64,
+    "training_texts": pl.Int64,
+    "exact": pl.Int64,
+    "ngram": pl.Int64,
+    "words": pl.Int64,
+    "semantic": pl.Int64,
+    "leaking": pl.Int64,
+    "proposed": pl.Int64,
+    "pairs": pl.Int64,
+    "verdict": pl.String,
+    "upper": pl.Int64,
+    "reason": pl.String,
+}
+MATRIX_PAIRS: Final[dict[str, Any]] = {
+    "training": pl.String,
+    "source": pl.String,
+    "test": pl.String,
+    "part": pl.String,
+    **OVERLAPS,
+}
+
+
+@dataclass(frozen=True, repr=False)
+class LeakageMatrix(Result, shown_in="truerank.audits.leakage.suites.report"):
+    """Every training set against every test set.
+
+    Attributes:
+        suite: the sets.
+        rules: what counts as an overlap.
+        encoder: the name of the encoder; empty where none was asked.
+        cells: columns as in `CELLS`, by training set, test set and part (query, document, pair). `items` are topics or
+            documents of the test set; `exact`, `ngram` (n-grams, near-duplicates, containment), `words` (the same
+            content words, or one letter apart) and `semantic` count those with that evidence, null where it was not
+            asked or the encoder can read no text of a side; `leaking` those with any but words, `proposed` those with
+            words only; `upper` bounds the items that leak in the same words, null where nothing bounds them.
+        pairs: columns as in `MATRIX_PAIRS`; `source` is the training set that holds the text, the row's own or one
+            whose data it inherits.
+        checks: by test set, which planted rewordings would have been found.
+        texts: by name of set, how many texts were compared, by part.
+        boilerplate: by test set, passages that many of its texts hold, with their counts; they were left out of both
+            sides of its cells.
+        folder: where the artifacts are.
+        work: what this run did and what it found done: for people, not part of the artifacts.
+    """
+
+    suite: Suite
+    rules: OverlapRules
+    encoder: str
+    cells: pl.DataFrame
+    pairs: pl.DataFrame
+    checks: Mapping[str, Sensitivity]
+    texts: Mapping[str, Mapping[str, int]]
+    boilerplate: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    folder: Path | None = None
+    work: tuple[str, ...] = ()
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
+
+    def json(self) -> dict[str, Any]:
+        """All but the pairs as plain values."""
+        return {
+            "encoder": self.encoder,
+            "threshold": self.rules.threshold,
+            "training": [
+                {
+                    "name": one.name,
+                    "license": one.license,
+                    "parents": list(one.parents),
+                    "texts": dict(self.texts.get(f"training {one.name}", {})),
+                }
+                for one in self.suite.training
+            ],
+            "tests": [
+                {
+                    "name": one.name,
+                    "license": one.license,
+                    "texts": dict(self.texts.get(f"test {one.name}", {})),
+                    "sensitivity": list(self.checks[one.name]["kinds"]) if one.name in self.checks else [],
+                    "boilerplate": [dict(row) for row in self.boilerplate.get(one.name, ())],
+                }
+                for one in self.suite.tests
+            ],
+            "cells": self.cells.to_dicts(),
+        }
+
+
 #: The columns of a cell by the kinds of evidence that they count.
 COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "exact": ("exact",),
@@ -50,25 +140,16 @@ COLUMNS: Final[dict[str, tuple[str, ...]]] = {
     "words": ("words", "letters"),
     "semantic": ("encoder",),
 }
-_WEAK: Final = COLUMNS["words"]
 _CONFIDENCE: Final = 0.95
 
 
 @dataclass(frozen=True)
 class Compared:
-    """What was compared for one cell.
+    """What was compared for one cell; `states` has what the encoder did for each two sources.
 
-    Attributes:
-        part: "query" or "document".
-        items: topics or documents of the test set.
-        training_texts: texts of the training set and of those whose data it inherits.
-        pairs: the pairs, with the columns of `OVERLAPS`.
-        states: what the encoder did, for each two sources that were compared.
-        itself: whether the test set is compared with itself.
-        check: which planted rewordings would have been found; None where none were planted.
-        unread: records of both sides that hold no text that could be read.
-        crowded: sequences of words that so many texts have that not all pairs with them were compared.
-        silent: texts of the test set, and of the training data, that the encoder could not read.
+    `itself`: the test set is compared with itself. `unread` counts records of both sides that hold no readable text,
+    `crowded` word sequences that too many texts have to compare all pairs, `silent` texts of either side that the
+    encoder cannot read.
     """
 
     part: str
@@ -85,7 +166,7 @@ class Compared:
 
 def cell_of(one: Compared) -> dict[str, Any]:
     """The columns of `CELLS` but the names."""
-    by = {name: _items(_with(one.pairs, kinds), one.itself) for name, kinds in COLUMNS.items()}
+    by = {name: _items(one, kinds) for name, kinds in COLUMNS.items()}
     strong = by["exact"] | by["ngram"] | by["semantic"]
     weak = by["words"] - strong
     compared = all(state == "compared" for state in one.states)
@@ -140,14 +221,12 @@ def upper_bound(found: int, items: int, seen: int, planted: int) -> int:
     )
 
 
-def _with(pairs: pl.DataFrame, kinds: Sequence[str]) -> pl.DataFrame:
-    if pairs.is_empty():
-        return pairs
-    return pairs.filter(pl.col("evidence").str.split("+").list.set_intersection(list(kinds)).list.len() > 0)
-
-
-def _items(pairs: pl.DataFrame, itself: bool) -> set[str]:
-    return {*pairs["test_id"].to_list(), *(pairs["training_id"].to_list() if itself else ())}
+def _items(one: Compared, kinds: Sequence[str]) -> set[str]:
+    """The texts of the test set with some kinds of evidence."""
+    pairs = one.pairs
+    if len(pairs):
+        pairs = pairs.filter(pl.col("evidence").str.split("+").list.set_intersection(list(kinds)).list.len() > 0)
+    return {*pairs["test_id"].to_list(), *(pairs["training_id"].to_list() if one.itself else ())}
 
 
 def _verdict(one: Compared, strong: set[str], weak: set[str]) -> tuple[str, str, int | None]:
@@ -208,7 +287,6 @@ def _planted(check: Sensitivity | None) -> tuple[int, int]:
 
 
 _FORMAT: Final = 5
-_PLAIN: Final = ComparedForm()
 #: Beside the texts of a source: the passages that many of them hold; written last.
 _PASSAGES: Final = "passages.json"
 #: Beside those in another form: that they are whole.
@@ -224,14 +302,8 @@ class TextUnit(NamedTuple):
 
 @dataclass(frozen=True)
 class KeptSources:
-    """All texts of a suite as they are compared.
-
-    Attributes:
-        rules: what an n-gram is.
-        encoder: makes vectors; None for none.
-        job: the folder that keeps them, what runs the work, and whom it tells.
-        read: the sources that were read now, because nothing was kept of them.
-        again: those that were read again, because boilerplate of a test set stands in them.
+    """All texts of a suite as they are compared; `read` are the sources that were read now, `again` those that were
+    read once more because boilerplate of a test set stands in them.
     """
 
     rules: OverlapRules
@@ -310,7 +382,8 @@ class KeptSources:
     def _keep(self, unit: TextUnit, folder: Path) -> None:
         self.read.append(unit.source.spec)
         stream = unit.source.texts()
-        formed = ((text_id, _PLAIN(text)) for text_id, text in stream)
+        plain = ComparedForm()
+        formed = ((text_id, plain(text)) for text_id, text in stream)
         made = keep(formed, self.rules, replace(self.job, folder=folder), self.encoder)
         known = {"unread": stream.unread, "passages": shared_passages(made).to_dicts()}
         keep_json(folder / _PASSAGES, known)
@@ -481,7 +554,11 @@ class _Comparison:
             if one is not None:
                 found[part] = one.pairs
                 yield cell_of(one), one.pairs
-        if len(found) == len(PARTS) and test.relevant and any(_has_examples(one) for one in self.suite.line(row)):
+        if (
+            len(found) == len(PARTS)
+            and test.relevant
+            and any(source.kind in _ROLES for one in self.suite.line(row) for source in one.sources)
+        ):
             yield self._pair_cell(row, test, found)
 
     def _compared(self, row: SuiteSet, test: SuiteSet, part: str, checked: Sensitivity | None) -> Compared | None:
@@ -590,7 +667,6 @@ _WITH_EXAMPLES: Final = {**MATRIX_PAIRS, "example_of": pl.String}
 
 @cache
 def _no_pairs() -> pl.DataFrame:
-    """Those of most cells."""
     return pl.DataFrame(schema=_WITH_EXAMPLES)
 
 
@@ -602,7 +678,3 @@ def _known_of(pairs: Path) -> Path:
 def _is_itself(row: SuiteSet, test: str, training: TextUnit, unit: TextUnit) -> bool:
     """Whether a set is compared with itself: it stands under both headings with one name and the same texts."""
     return row.name == test and training.key == unit.key
-
-
-def _has_examples(one: SuiteSet) -> bool:
-    return any(source.kind in _ROLES for source in one.sources)
