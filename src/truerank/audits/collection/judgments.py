@@ -1,4 +1,4 @@
-"""What is wrong with the judgments by themselves, and what is left of them when faults go and documents count as one."""
+"""What is wrong with the judgments by themselves; what is left of them when faults go and documents count as one."""
 
 from __future__ import annotations
 
