@@ -17,11 +17,11 @@ from typing import Any, Final
 from seeds import FILES
 from truerank import loading, sources
 from truerank.audits.leakage import cleaning
-from truerank.audits.reusability import judged_topics, stopping_specs
+from truerank.audits.reusability import judged_topics, stopping
 from truerank.audits.survivorship import answers
-from truerank.audits.track import allowed, inputs, statements
+from truerank.audits.track import analysis, checking, inputs
 from truerank.audits.transfer import estimating
-from truerank.audits.transfer.matching import mapping_files
+from truerank.audits.transfer.matching import versions
 from truerank.errors import TruerankError
 from truerank.experiments.grid import design_file
 from truerank.judging import load_scheme, models, samples
@@ -180,9 +180,9 @@ def _grammars(spec: str) -> None:
         grammar.parse_measures,
         samples.parse_plan,
         passages.policy_named,
-        lambda t: stopping_specs.load_rule(t) if not t.endswith("py") and ":" not in t.partition("=")[0] else None,
-        lambda t: stopping_specs.load_rule("heuristic:" + t),
-        lambda t: stopping_specs.load_rule("budget:" + t),
+        lambda t: stopping.load_rule(t) if not t.endswith("py") and ":" not in t.partition("=")[0] else None,
+        lambda t: stopping.load_rule("heuristic:" + t),
+        lambda t: stopping.load_rule("budget:" + t),
         urls.normalise_url,
     )
     _any(*(functools.partial(read, text) for read in readers))
@@ -205,12 +205,12 @@ def _tables_of_runs(spec: str) -> None:
         lambda: inputs.read_metadata([spec], inputs.RowFilter()),
         lambda: inputs.read_means(spec, inputs.RowFilter({"set": "a"})),
         lambda: inputs.read_means(spec, inputs.RowFilter()),
-        lambda: statements.read_stated(spec),
+        lambda: analysis.read_stated(spec),
     )
 
 
 def _allowed(spec: str) -> None:
-    allowed.read_allowed(None, None, spec, spec)
+    checking.read_allowed(None, None, spec, spec)
 
 
 def _weights(spec: str) -> None:
@@ -220,7 +220,7 @@ def _weights(spec: str) -> None:
 
 
 def _mapping(spec: str) -> None:
-    mapping_files.read_mapping(spec, ["V1", "V2"])
+    versions.read_mapping(spec, ["V1", "V2"])
 
 
 def _removed(spec: str) -> None:

@@ -69,7 +69,8 @@ def _texts(folder: Path, draw: random.Random) -> None:
         rows = []
         for key, some in judged.items():
             ranked = sorted(
-                {*some, *draw.sample(ids, 40)}, key=lambda doc_id: (draw.random() - (doc_id in some[:12]) * 0.4, doc_id)
+                dict.fromkeys([*some, *draw.sample(ids, 40)]),
+                key=lambda doc_id: (draw.random() - (doc_id in some[:12]) * 0.4, doc_id),
             )
             rows += [
                 f"{key} Q0 {doc_id} {rank} {100 - rank} {name}\n" for rank, doc_id in enumerate(ranked[:60], start=1)

@@ -18,8 +18,7 @@ import numpy as np
 import polars as pl
 
 from shared_data import SHARED, require_shared, table
-from truerank.audits.collection.fit import Fit, judgment_fit
-from truerank.audits.collection.fit_samples import natural
+from truerank.audits.collection.fit import Fit, judgment_fit, natural
 from truerank.audits.collection.judgments import read_judgments, usable
 from truerank.audits.collection.topics import read_topic_table
 from truerank.sources.documents import open_documents

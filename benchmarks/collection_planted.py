@@ -26,7 +26,7 @@ from planted.collection_faults import FAULTS, Fault
 from planted.collections import TIMES, Collection, Planted, read_collection
 from shared_data import SHARED, require_shared, table
 from truerank import collection
-from truerank.audits.collection.catalogue import kinds
+from truerank.audits.collection.results import kinds
 from truerank.measures import proportion
 
 #: What a finding says of one instance: part of it, and whether it is more than a note.

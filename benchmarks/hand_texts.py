@@ -38,7 +38,7 @@ from hand_texts_templates import FAMILIES, members
 from shared_data import log_path, require_shared, table
 from truerank import leakage
 from truerank.audits.leakage.training_examples.audit import Models
-from truerank.audits.leakage.training_examples.kinds import ExampleOptions
+from truerank.audits.leakage.training_examples.results import ExampleOptions
 from truerank.options import Encoding
 
 ENCODING = Encoding("packaged")

@@ -32,8 +32,14 @@ from mteb.types import statistics as mteb_statistics
 from pydantic import TypeAdapter
 
 import truerank
-from truerank.audits.leakage.exports.contamination import Contamination, LeakCount
-from truerank.audits.leakage.exports.target import TaskEntry, meta_patch, statistics, task_entries
+from truerank.audits.leakage.exports import (
+    Contamination,
+    LeakCount,
+    TaskEntry,
+    meta_patch,
+    statistics,
+    task_entries,
+)
 from truerank.integrations.mteb import clean_task
 
 ABOVE = "cosine above 0.91"

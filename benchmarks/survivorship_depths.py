@@ -23,9 +23,8 @@ from numpy.typing import NDArray
 from scipy.stats import norm
 
 from shared_data import SHARED, peak_memory, require_shared, table
-from truerank.audits.survivorship.depth_training import TrainingEffect, training_effect
-from truerank.audits.survivorship.evaluating import evaluate
-from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
+from truerank.audits.survivorship.depths import TrainingEffect, training_effect
+from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions, evaluate
 from truerank.audits.survivorship.evaluation_report import depth_table, effect_table
 from truerank.measures.intervals import Proportion, proportion
 

@@ -56,14 +56,16 @@ Named = Mapping[int, frozenset[str] | None]
 def truerank_words(tests: Mapping[str, str], lines: Sequence[str], encoder: str = "none") -> Named:
     """What `leakage examples` compares documents by."""
     from truerank.audits.leakage.encoders import Models
-    from truerank.audits.leakage.training_examples.comparing import (
+    from truerank.audits.leakage.training_examples.results import RULES
+    from truerank.audits.leakage.training_examples.texts import (
         ComparingTexts,
         Semantic,
+        TestTexts,
+        TrainingTexts,
         compare_sides,
+        hashed,
         keep_sides,
     )
-    from truerank.audits.leakage.training_examples.kinds import RULES
-    from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts, hashed
     from truerank.options import Encoding
     from truerank.sources.distinct import text_hashes
     from truerank.text.normalising import normalise

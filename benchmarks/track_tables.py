@@ -18,7 +18,7 @@ from pathlib import Path
 import vaswani_runs
 from shared_data import SHARED, require_shared
 from truerank.audits import track
-from truerank.audits.track.tables import counts_table
+from truerank.audits.track.page import counts_table
 from truerank.reports.results import report
 
 #: By task: the printed table, the value of the column `task`, that of the column `evaluation`, and the stated figures:

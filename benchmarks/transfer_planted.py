@@ -42,8 +42,8 @@ from planted.scale import scale
 from planted.writing import plant
 from shared_data import require_shared, table
 from truerank import lexical, measures, train, transfer
+from truerank.audits.transfer.scanning.candidates import difference
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
-from truerank.audits.transfer.scanning.probabilities import difference
 from truerank.rankers.base import RankerSpec, Runtime
 from truerank.rankers.training.instances import Instance
 

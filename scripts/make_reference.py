@@ -84,7 +84,7 @@ def _command(command: Command) -> str:
     rows.append("| `--json` | Print one JSON object on stdout and nothing else. |  |")
     if command.verdict_words:
         words = ", ".join(word.lower() for word in command.verdict_words)
-        meaning = f"Exit with 1 if there is such a verdict, or a worse one: {words}, or never."
+        meaning = f"Exit with 1 if there is such a verdict, or a worse one: {words}; a level: bad, doubt; or never."
         rows.append(f"| `--fail-on VERDICT` | {meaning} | `{command.result.fails_on}` |")
     examples = "".join(f"\n    {line}\n" for line in command.examples)
     text = "\n\n".join(part for part in (command.summary, command.text, "Examples:" if examples else "") if part)

@@ -29,9 +29,6 @@ from truerank.near_duplicates import (
     joining,
     keep,
     open_sketches,
-    passages,
-    plan,
-    shuffling,
     within,
 )
 from truerank.near_duplicates import sketches as sketch_blocks
@@ -122,7 +119,7 @@ def rows(frame: pl.DataFrame) -> list[Pair]:
 def small_pieces(patch: pytest.MonkeyPatch) -> None:
     """Blocks of a few documents and parts of a few shingles, so that there are many."""
     patch.setattr(sketch_blocks, "_DOCUMENTS", 3)
-    patch.setattr(plan, "_PART", 20)
+    patch.setattr(joining, "_PART", 20)
 
 
 signs = st.sampled_from([" ", " ", " ", ", ", ". ", "\n", " - ", "  "])
@@ -194,7 +191,7 @@ def test_pairs_beside_boilerplate_are_all_pairs(texts: Texts, options: Shingles,
     """Containment has to hold beside the passages of the table, also where thresholds are raised afterwards."""
     with pytest.MonkeyPatch.context() as patch:
         small_pieces(patch)
-        patch.setattr(passages, "_LEAST", 3)
+        patch.setattr(sketch_blocks, "_LEAST", 3)
         found = within(texts, replace(options, boilerplate=0.2))
     shared = found.boilerplate["passage"].to_list()
     assert rows(found.pairs) == all_pairs(texts, options, shared)
@@ -296,8 +293,8 @@ class StoppingEngine:
 
 def test_a_stopped_job_continues_with_the_same_result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 40)
-    monkeypatch.setattr(plan, "_PART", 2000)
-    monkeypatch.setattr(shuffling, "_FEW", 0)
+    monkeypatch.setattr(joining, "_PART", 2000)
+    monkeypatch.setattr(joining, "_FEW", 0)
     texts = corpus(200)
     whole = within(texts)
     assert whole.counts["near"] and whole.counts["contains"] and whole.counts["reformatted"]
@@ -318,9 +315,9 @@ def test_a_killed_process_leaves_what_another_continues(tmp_path: Path) -> None:
     script = """
 import os, signal, sys
 from pathlib import Path
-from truerank.near_duplicates import within, sketches, plan, shuffling
+from truerank.near_duplicates import within, sketches, joining
 from truerank.work.jobs import Job
-sketches._DOCUMENTS, plan._PART, shuffling._FEW = 40, 2000, 0
+sketches._DOCUMENTS, joining._PART, joining._FEW = 40, 2000, 0
 class Killing:
     def start(self, what, total=None):
         if what == "finding candidates":
@@ -336,7 +333,7 @@ within(texts, job=Job(Path(sys.argv[2]), progress=Killing()))
     assert killed.returncode == -9, killed.stderr
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sketch_blocks, "_DOCUMENTS", 40)
-        patch.setattr(plan, "_PART", 2000)
+        patch.setattr(joining, "_PART", 2000)
         assert same(within(texts, job=Job(tmp_path / "work")), within(texts))
 
 
@@ -417,7 +414,7 @@ def test_a_stopped_job_with_boilerplate_continues_with_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 40)
-    monkeypatch.setattr(shuffling, "_FEW", 0)
+    monkeypatch.setattr(joining, "_FEW", 0)
     notice = "all rights of reprinting are reserved by the society and its members"
     texts = [(name, f"{text} {notice}") for name, text in corpus(100)]
     whole = within(texts)
@@ -556,7 +553,7 @@ def test_a_text_has_the_same_shingles_beside_any_others(texts: list[str], unit: 
 def test_memory_does_not_grow_with_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the documents of the same kind; what Python and NumPy hold at a time stays."""
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 250)
-    monkeypatch.setattr(plan, "_PART", 10_000)
+    monkeypatch.setattr(joining, "_PART", 10_000)
 
     def peak(documents: int, attempt: int) -> int:
         texts = corpus(documents, every=documents // 10)

@@ -14,7 +14,7 @@ from truerank.near_duplicates import Shingles, keep
 from truerank.near_duplicates.shingling import CommonShingles, shingled
 from truerank.overlaps import OverlapRules, compare
 from truerank.overlaps.keeping import ComparedForm
-from truerank.overlaps.spelling import Common, familiar, without_familiar
+from truerank.overlaps.wording import Common, familiar, without_familiar
 from truerank.work.jobs import Job
 
 WORDS = [f"{first}{second}" for first in "barn copper delta ember fossil granite harbour island".split() for second in

@@ -9,7 +9,7 @@ import pytest
 
 from truerank import leakage
 from truerank.options import Encoding
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.vectors.encoders import CachedEncoder, open_encoder
 
 pytestmark = pytest.mark.skipif(
@@ -68,4 +68,4 @@ def test_an_audit_says_what_the_encoder_was_not_asked_about(tmp_path: Path) -> N
     summary = result.summary["tests"]["test"]
     assert summary["verdict"] != "CONTAMINATED"
     assert (summary["unread"], result.summary["sources"]["log"]["unread"]) == (1, 2)
-    assert "cannot read 1 topics and 2 distinct training queries" in summary["why"].replace("1 queries", "1 topics")
+    assert "cannot read 1 query and 2 distinct training queries" in summary["why"]

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from truerank.core.verdict import Verdict
 from truerank.reports.listings import Listing, ListingColumn, data_for_script
-from truerank.reports.pages import Drawing, Facts, Finding, Page, Prose, Section
+from truerank.reports.pages import Drawing, Facts, Page, Prose, Section
 from truerank.reports.tables import Column, Table
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(1)>\"'&<!--\u2028\u202e\x00\ud800"
@@ -29,8 +30,8 @@ def listing(rows=3, **options):
     return Listing("list", "Pairs.", columns, ("pair", "pairs"), **{"compared": ("left", "right"), **options})
 
 
-def page(*parts, findings=()):
-    return Page("A title", "truerank", "A lead.", findings, (Section("one", "One", parts), Section("two", "Two", ())))
+def page(*parts, verdicts=()):
+    return Page("A title", "truerank", "A lead.", verdicts, (Section("one", "One", parts), Section("two", "Two", ())))
 
 
 class Tags(HTMLParser):
@@ -73,7 +74,7 @@ def test_the_script_never_writes_markup():
 
 def test_landmarks_headings_and_captions():
     table = Table("Counts.", (Column("a"), Column("b")), (("x", 1),))
-    html = page(table, listing(), findings=(Finding("robust04", "CLEAN", "good", "Nothing."),)).html()
+    html = page(table, listing(), verdicts=(Verdict("CLEAN", "Nothing.", subject="robust04", level="good"),)).html()
     tags = Tags(html).seen
     names = [tag for tag, _ in tags]
     assert [names.count(tag) for tag in ("header", "main", "h1", "caption")] == [1, 1, 1, 2]
@@ -98,8 +99,8 @@ def test_hostile_texts_stay_texts_wherever_they_stand():
         Facts(HOSTILE, {HOSTILE: {"a": [HOSTILE, {"b": HOSTILE}], "c": [{HOSTILE: HOSTILE}]}}),
         Listing("list", HOSTILE, columns, (HOSTILE, HOSTILE), compared=("left", "right"), whole=HOSTILE),
     )
-    finding = Finding(HOSTILE, HOSTILE, "bad", HOSTILE, HOSTILE, HOSTILE)
-    html = Page(HOSTILE, HOSTILE, HOSTILE, (finding,), (Section("one", HOSTILE, parts),), (HOSTILE,)).html()
+    verdict = Verdict(HOSTILE, HOSTILE, HOSTILE, HOSTILE, subject=HOSTILE, level="bad")
+    html = Page(HOSTILE, HOSTILE, HOSTILE, (verdict,), (Section("one", HOSTILE, parts),), (HOSTILE,)).html()
     tags = Tags(html).seen
     assert [tag for tag, _ in tags].count("script") == 2
     assert not [tag for tag, a in tags if tag == "img" or any(name.startswith("on") for name in a)]
@@ -164,15 +165,18 @@ def test_facts_show_nested_values():
 
 
 def test_verdicts_have_badges_and_figures_have_none():
-    findings = (Finding("robust04", "CLEAN", "good", "Nothing."), Finding("prf", "+2.7 %", "good", "Better."))
-    html = page(findings=findings).html()
+    verdicts = (
+        Verdict("CLEAN", "Nothing.", subject="robust04", level="good"),
+        Verdict("+2.7 %", "Better.", subject="prf", level="good"),
+    )
+    html = page(verdicts=verdicts).html()
     assert html.count('<p class="badge">') == html.count('<p class="figure">') == 1
     assert '<p class="figure">+2.7 %</p>' in html
 
 
 def test_many_findings_are_folded_away():
-    findings = tuple(Finding(f"set {number}", "CLEAN", "good", "Nothing.") for number in range(15))
-    html = page(findings=findings).html()
+    verdicts = tuple(Verdict("CLEAN", "Nothing.", subject=f"set {number}", level="good") for number in range(15))
+    html = page(verdicts=verdicts).html()
     assert "<summary>3 more findings</summary>" in html
     assert html.count("<article") == 15
 

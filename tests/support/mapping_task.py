@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.audits.reusability.learning.features import Features
-from truerank.audits.reusability.learning.ranking import ModelQuery, rank
+from truerank.audits.reusability.active import ModelQuery, rank
+from truerank.audits.reusability.features import Features
 
 
 class MappingBlock(NamedTuple):

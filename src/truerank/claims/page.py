@@ -11,22 +11,24 @@ from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.questions import QUESTIONS, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
+from truerank.core.verdict import Level, Verdict
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
-from truerank.reports.pages import AnswerLine, AnswerList, Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import AnswerLine, AnswerList, Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, place_note, reports, summarises, writes
-from truerank.reports.sarif import Level, SarifFinding, SarifRule, sarif
+from truerank.reports.sarif import SEVERITIES, SarifFinding, SarifRule, sarif
 from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.version import __version__
 from truerank.work.kept import RECORD
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
-_LEVELS: Final[Mapping[Effect, Level]] = {
-    "falls": "error", "smaller": "warning", "not shown": "warning", "appears": "warning", "unknown": "note",
+_EFFECT_LEVELS: Final[dict[Effect, Level]] = {
+    "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
+    "unknown": "unknown",
 }  # fmt: skip
 
 
@@ -36,7 +38,7 @@ def review(result: Check, inputs: Sequence[Input]) -> str:
     rules = [
         SarifRule(
             each.name, each.text, "What becomes of the claim under it.", "Read the page of the check.",
-            levels[each.name] or "note",
+            SEVERITIES[levels[each.name]],
         )
         for each in QUESTIONS
         if each.name in levels
@@ -44,13 +46,14 @@ def review(result: Check, inputs: Sequence[Input]) -> str:
     return sarif(f"check of {result.test}", rules, _findings(result, inputs))
 
 
-def _level(answer: ClaimAnswer) -> Level | None:
-    """How grave an answer is; None for one that leaves the claim standing or was not given."""
-    if answer.word == "FILES AT FAULT":
-        return "error"
-    if answer.effect == "unknown" and not answer.objects:
-        return None
-    return _LEVELS.get(answer.effect, "warning" if answer.objects else None)
+def _level(answer: ClaimAnswer) -> Level:
+    """What an answer does to the claim."""
+    level = "bad" if answer.word == "FILES AT FAULT" else _EFFECT_LEVELS[answer.effect]
+    return "doubt" if answer.objects and level == "good" else level
+
+
+def _is_finding(answer: ClaimAnswer) -> bool:
+    return answer.objects or _level(answer) not in ("good", "unknown")
 
 
 def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[SarifFinding]:
@@ -58,19 +61,12 @@ def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[SarifFinding]:
     for each in inputs:
         places.setdefault(each.role, each.source or each.name)
     for answer in result.answers:
-        if _level(answer) is not None:
+        if _is_finding(answer):
             place = places.get(question(answer.question).role, places.get("qrels", result.test))
             message = f"{result.sentence()}: {answer.evidence} {answer.consequence}"
             yield SarifFinding(answer.question, message, place, 0, result.sentence())
 
 
-_TONES: Final[dict[ConclusionWord, Tone]] = {
-    "FILES AT FAULT": "bad", "DOES NOT HOLD": "bad", "CANNOT TELL": "open", "UNKNOWN": "open", "HOLDS EXCEPT": "open",
-    "HOLDS, SMALLER THAN CLAIMED": "open", "HOLDS": "good",
-}  # fmt: skip
-_EFFECT_TONES: Final[dict[Effect, Tone]] = {
-    "stands": "good", "smaller": "open", "not shown": "open", "falls": "bad", "appears": "open", "unknown": "open",
-}  # fmt: skip
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "HOLDS": "The difference is above 0 beyond chance, and no question that was asked changes that.",
     "HOLDS, SMALLER THAN CLAIMED": "The repaired data show the difference; it is smaller than claimed.",
@@ -176,9 +172,8 @@ def _verdict(result: Check) -> Verdict:
     return Verdict(
         found.word,
         found.reason,
-        what_would_change_it=_MEANINGS[found.word],
+        settles=_MEANINGS[found.word],
         subject="Is it true?",
-        tone=_TONES[found.word],
     )
 
 
@@ -303,16 +298,14 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
 
 
 def _line(answer: ClaimAnswer) -> AnswerLine:
-    tone = "bad" if answer.word == "FILES AT FAULT" else _EFFECT_TONES[answer.effect]
-    if answer.objects and tone == "good":
-        tone = "open"
     word = answer.word if _effect(answer) == EFFECTS["unknown"] else f"{answer.word} · claim {_effect(answer)}"
     link = f"{answer.folder}/report.html" if answer.folder else ""
     consequence = (
         f"{answer.consequence} Cannot be excluded: {answer.possible}" if answer.possible else answer.consequence
     )
     return AnswerLine(
-        question(answer.question).text, word, tone, answer.evidence, consequence.strip(), _flags(answer.settles), link
+        question(answer.question).text, word, _level(answer), answer.evidence, consequence.strip(),
+        _flags(answer.settles), link,
     )  # fmt: skip
 
 

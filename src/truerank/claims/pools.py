@@ -12,13 +12,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.pools.depth import depth_pool
-from truerank.audits.reusability.pools.options import Pooling
-from truerank.audits.reusability.simulation.leave_out import unique_documents
-from truerank.audits.reusability.simulation.options import SimulationOptions
-from truerank.audits.reusability.simulation.outcomes import ALL_TEAMS, Judging
-from truerank.audits.reusability.simulation.results import Simulation
-from truerank.audits.reusability.simulation.simulating import simulate
+from truerank.audits.reusability.inputs import SimulationOptions
+from truerank.audits.reusability.pooling import Pooling, depth_pool
+from truerank.audits.reusability.simulation import Simulation, simulate
+from truerank.audits.reusability.standings import ALL_TEAMS, Judging, unique_documents
 from truerank.audits.reusability.stopping import OriginalSize
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.inquiry import Inquiry

@@ -16,6 +16,7 @@ from cyclopts.completion import ShellDetectionError
 from truerank.cli import streams
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
+from truerank.core.verdict import ORDER
 from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
 from truerank.loading import decimal_number, signed_number
 from truerank.reports.results import Format, Result, summary
@@ -192,16 +193,19 @@ def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str], *
     last = result.go_on()
     if last and sys.stderr.isatty():
         streams.put(sys.stderr, f"{last}\n")
-    bad = words[: words.index(fail_on) + 1] if fail_on in words else ()
-    return int(any(verdict.word in bad for verdict in found.verdicts))
+    if fail_on in words:
+        return int(any(verdict.word in words[: words.index(fail_on) + 1] for verdict in found.verdicts))
+    levels = ORDER[ORDER.index(fail_on) :] if fail_on in ORDER else ()
+    return int(any(verdict.level in levels for verdict in found.verdicts))
 
 
 def _fail_on(given: str, words: Sequence[str]) -> str:
-    """The word of a verdict that `--fail-on` names, whatever its case; "never" otherwise."""
-    found = next((word for word in (*words, "never") if word.lower() == given.lower()), None)
+    """The word or level of a verdict that `--fail-on` names, whatever its case; "never" otherwise."""
+    known = (*words, *(level for level in ORDER[:0:-1] if level.upper() not in words), "never")
+    found = next((word for word in known if word.lower() == given.lower()), None)
     if words and found is None:
-        choices = ", ".join(word.lower() for word in words)
-        raise InputError(f"'{given}' is not one of the choices", f"choose one of {choices}, never", where="--fail-on")
+        choices = ", ".join(word.lower() for word in known)
+        raise InputError(f"'{given}' is not one of the choices", f"choose one of {choices}", where="--fail-on")
     return found or "never"
 
 
@@ -285,7 +289,7 @@ def _output_options(command: Command) -> list[inspect.Parameter]:
         found.append(inspect.Parameter("overwrite", kind, default=False, annotation=Annotated[bool, overwrite]))
     if command.verdict_words:
         choices = ", ".join(word.lower() for word in command.verdict_words)
-        text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}, or never."
+        text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}; a level: bad, doubt; or never."
         found.append(
             inspect.Parameter(
                 "fail_on",

@@ -8,19 +8,212 @@ has no partner, so that most documents are done as soon as shingles are counted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
-from truerank.near_duplicates.plan import ComparisonPlan
-from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_of
-from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
+from truerank.near_duplicates.shingling import Hashes, Numbers, Shingles, runs_of, shingled, starts_of
+from truerank.near_duplicates.sketches import Sketches
+from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job
-from truerank.work.kept import forget
+from truerank.work.kept import forget, is_whole, keep_bytes, keep_text
+
+Records = NDArray[Any]
+
+# Records that are written by one kind of piece and read by another, through the disk.
+#
+# Each piece writes its records in the order of the parts that will read them. A part then reads its share from every
+# piece, in the order of the pieces. So no step holds more than one piece or one part in memory.
+
+_DONE: Final = "done"
+_FEW: Final = 8
+
+
+class Piece(NamedTuple):
+    """A piece of a step, by its number."""
+
+    number: int
+
+
+class Step(Protocol):
+    """A step of the comparison: opened once by each worker, then called for every piece, whose files it writes."""
+
+    def open(self) -> Callable[[Piece], None]:
+        """The function that does a piece."""
+
+    def done(self, piece: int) -> bool:
+        """Whether the files of a piece are there."""
+
+
+@dataclass(frozen=True)
+class Shuffle:
+    """The records between two steps, in a folder."""
+
+    folder: Path
+    pieces: int
+    dtype: tuple[tuple[str, str], ...]
+
+    def write(self, piece: int, records: Records, bounds: Numbers) -> None:
+        """Writes the records of a piece."""
+        save_array(self._data(piece), records)
+        save_array(self._bounds(piece), bounds.astype(np.int64))
+
+    def done(self, piece: int) -> bool:
+        return is_whole(self._bounds(piece)) and is_whole(self._data(piece))
+
+    def read(self, part: int) -> Records:
+        return np.concatenate([self.read_piece(piece, part) for piece in range(self.pieces)])
+
+    def read_piece(self, piece: int, part: int) -> Records:
+        begin, end = np.fromfile(self._bounds(piece), np.int64, 2, offset=8 * part).tolist()
+        if end == begin:
+            return np.zeros(0, list(self.dtype))
+        return load_array(self._data(piece), list(self.dtype), begin, end)
+
+    def of_piece(self, piece: int) -> Records:
+        return load_array(self._data(piece), list(self.dtype))
+
+    def drop(self) -> None:
+        """Removes the records; the step counts as done all the same."""
+        for piece in range(self.pieces):
+            forget(self._data(piece))
+
+    def _data(self, piece: int) -> Path:
+        return self.folder / f"{piece:06d}.records"
+
+    def _bounds(self, piece: int) -> Path:
+        return self.folder / f"{piece:06d}.bounds"
+
+
+def save_array(path: Path, values: NDArray[Any]) -> None:
+    keep_bytes(path, np.ascontiguousarray(values))
+
+
+def load_array(path: Path, dtype: DTypeLike, begin: int = 0, end: int | None = None) -> NDArray[Any]:
+    size = np.dtype(dtype).itemsize
+    count = -1 if end is None else end - begin
+    return np.fromfile(path, dtype, count, offset=size * begin)
+
+
+def engine_for(pieces: int, job: Job) -> Engine:
+    """What runs so many pieces: processes cost more than they save where there is little to do."""
+    return job.engine if pieces > _FEW else LocalEngine()
+
+
+def spans(sizes: Numbers, most: int) -> Iterator[tuple[int, int]]:
+    """Cuts a sequence into spans whose sizes together are at most `most`, or of one element."""
+    total = np.cumsum(sizes)
+    first = 0
+    while first < len(sizes):
+        before = int(total[first - 1]) if first else 0
+        end = max(first + 1, int(np.searchsorted(total, before + most, side="right")))
+        yield first, end
+        first = end
+
+
+def run_pieces(name: str, step: Step, pieces: int, job: Job) -> None:
+    """Does the pieces of a step that are not done."""
+    mark = job.folder / f"{name}.{_DONE}".replace(" ", "-")
+    if is_whole(mark):
+        return
+    job.progress.start(name, pieces)
+    for _ in engine_for(pieces, job).run(step, (Piece(number) for number in range(pieces) if not step.done(number))):
+        job.progress.advance(1)
+    keep_text(mark, "")
+
+
+#: Shingles that a part sorts at a time, and the most parts there are.
+_PART: Final = 1 << 21
+_MOST_PARTS: Final = 1 << 12
+#: Of documents with one shingle: in a longer list, each is compared with the first ones and with its neighbours only.
+CROWD: Final = 128
+_BOILERPLATE: Final = "boilerplate.u8"
+
+
+class SketchBlock(NamedTuple):
+    sketches: Sketches
+    block: int
+
+
+@dataclass(frozen=True)
+class ComparisonPlan:
+    """One comparison. Documents are numbered in order, those of the second collection after those of the first.
+
+    Attributes:
+        folder: where unfinished work lies.
+        sides: one collection, or two.
+        options: what counts as nearly the same.
+        crowd: documents with one shingle up to which all are compared.
+    """
+
+    folder: Path
+    sides: tuple[Sketches, ...]
+    options: Shingles
+    crowd: int = CROWD
+
+    @cached_property
+    def places(self) -> tuple[SketchBlock, ...]:
+        return tuple(SketchBlock(side, block) for side in self.sides for block in range(len(side.sizes)))
+
+    @cached_property
+    def firsts(self) -> Numbers:
+        """The number of the first document of each block, and at the end how many documents there are."""
+        return starts_of(np.array([size for side in self.sides for size in side.sizes], np.int64))
+
+    @property
+    def border(self) -> int | None:
+        """The number of the first document of the second collection; None for one collection."""
+        return len(self.sides[0]) if len(self.sides) == 2 else None
+
+    @cached_property
+    def parts(self) -> int:
+        """Into how many parts the space of hashes is cut, a power of two."""
+        wanted = sum(side.shingles for side in self.sides) // _PART
+        return int(min(1 << wanted.bit_length(), _MOST_PARTS))
+
+    def part_bounds(self, hashes: Hashes) -> Numbers:
+        """Where each part begins among ascending hashes, and the end."""
+        edges = np.arange(1, self.parts, dtype=np.uint64) << np.uint64(64 - self.parts.bit_length() + 1)
+        inner = np.searchsorted(hashes, edges) if self.parts > 1 else np.zeros(0, np.int64)
+        return np.concatenate(([0], inner, [len(hashes)])).astype(np.int64)
+
+    def block_bounds(self, documents: NDArray[np.integer]) -> Numbers:
+        """Where each block begins among ascending document numbers, and the end."""
+        return np.searchsorted(documents, self.firsts).astype(np.int64)
+
+    def write_sizes(self) -> None:
+        """Writes how many shingles and words each document has, for access by number."""
+        for name in ("size", "words"):
+            path = self.folder / f"{name}.u4"
+            if not is_whole(path):
+                columns = [place.sketches.column(place.block, name) for place in self.places]
+                save_array(path, np.concatenate([np.zeros(0, np.uint32), *columns]).astype("<u4"))
+
+    def write_boilerplate(self, passages: Iterable[str]) -> None:
+        """Writes the shingles of these passages, for all workers."""
+        path = self.folder / _BOILERPLATE
+        if not is_whole(path):
+            save_array(path, np.unique(shingled(tuple(passages), self.options).shingles))
+
+    def boilerplate(self) -> Hashes:
+        return load_array(self.folder / _BOILERPLATE, np.uint64)
+
+    def sizes(self, name: str) -> NDArray[np.uint32]:
+        """The number of shingles (`size`) or of words (`words`) of each document, read where it is needed."""
+        if not self.firsts[-1]:
+            return np.zeros(0, np.uint32)
+        return np.memmap(self.folder / f"{name}.u4", np.dtype("<u4"), "r").view(np.ndarray)
+
+    def size_of(self, block: int) -> Numbers:
+        return load_array(self.folder / "size.u4", "<u4", int(self.firsts[block]), int(self.firsts[block + 1])).astype(
+            np.int64
+        )
+
 
 _KEYS: Final = (("key", "<u8"), ("text", "<u8"), ("document", "<u4"))
 #: Of a document: the first of its collection with these words; the first with this text, or else with these words,
@@ -30,7 +223,6 @@ NO_TWIN: Final = 0xFFFFFFFF
 
 
 def find_equals(plan: ComparisonPlan, job: Job) -> Shuffle:
-    """Finds documents that repeat others."""
     keys = Shuffle(plan.folder / "keys", len(plan.places), _KEYS)
     equals = Shuffle(plan.folder / "equals", plan.parts, _EQUALS)
     run_pieces("sorting texts", _SortTexts(plan, keys), len(plan.places), job)
@@ -211,7 +403,6 @@ class _Filter:
     shift: int
 
     def may_have(self, shingles: Hashes) -> NDArray[np.bool_]:
-        """Whether the collection may have each of some shingles."""
         value = shingles >> np.uint64(self.shift)
         byte = self.bits[(value >> np.uint64(3)).astype(np.int64)]
         there: NDArray[np.bool_] = (byte >> (value & np.uint64(7)).astype(np.uint8)) & 1 != 0

@@ -18,9 +18,8 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.results import BOILERPLATE
-from truerank.near_duplicates.shingling import Hashes, Numbers, TextShingles, runs_of, shingled, windows_of
+from truerank.near_duplicates.shingling import Hashes, Numbers, Shingles, TextShingles, runs_of, shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest
@@ -45,7 +44,6 @@ class BlockPassages(NamedTuple):
 
 
 def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> BlockPassages:
-    """The windows that documents of a block share."""
     owner = np.repeat(np.arange(len(texts)), np.diff(found.window_starts))
     # Documents with the same words are duplicates, and what they share is no boilerplate.
     first = np.zeros(len(texts), np.bool_)
@@ -76,7 +74,6 @@ def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> B
 
 
 def _passages(text: str, wanted: Hashes) -> Iterable[dict[str, Any]]:
-    """The longest passages of a text that consist of some windows."""
     found = windows_of(text)
     places = np.flatnonzero(np.isin(found.windows, wanted))
     cuts = np.flatnonzero(np.diff(places) > 1) + 1

@@ -18,11 +18,11 @@
 - Ids may repeat, within a side and between the two. Each text of the training side has its own row, also where several
   are the same: give distinct texts, and join what has them, where many training examples share a text.
 - With `encoder=` (in `compare` or `keep`) vectors are made too, once for each kept set, and the column `cosine` is
-  filled for texts that the encoder can read (`overlaps.reading`); `Overlaps.unread` counts the others.
+  filled for texts that the encoder can read (`ReadTexts`); `Overlaps.unread` counts the others.
 - A killed job continues if it gets the same texts; same texts, same bytes.
 
-Similarities are those of `near_duplicates`, without what is familiar in the test side (`overlaps.familiar`); the words
-of short texts are compared as in `leakage audit` (`text.wording`), and by their letters (`overlaps.spelling`).
+Similarities are those of `near_duplicates`, without what is familiar in the test side (`overlaps.keeping`); the words
+of short texts are compared as in `leakage audit` (`text.wording`), and by their letters (`overlaps.wording`).
 """
 
 from truerank.overlaps.comparing import compare, compare_all

@@ -17,10 +17,8 @@ from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, 
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
-from truerank.overlaps.parts import TextPart
-from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, SemanticState, with_evidence
-from truerank.overlaps.spelling import HOLDERS, Common, familiar, same_letters, without_familiar
-from truerank.overlaps.wording import same_words
+from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, SemanticState, TextPart, with_evidence
+from truerank.overlaps.wording import HOLDERS, Common, familiar, same_letters, same_words, without_familiar
 from truerank.vectors.encoders.base import Encoder
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job, opened
@@ -136,7 +134,6 @@ def _identity(side: KeptTexts) -> list[Any]:
 
 
 def semantic_state(test: KeptTexts, training: KeptTexts) -> SemanticState:
-    """Whether vectors of both sides can be compared."""
     if test.encoder is None or test.encoder != training.encoder:
         return "not asked"
     unread = any(0 < len(side) - side.empty <= side.unread for side in (test, training))
@@ -155,8 +152,6 @@ class _Member(NamedTuple):
 
 
 class _Right(NamedTuple):
-    """A part of the training side with its number."""
-
     number: int
     part: TextPart
 

@@ -19,10 +19,8 @@ from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
 from truerank.near_duplicates.shingling import shingled
 from truerank.near_duplicates.sketches import Documents, ExtraColumns, boilerplate, keep_changed
-from truerank.overlaps.meaning import encoded
-from truerank.overlaps.parts import TextPart
-from truerank.overlaps.reading import ReadTexts
-from truerank.overlaps.results import WORDING_LIMIT, OverlapRules
+from truerank.overlaps.meaning import ReadTexts, encoded
+from truerank.overlaps.results import WORDING_LIMIT, OverlapRules, TextPart
 from truerank.records import Document
 from truerank.sources.distinct import text_hashes
 from truerank.sources.markup import html_text
@@ -193,7 +191,6 @@ def columns_beside(rules: OverlapRules, encoder: Encoder | None) -> ExtraColumns
 
 
 def part_name(part: int) -> str:
-    """The folder of a part of kept texts."""
     return f"part-{part:04d}"
 
 
@@ -230,7 +227,6 @@ class ComparedForm:
     passages: tuple[str, ...] = ()
 
     def __call__(self, text: str) -> str:
-        """The text in this form; as it is where nothing would be left."""
         made = _as_read(text)
         if _MARKED.search(made):
             found = html_text(made)
@@ -297,6 +293,5 @@ def keep_without(base: KeptTexts, texts: Documents, form: ComparedForm, job: Job
 
 
 def _changed(texts: Iterator[Document | tuple[str, str]], form: ComparedForm) -> dict[int, str]:
-    """The texts that have another form now, by their places."""
     read, before = (one.text if isinstance(one, Document) else one[1] for one in texts), ComparedForm()
     return {place: new for place, text in enumerate(read) if (new := form(text)) != before(text)}

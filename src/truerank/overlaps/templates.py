@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.near_duplicates.shingling import UNSPACED_SIGN, Hashes, Numbers, among, word_shingles
-from truerank.overlaps.spelling import alike, holders
+from truerank.overlaps.wording import alike, holders
 from truerank.text.words import FUNCTION_WORDS
 
 #: Of what only the two texts can have in common, the part below which they have the frame in common.
@@ -88,11 +88,9 @@ class _Text(NamedTuple):
         return cls(words, found.shingles, frozenset(words) - FUNCTION_WORDS, frozenset(_names(text)))
 
     def specific(self, words: Iterable[str]) -> set[str]:
-        """The names and numbers among some words."""
         return {word for word in words if word in self.names or _is_number(word)}
 
     def words_at(self, places: Flags) -> set[str]:
-        """The words that say something at some places."""
         return {self.words[at] for at in np.flatnonzero(places).tolist()} & self.content
 
 
@@ -140,7 +138,6 @@ class _Held:
 
     @classmethod
     def of(cls, wanted: Sequence[Hashes], sides: Sequence[Sketches]) -> _Held:
-        """Looks for the holders of some shingles in all texts."""
         every = np.unique(np.concatenate([np.zeros(0, np.uint64), *wanted]))
         counts = np.sum([np.zeros(len(every), np.int64), *(holders(every, side) for side in sides)], axis=0)
         listed, first = every[counts <= USUAL], 0
@@ -173,12 +170,10 @@ class _Held:
         return names, counts / max(1, len(shingles) - self.usual_among(shingles))
 
     def parts(self, shingles: Hashes) -> Numbers:
-        """The texts with little beside some shingles."""
         names, counts = np.unique(self.of_each(shingles)[0], return_counts=True)
         return names[self.sizes[names] - counts - self.usual_among(shingles) < _OWN]
 
     def usual_among(self, shingles: Hashes) -> int:
-        """How many of some shingles are usual."""
         return int(self.usual[np.searchsorted(self.shingles, shingles)].sum())
 
 

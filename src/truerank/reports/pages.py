@@ -1,4 +1,4 @@
-"""One self-contained HTML page: findings first, then sections of prose, tables, figures, lists and facts.
+"""One self-contained HTML page: verdicts first, then sections of prose, tables, figures, lists and facts.
 
 The page asks the network for nothing and says so in its content security policy; its only script is the one of this
 package, allowed by its hash. It reads well in light and dark, on paper, on a telephone, by keyboard and by ear.
@@ -19,41 +19,9 @@ from urllib.parse import quote
 import jinja2
 from markupsafe import Markup
 
+from truerank.core.verdict import Level, Verdict
 from truerank.reports.listings import Listing
 from truerank.reports.tables import Column, Table, escape_html
-
-#: "bad" is a filled badge, "good" an outlined one, "open" a dashed one: none needs its colour.
-Tone = Literal["bad", "good", "open"]
-
-
-@dataclass(frozen=True)
-class Finding:
-    """What an audit found about one thing; findings stand at the top of the page.
-
-    Args:
-        subject: the thing ("robust04").
-        verdict: the finding in one word ("CONTAMINATED"), or a figure ("+2.7 %"). Words in capitals have a badge.
-        tone: how the word is shown.
-        headline: the finding in one sentence with its figures.
-        why: what it rests on.
-        meaning: what the verdict means for the reader.
-        share: a share between 0 and 1 that is drawn as a bar; None for no bar.
-        sign: an inert SVG element, drawn with `currentColor`, that shows the verdict without words.
-    """
-
-    subject: str
-    verdict: str
-    tone: Tone
-    headline: str
-    why: str = ""
-    meaning: str = ""
-    share: float | None = None
-    sign: str = ""
-
-    @property
-    def badge(self) -> bool:
-        """Whether the word is a verdict and not a figure or a remark."""
-        return self.verdict.isupper()
 
 
 @dataclass(frozen=True)
@@ -112,7 +80,7 @@ class AnswerLine:
     Args:
         question: what is asked.
         word: the answer in a word or two.
-        tone: how the word is shown.
+        level: how the word is shown.
         evidence: what it rests on.
         consequence: what follows from it; set apart.
         settles: what to do next; empty for nothing.
@@ -121,7 +89,7 @@ class AnswerLine:
 
     question: str
     word: str
-    tone: Tone
+    level: Level
     evidence: str
     consequence: str = ""
     settles: str = ""
@@ -155,7 +123,7 @@ class Page:
         title: the heading of the page.
         kicker: the few words above it that say where it comes from.
         lead: the sentence below it.
-        findings: the findings, most important first.
+        verdicts: most important first.
         sections: the sections in reading order.
         footer: sentences at the end.
         files: names of the files beside the page, which it links to, such as "tables/results.csv".
@@ -164,7 +132,7 @@ class Page:
     title: str
     kicker: str
     lead: str
-    findings: tuple[Finding, ...]
+    verdicts: tuple[Verdict, ...]
     sections: tuple[Section, ...]
     footer: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
@@ -186,7 +154,7 @@ class Page:
             .get_template("page.html.j2")
             .render(
                 page=self,
-                most=_MOST_FINDINGS,
+                most=_MOST_VERDICTS,
                 sections=[(section, [_part(part) for part in section.parts]) for section in self.sections],
                 style=Markup(_resource("page.css")),
                 script=Markup(script),
@@ -197,8 +165,8 @@ class Page:
 
 
 _WIDE_TABLE: Final = 9
-#: More findings than these are folded away.
-_MOST_FINDINGS: Final = 12
+#: More verdicts than these are folded away.
+_MOST_VERDICTS: Final = 12
 #: A figure that is this many times as high as it is wide is folded away.
 _TALL: Final = 1.6
 _VIEW_BOX: Final = re.compile(r'viewBox="[\d.-]+ [\d.-]+ ([\d.]+) ([\d.]+)"')

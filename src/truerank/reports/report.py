@@ -6,50 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture, page_svg
-from truerank.reports.pages import Drawing, Facts, Finding, Page, Section, Tone
+from truerank.reports.pages import Drawing, Facts, Page, Section
 from truerank.reports.tables import Table
 from truerank.version import __version__
 
 ReportPart = Any
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """What an audit concluded about one thing.
-
-    Attributes:
-        word: the verdict in one word of the audit ("CONTAMINATED", "UNKNOWN"), in capitals, or a figure.
-        reason: the verdict in one sentence, with its figures.
-        evidence: what it rests on.
-        what_would_change_it: what the verdict means, and what would settle or change it.
-        subject: the thing ("robust04").
-        tone: how the word is shown.
-        share: a share between 0 and 1 that is drawn as a bar; None for no bar.
-        sign: an inert SVG element that shows the verdict without words.
-    """
-
-    word: str
-    reason: str
-    evidence: str = ""
-    what_would_change_it: str = ""
-    subject: str = ""
-    tone: Tone = "open"
-    share: float | None = None
-    sign: str = ""
-
-    def finding(self) -> Finding:
-        """The verdict as the page shows it."""
-        return Finding(
-            self.subject,
-            self.word,
-            self.tone,
-            self.reason,
-            why=self.evidence,
-            meaning=self.what_would_change_it,
-            share=self.share,
-            sign=self.sign,
-        )
 
 
 @dataclass(frozen=True)
@@ -106,7 +69,7 @@ class Report:
             title=self.title,
             kicker="truerank",
             lead=self.lead,
-            findings=tuple(verdict.finding() for verdict in self.verdicts),
+            verdicts=self.verdicts,
             sections=(*sections, Section("provenance", "Where this comes from", (facts,))),
             footer=(*self.footer, f"truerank {__version__}"),
             files=tuple(files),

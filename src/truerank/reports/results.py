@@ -19,8 +19,9 @@ from truerank.errors import TruerankError
 from truerank.reports.tables import Table, escape_html
 
 if TYPE_CHECKING:
+    from truerank.core.verdict import Verdict
     from truerank.reports.figures.export import Picture
-    from truerank.reports.report import Report, Verdict
+    from truerank.reports.report import Report
 
 __all__ = [
     "Format", "Result", "Summary", "page_note", "place_note", "report", "reports", "summarises", "summary",

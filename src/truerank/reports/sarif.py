@@ -8,15 +8,18 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Any, Final, Literal
 from urllib.parse import quote
 
+from truerank.core.verdict import Level
 from truerank.version import __version__
 
-Level = Literal["error", "warning", "note"]
+SarifLevel = Literal["error", "warning", "note"]
+#: Of findings that a verdict of this level rests on.
+SEVERITIES: Final[Mapping[Level, SarifLevel]] = {"bad": "error", "doubt": "warning", "unknown": "note", "good": "note"}
 
 #: GitHub takes 25,000 results of a run and shows 5,000.
 MOST_FINDINGS: Final = 5_000
@@ -42,7 +45,7 @@ class SarifRule:
     title: str
     text: str
     remedy: str
-    level: Level
+    level: SarifLevel
 
 
 @dataclass(frozen=True)
@@ -96,7 +99,7 @@ def _rule(rule: SarifRule) -> dict[str, Any]:
     }
 
 
-def _result(finding: SarifFinding, place: int, level: Level) -> dict[str, Any]:
+def _result(finding: SarifFinding, place: int, level: SarifLevel) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.source)}}
     # Code hosts want a line: the first stands for the whole file.
     physical["region"] = {"startLine": max(finding.line, 1)}

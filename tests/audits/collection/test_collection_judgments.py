@@ -9,9 +9,9 @@ import polars as pl
 import pytest
 
 from truerank import collection
-from truerank.audits.collection.catalogue import kinds
 from truerank.audits.collection.identifiers import folded, likely, unwritable, what_differs
 from truerank.audits.collection.judgments import read_judgments
+from truerank.audits.collection.results import kinds
 from truerank.cli import main
 from truerank.errors import InputError, OptionError
 

@@ -12,9 +12,8 @@ import pytest
 from collection_example import docs, text
 
 from truerank import collection
-from truerank.audits.collection.documents import read_document_table
+from truerank.audits.collection.documents import Endings, limits, read_document_table
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
-from truerank.audits.collection.usual import Endings, limits
 
 
 @pytest.mark.parametrize(

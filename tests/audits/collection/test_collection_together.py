@@ -10,7 +10,7 @@ import pytest
 from collection_example import docs, text
 
 from truerank import collection, evaluate, report
-from truerank.audits.collection.closing import Closing, closed
+from truerank.audits.collection.judgments import Closing, closed
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging.schemes import BUILT_IN, load_scheme

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from sklearn.linear_model import LogisticRegression
 
 from places import DATA
-from truerank.audits.leakage.calibration import calibrate, precision_draws
-from truerank.audits.leakage.calibration_results import LabelNext, Support
+from truerank.audits.leakage.calibration import LabelNext, Support, calibrate, precision_draws
 from truerank.audits.leakage.summaries import calibration_table
 from truerank.errors import InputError
 from truerank.records import Judgment

@@ -12,8 +12,7 @@ import pytest
 
 import truerank
 from truerank import leakage
-from truerank.audits.leakage.training_examples.kinds import RULES
-from truerank.audits.leakage.training_examples.results import LEAKS
+from truerank.audits.leakage.training_examples.results import LEAKS, RULES
 from truerank.audits.leakage.training_examples.sensitivity import CHANGES, changed
 from truerank.errors import InputError
 from truerank.overlaps import OVERLAPS, compare

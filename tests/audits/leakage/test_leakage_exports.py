@@ -19,9 +19,7 @@ import yaml
 
 from leakage_example import audit, save
 from truerank.audits.leakage.card import card, card_schema
-from truerank.audits.leakage.exports import target
-from truerank.audits.leakage.exports.contamination import contaminations
-from truerank.audits.leakage.exports.target import CONDA_HEADER
+from truerank.audits.leakage.exports import CONDA_HEADER, TaskEntry, contaminations, meta_patch
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
@@ -50,7 +48,7 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def without_mteb(monkeypatch: pytest.MonkeyPatch) -> None:
     """Names are not looked up: what mteb says of them is checked by benchmarks/mteb_exports.py."""
-    monkeypatch.setattr(target, "_mteb", lambda: None)
+    monkeypatch.setattr("truerank.audits.leakage.exports._mteb", lambda: None)
 
 
 def test_counts_by_source_and_test_set(folder: Path) -> None:
@@ -150,8 +148,8 @@ def test_a_patch_applies_whatever_the_set_is_written_as(form: str, tmp_path: Pat
     )
     file = tmp_path / "models.py"
     file.write_text(text, encoding="utf-8")
-    new = [target.TaskEntry("SciFact", "leak", "evidence\nof it"), target.TaskEntry("Par", "parent", "elsewhere")]
-    patch = target.meta_patch(text, "models.py", "org/model", new)
+    new = [TaskEntry("SciFact", "leak", "evidence\nof it"), TaskEntry("Par", "parent", "elsewhere")]
+    patch = meta_patch(text, "models.py", "org/model", new)
     subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
     subprocess.run(["git", "apply", "-"], input=patch, text=True, encoding="utf-8", cwd=tmp_path, check=True)
     values: dict[str, Any] = {"ModelMeta": dict}
@@ -159,7 +157,7 @@ def test_a_patch_applies_whatever_the_set_is_written_as(form: str, tmp_path: Pat
     assert values["é"] == {"name": "org/model", "training_datasets": FORMS[form], "license": None}
     assert values["other"]["training_datasets"] == {"q"}
     if form.startswith("{"):
-        assert target.meta_patch(file.read_text(encoding="utf-8"), "models.py", "org/model", new) == ""
+        assert meta_patch(file.read_text(encoding="utf-8"), "models.py", "org/model", new) == ""
 
 
 def test_the_patch_names_what_is_wrong(folder: Path, tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import matrix
-from truerank.audits.leakage.suites import making
-from truerank.audits.leakage.suites.making import upper_bound
+from truerank.audits.leakage.suites import matrix as matrices
+from truerank.audits.leakage.suites.matrix import upper_bound
 from truerank.audits.leakage.suites.reading import TextSource
 from truerank.audits.leakage.suites.report import matrix_svg
 from truerank.errors import InputError
@@ -146,7 +146,7 @@ def test_no_pair_is_lost_between_parts_of_the_table(suite: Path) -> None:
 
 @pytest.fixture
 def encoder(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(making, "open_spec", lambda spec: TrigramEncoder())
+    monkeypatch.setattr(matrices, "open_spec", lambda spec: TrigramEncoder())
 
 
 def _bytes(folder: Path) -> dict[str, bytes]:
@@ -260,7 +260,7 @@ def test_a_killed_matrix_continues_and_ends_with_the_same_bytes(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     matrix(suite, out=tmp_path / "whole")
-    real = making.compare_all
+    real = matrices.compare_all
     calls: Iterator[int] = iter(range(100))
 
     def dying(*given: Any, **more: Any) -> Any:
@@ -268,7 +268,7 @@ def test_a_killed_matrix_continues_and_ends_with_the_same_bytes(
             raise _Killed
         return real(*given, **more)
 
-    monkeypatch.setattr(making, "compare_all", dying)
+    monkeypatch.setattr(matrices, "compare_all", dying)
     deaths = 0
     while True:
         try:

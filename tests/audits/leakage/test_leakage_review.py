@@ -12,7 +12,7 @@ import pytest
 
 import leakage_example
 import truerank
-from truerank.audits.leakage.review import review
+from truerank.audits.leakage.report import review
 from truerank.records import Input
 
 
@@ -104,10 +104,10 @@ def test_a_faulty_judgment_stands_in_its_line(tmp_path: Path, monkeypatch: pytes
 
 def test_what_is_not_listed_is_counted(inputs: list[Input], monkeypatch: pytest.MonkeyPatch) -> None:
     from truerank.audits.collection import report as collection_report
-    from truerank.audits.leakage import review as leakage_review
+    from truerank.audits.leakage import report as leakage_report
     from truerank.reports import sarif
 
-    for module in (sarif, leakage_review, collection_report):
+    for module in (sarif, leakage_report, collection_report):
         monkeypatch.setattr(module, "MOST_FINDINGS", 2)
     rows = [("robust", str(at), "title", "log", f"q{at}", f"text {at}", 0.97) for at in range(5)]
     run = json.loads(review(leakage_example.audit(rows), inputs))["runs"][0]

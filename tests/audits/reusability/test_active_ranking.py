@@ -12,11 +12,10 @@ import pytest
 from hical_reference import generated
 from mapping_task import MappingBlock, MappingTask
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, SimulationOptions, trace
-from truerank.audits.reusability.learning import features as features_module
-from truerank.audits.reusability.learning.active import traces
-from truerank.audits.reusability.learning.features import TermCounts, write_features
-from truerank.audits.reusability.learning.ranking import ModelQuery, rank
-from truerank.audits.reusability.simulation.planning import StepCost, duration, measure_step, steps_of
+from truerank.audits.reusability import features as features_module
+from truerank.audits.reusability.active import ModelQuery, rank, traces
+from truerank.audits.reusability.features import TermCounts, write_features
+from truerank.audits.reusability.trials import StepCost, duration, measure_step, steps_of
 from truerank.errors import InputError
 from truerank.lexical import build_index
 from truerank.records import Document

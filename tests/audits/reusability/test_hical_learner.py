@@ -11,7 +11,7 @@ import pytest
 from hical_reference import Reference, dense, generated, optimum
 from places import DATA
 from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, trace
-from truerank.audits.reusability.learning.learner import LinearModel, fit
+from truerank.audits.reusability.active import LinearModel, fit
 from truerank.errors import InputError
 from truerank.records import Document
 from truerank.sources import read_documents, read_qrels, read_topics

@@ -24,11 +24,10 @@ from dying_task import Block, Dying
 from places import DATA, ROOT
 from truerank.audits import reusability
 from truerank.audits.reusability import Features, SimulationOptions, depth_pool, load_rule, simulate, verdict_of
-from truerank.audits.reusability.simulation.leave_out import LEAVE_OUT_UNIQUES
-from truerank.audits.reusability.simulation.options import UNLIKE_SYSTEMS, unlike_systems
-from truerank.audits.reusability.simulation.outcomes import RANDOM
-from truerank.audits.reusability.simulation.page import simulation_tables
-from truerank.audits.reusability.simulation.unlike import UNLIKE_COMPLETE, UNLIKE_OWN, UNLIKE_PASSED
+from truerank.audits.reusability.inputs import UNLIKE_SYSTEMS, unlike_systems
+from truerank.audits.reusability.page import simulation_tables
+from truerank.audits.reusability.standings import LEAVE_OUT_UNIQUES, RANDOM
+from truerank.audits.reusability.unlike import UNLIKE_COMPLETE, UNLIKE_OWN, UNLIKE_PASSED
 from truerank.cli import main
 from truerank.errors import InputError, OptionError, ShardFinishedError
 from truerank.measures import evaluate

@@ -10,7 +10,7 @@ import pytest
 from places import DATA
 from truerank import judging
 from truerank.audits.reusability import topics
-from truerank.audits.reusability.topic_report import topic_notes
+from truerank.audits.reusability.report import topic_notes
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Item, Store, Text

@@ -14,9 +14,8 @@ import scipy
 
 from places import DATA
 from truerank.audits.survivorship import EvaluateOptions, evaluate
-from truerank.audits.survivorship.depth_training import training_effect
-from truerank.audits.survivorship.evaluating import read_depth_sets
-from truerank.audits.survivorship.evaluation import nested_contrast, slope_weights
+from truerank.audits.survivorship.depths import training_effect
+from truerank.audits.survivorship.evaluation import nested_contrast, read_depth_sets, slope_weights
 from truerank.cli import main
 from truerank.errors import InputError
 

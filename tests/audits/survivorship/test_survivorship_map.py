@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from truerank.audits.survivorship import MapOptions
 from truerank.audits.survivorship.mapping import map as map_passages
-from truerank.audits.survivorship.overlap import overlap_index, overlaps
+from truerank.audits.survivorship.mapping import overlap_index, overlaps
 from truerank.audits.survivorship.passages import (
     hex_keys,
     key_of,

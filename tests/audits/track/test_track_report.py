@@ -19,10 +19,9 @@ import pytest
 import real_browser
 from places import DATA, ROOT, without_progress
 from truerank.audits import track
-from truerank.audits.track.analysis import percent
-from truerank.audits.track.differing import best_differences, finding
+from truerank.audits.track.analysis import agrees, percent, read_stated, statements
 from truerank.audits.track.inputs import RowFilter, measure_name, read_means, read_metadata
-from truerank.audits.track.statements import agrees, read_stated, statements
+from truerank.audits.track.page import best_differences, finding
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import Evaluation, Policy
@@ -400,25 +399,25 @@ def test_the_finding_says_by_how_much_the_best_run_is_ahead():
     comparison = differing((0.0, 0.1, 0.3))
     found = finding(comparison)
     first, second = (-row.difference for row in best_differences(comparison))
-    assert (found.word, found.tone) == ("AHEAD", "good")
-    assert f"significantly better than all 2 other runs, by {first:.4f} (r1) to {second:.4f} (r2)" in found.reason
-    assert "Of all 3 pairs of runs, 3 differ significantly (paired t-test, Holm over 3 pairs" in found.evidence
-    assert found.what_would_change_it == ""
+    assert (found.word, found.level) == ("AHEAD", "good")
+    assert f"significantly better than all 2 other runs, by {first:.4f} (r1) to {second:.4f} (r2)" in found.sentence
+    assert "Of all 3 pairs of runs, 3 differ significantly (paired t-test, Holm over 3 pairs" in found.rests_on
+    assert found.settles == ""
 
 
 def test_the_finding_says_which_runs_the_topics_do_not_tell_apart():
     found = finding(differing((0.0, 0.001, 0.3)))
     assert found.word == "CANNOT TELL"
-    assert "do not tell it from 1 of the 2 other runs; the nearest is r1 (-0.00" in found.reason
-    assert found.evidence.startswith("It is significantly better than 1, by 0.2992 (r2).")
-    assert "60 show a true difference of 0.0" in found.what_would_change_it
+    assert "do not tell it from 1 of the 2 other runs; the nearest is r1 (-0.00" in found.sentence
+    assert found.rests_on.startswith("It is significantly better than 1, by 0.2992 (r2).")
+    assert "60 show a true difference of 0.0" in found.settles
 
 
 def test_two_equal_runs_cannot_be_told_apart():
     found = finding(differing((0.0, 0.0)))
     assert found.word == "CANNOT TELL"
-    assert "do not tell it from the other run" in found.reason
-    assert "Of the one pair of runs, 0 differ significantly" in found.evidence
+    assert "do not tell it from the other run" in found.sentence
+    assert "Of the one pair of runs, 0 differ significantly" in found.rests_on
 
 
 def test_the_report_opens_with_its_finding(runs):

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from places import DATA
 from truerank.audits.track import Limits, validate
-from truerank.audits.track.faults import KINDS
+from truerank.audits.track.checking import KINDS
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.cli import main
 from truerank.errors import InputError

@@ -9,9 +9,8 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truerank.audits.transfer.scanning.repeated_texts import new_text, repeated_texts, word_runs
 from truerank.audits.transfer.scanning.scoring import id_column
-from truerank.audits.transfer.scanning.text_evidence import favoured, text_losses
+from truerank.audits.transfer.scanning.text_evidence import favoured, new_text, repeated_texts, text_losses, word_runs
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.text.losses import WordWeights

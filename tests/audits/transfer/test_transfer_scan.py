@@ -18,9 +18,8 @@ from tiny_models import save_ance, save_t5
 from transfer_example import FAULTS, TOPICS, Files, options, write
 from truerank import transfer
 from truerank.audits.transfer import Scan, load_scan
-from truerank.audits.transfer.scanning.candidates import Comparing, _flagged
+from truerank.audits.transfer.scanning.candidates import Comparing, _flagged, difference, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.judging_items import band_of
-from truerank.audits.transfer.scanning.probabilities import difference, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.scan import default_ranker
 from truerank.cli import main
 from truerank.errors import InputError, OptionError, ShardFinishedError

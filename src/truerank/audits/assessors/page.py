@@ -13,11 +13,12 @@ from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.order import SystemScores
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import IntervalPanel, IntervalValue, interval_panels
 from truerank.reports.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
 from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Table
 from truerank.version import __version__
@@ -175,9 +176,8 @@ def _findings(audit: AssessorAudit) -> Iterator[Verdict]:
             one.word,
             f"{best}, which agrees best with people: {one.reason}",
             f"All {len(audit.grades.judges)} models: {shown}.",
-            verdict.what_would_change_it,
+            verdict.settles,
             subject=title,
-            tone=verdict.tone,
         )
 
 

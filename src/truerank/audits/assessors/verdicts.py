@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
 from truerank.audits.assessors.order import FEWEST_RUNS
-from truerank.reports.report import Verdict
+from truerank.core.verdict import Verdict
 
 #: The uses, in the order of the page.
 USES: Final = {
@@ -30,7 +30,6 @@ MEANINGS: Final = {
 #: The limits of τ, and of the chance that a relevant document has the higher grade.
 LIMITS: Final = {"same": 0.9, "noticeable": 0.8, "chooses well": 0.8, "chooses badly": 0.6}
 _FEWEST_TOPICS: Final = 5
-_TONES: Final = {"USABLE": "good", "WITH CARE": "open", "NOT USABLE": "bad", "UNKNOWN": "open"}
 
 
 class UseVerdict(NamedTuple):
@@ -54,7 +53,6 @@ class UseVerdict(NamedTuple):
             evidence,
             MEANINGS[self.word] + change,
             subject=f"{self.judge}: {USES[self.use]}",
-            tone=_TONES[self.word],  # type: ignore[arg-type]
         )
 
 

@@ -11,9 +11,8 @@ from typing import Annotated, Any
 
 import polars as pl
 
-from truerank.audits.collection.closing import closed, closing_of
 from truerank.audits.collection.duplicates import representatives
-from truerank.audits.collection.judgments import JudgmentTable, read_judgments
+from truerank.audits.collection.judgments import JudgmentTable, closed, closing_of, read_judgments
 from truerank.audits.collection.results import CollectionAudit, load_audit
 from truerank.measures.equivalence import EQUIVALENT_SCHEMA, Combine
 from truerank.options import Flag, Out, command

@@ -7,9 +7,8 @@ from typing import Final
 
 import polars as pl
 
-from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
 from truerank.audits.collection.instances import Instances
-from truerank.audits.collection.results import CollectionFinding, PartVerdict, Word
+from truerank.audits.collection.results import PARTS, CollectionFinding, Kind, Part, PartVerdict, Word, kinds
 from truerank.text.listing import listed
 
 #: Which input a part is; what stands together needs two of them.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
-from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.card import Card, card
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
@@ -31,11 +31,14 @@ from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
-    from truerank.audits.leakage.suites.making import matrix
-    from truerank.audits.leakage.suites.results import LeakageMatrix
+    from truerank.audits.leakage.suites.matrix import LeakageMatrix, matrix
     from truerank.audits.leakage.training_examples.audit import examples
-    from truerank.audits.leakage.training_examples.kinds import ExampleOptions
-    from truerank.audits.leakage.training_examples.results import ExampleAudit, KindVerdict, load_examples
+    from truerank.audits.leakage.training_examples.results import (
+        ExampleAudit,
+        ExampleOptions,
+        KindVerdict,
+        load_examples,
+    )
     from truerank.overlaps import OverlapRules
 
 __all__ = [

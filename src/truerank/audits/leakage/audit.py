@@ -34,7 +34,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments, annotate, scope_notes
 from truerank.judging.ratings import label_inputs
 from truerank.options import Encoding, Flag, Labels, Out, command
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.records import Input, TopicText
 from truerank.sources import (
     QuerySource,
@@ -71,14 +71,8 @@ from truerank.work.runs import run as started
 
 @dataclass(frozen=True)
 class Known:
-    """What an audit knows when everything was read.
-
-    Attributes:
-        proposed: the pairs, and what was read.
-        tests: the test sets.
-        encoder: in full precision; proposes the reformulation types.
-        judgments: what people said; None without labels.
-        checked: the sensitivity check by test set.
+    """What an audit knows when everything was read; `encoder` is in full precision and proposes the reformulation
+    types.
     """
 
     proposed: Proposed
@@ -350,15 +344,8 @@ def audit(
 
 @dataclass(frozen=True)
 class Audit:
-    """An audit before it begins: everything is open, and no option is at fault.
-
-    Attributes:
-        sources: name and source, in the order of the cumulative columns.
-        tests: the test sets, and what the user named them by.
-        texts: the topic texts that are compared.
-        models: the encoders.
-        judgments: what people said; None without labels.
-        given: the groups of options: audit, encoding, labels, redaction.
+    """An audit before it begins: everything is open, and no option is at fault; `tests` come with what the user named
+    them by.
     """
 
     sources: Sequence[tuple[str, QuerySource]]
@@ -404,9 +391,8 @@ class Audit:
         return {**chosen, **encoder, **(voices if self.judgments else {}), "redact": redaction.redact}
 
     def identity(self) -> str:
-        """A hash of all that the unfinished work depends on; labels and baseline come after it.
-
-        Redacted work is kept under its key.
+        """A hash of all that the unfinished work depends on; labels and baseline come after it, redaction has its key
+        in it.
         """
         options, encoding, _, redaction = self.given
         chosen = {name: value for name, value in asdict(options).items() if name not in _NOT_OF_THE_PAIRS}
@@ -441,7 +427,6 @@ class Audit:
     def result(
         self, folder: Path, progress: Progress | None, told: Callable[[ChosenWay], None] = lambda choice: None
     ) -> AuditResult:
-        """Compares everything."""
         options, _, _, redaction = self.given
         progress = progress or Quiet()
         held = held_words([source for _, source in self.sources])

@@ -10,7 +10,7 @@ from typing import Any, Final, TypedDict
 import polars as pl
 
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, AuditSummary, load_audit
+from truerank.audits.leakage.results import AuditResult, AuditSummary, opened_audit
 from truerank.errors import InputError
 from truerank.text.normalising import normalise
 
@@ -86,7 +86,7 @@ def since_baseline(result: AuditResult, baseline: AuditResult | str | Path) -> N
     Raises:
         InputError: the folder holds no audit, or the two cannot be compared because of their redaction.
     """
-    before = baseline if isinstance(baseline, AuditResult) else load_audit(baseline)
+    before = opened_audit(baseline)
     now_above, before_above = _keyed(result.above()), _keyed(before.above())
     _refuse_other_redaction(now_above, before_above, before.folder)
     new = now_above.join(before_above, on=_KEY, how="anti", maintain_order="left")

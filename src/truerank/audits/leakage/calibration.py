@@ -4,7 +4,7 @@ Two figures answer "from which similarity on is the precision at least 0.9?". Th
 whose precision is at least the target with the confidence asked for: the one to use, since at the threshold of the
 *point estimate* the true precision lies below the target in about half of all samples.
 
-The lower bound comes from a smooth monotone curve of the chance of a leak (`leak_chance`). The point estimate is the
+The lower bound comes from a smooth rising curve of the chance of a leak (`precision_draws`). The point estimate is the
 Hájek estimate over the labelled pairs with a similarity above a threshold: each pair counts with one over its
 probability of having been sampled, so that a stratified sample speaks for the pairs it was drawn from; its interval
 comes from repeating the whole choice on bootstrap resamples.
@@ -17,21 +17,134 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from truerank.audits.leakage.calibration_results import Calibration, LabelNext, Support, plain
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.labels import JudgedPair, LabelSource, open_judgments
 from truerank.judging.schemes import load_scheme
+from truerank.reports.results import Result
 
 __all__ = ["Calibration", "LabelNext", "Support", "calibrate", "similarities"]
 
 Floats: TypeAlias = NDArray[np.float64]
+
+
+class Support(NamedTuple):
+    """What labels must show before a threshold is believed.
+
+    Attributes:
+        labels: pairs needed within `window` below the threshold, the same number within `window` above it, and the
+            number above a threshold without which its precision is not looked at.
+        window: similarity distance; labels must also reach this far below the threshold's interval.
+        width: the widest acceptable interval of the threshold.
+    """
+
+    labels: int = 10
+    window: float = 0.03
+    width: float = 0.05
+
+
+class LabelNext(NamedTuple):
+    """A range of similarities (above `low`, up to `high`) that needs `more` labelled pairs beside those it has."""
+
+    low: float
+    high: float
+    have: int
+    more: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
+    """The precision at each threshold, and the threshold chosen from it.
+
+    Attributes:
+        thresholds: multiples of 0.001 over the labelled range, ascending, shape (T,).
+        precision: share of leaks among the candidates above each threshold, shape (T,): from the curve for the lower
+            bound, otherwise the weighted share among the labelled pairs.
+        low, high: for the lower bound the one-sided bounds of the precision, each with the confidence asked for;
+            otherwise its pointwise bootstrap interval, shape (T,).
+        n: labelled pairs above each threshold, shape (T,).
+        chosen: the threshold, or None if the labels do not support one.
+        estimate: where the estimated precision itself reaches the target, also where the threshold is refused; None if
+            it does so nowhere.
+        interval: of the estimate; an end is None where the labels do not reach so far.
+        reason: why there is no threshold, in words; empty if there is one.
+        label_next: the similarities to label before asking again.
+        encoder: the encoder whose similarities the labels carry; empty if unknown.
+        settings: target, rule, confidence, resampling, seed and the support asked for.
+        counts: pairs used, leaks among them, unresolved, unlabelled, without similarity.
+        notes: what a reader must know about the estimate.
+    """
+
+    thresholds: Floats
+    precision: Floats
+    low: Floats
+    high: Floats
+    n: NDArray[np.int64]
+    chosen: float | None
+    estimate: float | None
+    interval: tuple[float | None, float | None]
+    reason: str
+    label_next: tuple[LabelNext, ...]
+    encoder: str
+    settings: dict[str, Any]
+    counts: dict[str, int]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def refused(self) -> bool:
+        """Whether the labels support no threshold."""
+        return self.chosen is None
+
+    def require(self) -> float:
+        """The threshold."""
+        if self.chosen is None:
+            raise InputError(f"no threshold: {self.reason}", self.remedy)
+        return self.chosen
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the threshold is that of the lower bound; otherwise it is a point estimate."""
+        return bool(self.settings["rule"] == "lower-bound")
+
+    def json(self) -> dict[str, Any]:
+        """Everything, as plain numbers and texts."""
+        curve = [
+            {"threshold": float(t), "pairs": int(n), "precision": plain(p), "low": plain(low), "high": plain(high)}
+            for t, n, p, low, high in zip(self.thresholds, self.n, self.precision, self.low, self.high, strict=True)
+        ]
+        return {
+            "encoder": self.encoder,
+            "chosen": self.chosen,
+            "estimate": self.estimate,
+            "interval": list(self.interval),
+            "reason": self.reason,
+            "label_next": [bin_._asdict() for bin_ in self.label_next],
+            "settings": self.settings,
+            "counts": self.counts,
+            "notes": list(self.notes),
+            "curve": curve,
+        }
+
+    @property
+    def remedy(self) -> str:
+        """What would lead to a threshold, where there is none."""
+        if not self.label_next:
+            return "lower the target, or choose an encoder that tells leaks from other pairs better"
+        wanted = ", ".join(f"{b.more} more pairs from {b.low:.2f} to {b.high:.2f}" for b in self.label_next)
+        return f"label {wanted}"
+
+
+def plain(value: float) -> float | None:
+    """A number for JSON and tables; None where it is not finite."""
+    return float(value) if math.isfinite(value) else None
+
 
 _KNOTS: Final = 21
 _BENDS: Final = np.logspace(-2, 3, 9)
@@ -63,19 +176,7 @@ def precision_draws(
     clusters: NDArray[np.int64] | None = None,
     cases: Floats | None = None,
 ) -> Floats:
-    """Draws of the precision above each of several thresholds.
-
-    Args:
-        similarity: of the labelled pairs, shape (n,).
-        leak: whether each is a leak, shape (n,).
-        positions: similarities at which candidates lie, ascending, shape (T,).
-        weights: how many candidates lie at each, shape (T,).
-        clusters: which pairs belong together (their leaks are not independent), shape (n,); None where none do.
-        cases: for how many labels each counts, shape (n,); 1 without it.
-
-    Returns:
-        Shape (draws, T): the mean chance of a leak of the candidates at each position and above; there must be some.
-    """
+    """Draws of the precision above each of several thresholds."""
     low, high = float(similarity.min()), float(similarity.max())
     knots = np.linspace(low, high if high > low else low + 1e-6, _KNOTS)
     base = _hats(similarity, knots)
@@ -172,7 +273,7 @@ def calibrate(
     """Finds the lowest threshold whose pairs are precise enough.
 
     Source: the leakage paper, section 3 ("the lowest that yields a 0.9 precision"); Hájek (1971) for the estimate;
-        `leak_chance` for the lower bound.
+        `precision_draws` for the lower bound.
     """
     for name, value in (("min_precision", min_precision), ("confidence", confidence)):
         if not 0 < value <= 1 or (name == "confidence" and value == 1):
@@ -220,17 +321,11 @@ def calibrate(
 
 
 def similarities(folder: str) -> NDArray[np.float64]:
-    """The similarities of the pairs that an audit found: the population of a sample of them.
-
-    Returns:
-        The highest similarity of each pair, shape (pairs,).
-    """
+    """The similarities of the pairs that an audit found: the population of a sample of them."""
     return np.array([item.score for item in read_items(folder, load_scheme("leak"))], np.float64)
 
 
 class _Wanted(NamedTuple):
-    """What is asked for, as the arguments of `calibrate`."""
-
     target: float
     rule: Rule
     drawing: Drawing

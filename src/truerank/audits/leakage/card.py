@@ -10,21 +10,24 @@ from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
-from truerank.audits.leakage.calibration import calibrate
-from truerank.audits.leakage.calibration_results import Calibration
-from truerank.audits.leakage.exports.contamination import (
+from truerank.audits.leakage.calibration import Calibration, calibrate
+from truerank.audits.leakage.exports import (
     contamination_markdown,
     contaminations,
     contaminations_in,
+    exported,
     worst,
 )
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
-from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.suites.results import CELLS
-from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
-from truerank.audits.leakage.training_examples.kinds import kind_named
-from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
+from truerank.audits.leakage.results import AuditResult, opened_audit
+from truerank.audits.leakage.training_examples.results import (
+    ExampleAudit,
+    as_candidates,
+    holds_examples,
+    kind_named,
+    opened_examples,
+)
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
@@ -63,11 +66,15 @@ def example_statement(found: ExampleAudit, date: str | None, pairs: bool, key: b
 
 
 def _kind(kind: str, told: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    why = told["why"]
-    for name in sorted(names, key=len, reverse=True):
-        why = why.replace(name, names[name])
-    known = {"kind": kind, "title": kind_named(kind).title, "verdict": told["verdict"], "why": why}
+    known = {"kind": kind, "title": kind_named(kind).title, "verdict": told["verdict"]}
+    known["why"] = _renamed(told["why"], names)
     return known | {name: told[name] for name in _COUNTS}
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    for name in sorted(names, key=len, reverse=True):
+        text = text.replace(name, names[name])
+    return text
 
 
 def _pairs(leaks: pl.DataFrame, names: Mapping[str, str], key: bytes | None) -> Iterator[dict[str, Any]]:
@@ -132,6 +139,9 @@ def holds_matrix(audit: object) -> bool:
 
 def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) -> dict[str, Any]:
     """The statement, as plain values; `matrix_card.schema.json` describes it."""
+    # Imported here: other statements do not wait for the comparison of suites.
+    from truerank.audits.leakage.suites.matrix import CELLS
+
     path = Path(folder) / _FILE
     with written_by("leakage matrix", path.parent, path.name):
         frame = read_table(path, {name: CELLS[name] for name in _COLUMNS})
@@ -270,13 +280,10 @@ def card(
         if of_matrix:
             return Card(matrix_statement(str(audit), date, redact_key))
         if of_examples:
-            return Card(example_statement(_opened_examples(audit), date, pairs, redact_key))
-        return Card(_statement(_opened(audit), date, pairs, calibration, redact_key))
+            return Card(example_statement(opened_examples(audit), date, pairs, redact_key))
+        return Card(_statement(opened_audit(audit), date, pairs, calibration, redact_key))
     if redact_key is not None:
         raise OptionError("redact", "names are what this place asks for", "leave it out, or state it with `for` alone")
-    # Imported here: the statement itself needs no form of another place.
-    from truerank.audits.leakage.exports.target import exported
-
     checked = card_head(_SCHEMA, date).get("date")
     others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
     if others is not None:
@@ -284,11 +291,11 @@ def card(
         def section() -> str:
             if not of_examples:
                 return contamination_markdown(others)
-            return example_markdown(example_statement(_opened_examples(audit), checked, False, None))
+            return example_markdown(example_statement(opened_examples(audit), checked, False, None))
 
         made = exported(others, target, section, checked)
         return Card(made.content, made.text, made.markdown)
-    result = _opened(audit)
+    result = opened_audit(audit)
     statement = Card(_statement(result, date, pairs, calibration, None))
     made = exported(contaminations(result), target, lambda: summary(statement).show("markdown"), checked)
     return Card(made.content, made.text, made.markdown)
@@ -300,14 +307,6 @@ def card_schema(of: Literal["queries", "examples", "matrix"] = "queries") -> dic
     text = resources.files("truerank.audits.leakage").joinpath(name).read_text(encoding="utf-8")
     schema: dict[str, Any] = load_json(text, name)
     return schema
-
-
-def _opened(audit: Any) -> AuditResult:
-    return audit if isinstance(audit, AuditResult) else load_audit(audit)
-
-
-def _opened_examples(audit: Any) -> ExampleAudit:
-    return audit if isinstance(audit, ExampleAudit) else load_examples(audit)
 
 
 def _statement(
@@ -387,10 +386,7 @@ def _redacted(content: dict[str, Any], key: bytes) -> dict[str, Any]:
     ]
     tests = []
     for test in content["tests"]:
-        why = test["why"]
-        for name in sorted(names, key=len, reverse=True):
-            why = why.replace(name, names[name])
-        test = {**test, "why": why}
+        test = {**test, "why": _renamed(test["why"], names)}
         if "pairs" in test:
             test["pairs"] = [
                 {**pair, "source": names[pair["source"]], "query_text": hash_text(pair["query_text"], key)}

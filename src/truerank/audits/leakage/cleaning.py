@@ -13,9 +13,8 @@ import numpy as np
 from truerank.audits.leakage.filtering import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
-from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
-from truerank.audits.leakage.training_examples.kinds import check_kinds
+from truerank.audits.leakage.results import AuditResult, opened_audit
+from truerank.audits.leakage.training_examples.results import as_candidates, check_kinds, holds_examples
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
@@ -28,6 +27,7 @@ from truerank.sources.inputs import shown_source
 from truerank.sources.rows import rows
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
+from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 Basis = Literal["labels-first", "labels-only", "either"]
@@ -87,8 +87,8 @@ class TrainCleaning(Cleaning):
         threshold: above it an unjudged candidate is a leak; None where an earlier cleaning decided.
         basis: how labels and threshold were combined.
         judged: number of judged pairs that were given.
-        warnings: what a user must know, one sentence each.
         left: queries that the audit lists and that stay, by the reason.
+        warnings: what a user must know, one sentence each.
     """
 
     removed_file: Path
@@ -102,22 +102,13 @@ class TrainCleaning(Cleaning):
     threshold: float | None
     basis: Basis
     judged: int
-    warnings: tuple[str, ...]
     left: Mapping[str, int]
+    warnings: tuple[str, ...]
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "out": str(self.out),
-            "removed_file": str(self.removed_file),
-            "manifest_file": str(self.manifest_file),
-            **self.counts(),
-            "threshold": self.threshold,
-            "basis": self.basis,
-            "judged": self.judged,
-            "left": dict(self.left),
-            "warnings": list(self.warnings),
-        }
+        values: dict[str, Any] = plain(self)
+        return values
 
     def counts(self) -> dict[str, Any]:
         """The counts alone."""
@@ -239,7 +230,7 @@ def open_audit(candidates: AuditResult | str | Path, kinds: Collection[str] = ()
     if other := [kind for kind in kinds if kind != "query-query"]:
         fault = f"an audit of queries says nothing of '{other[0]}'"
         raise OptionError("kinds", fault, "leave it out, or give an audit of `leakage examples`")
-    audit = candidates if isinstance(candidates, AuditResult) else load_audit(candidates)
+    audit = opened_audit(candidates)
     if any(key_mark(text) for text in audit.candidates["query_text"].head(1)):
         raise InputError("the audit is redacted", "clean with the audit that holds the texts", where=audit.folder)
     return audit
@@ -285,15 +276,11 @@ def leaking_pairs(
 
 
 class LeakingTexts(NamedTuple):
-    """What is to be removed.
+    """What is to be removed, by normalised text or by id, the strongest reason first, and (`left`) what stays though it
+    is listed.
 
-    Attributes:
-        by_key: by normalised text or by id, the strongest reason first.
-        threshold: above it an unjudged candidate is a leak; None where an earlier cleaning decided.
-        source: the audit, or the list of an earlier cleaning.
-        judged: number of judged pairs that were given.
-        audit: None where an earlier cleaning decided.
-        left: listed queries that stay, by the reason.
+    `source` is the audit or the list of an earlier cleaning; in the latter case there is neither `threshold` nor
+    `audit`.
     """
 
     by_key: dict[str, list[LeakPair]]

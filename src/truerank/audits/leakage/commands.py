@@ -7,15 +7,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 from truerank.audits.leakage import calibration
-from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, clean_train
 from truerank.audits.leakage.effect import evaluated_means, matched_strata, random_removals, spreads
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.reduction import SDS, reduce_topics
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
 from truerank.audits.leakage.training_examples.cleaning import CorpusReduction, clean_examples, reduce_corpus
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.training_examples.results import ExampleAudit, as_candidates, holds_examples
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, parse_measures
 from truerank.measures.document_placebo import RankedDocuments, document_placebos, matching_runs
@@ -107,21 +106,23 @@ class Spread(Options):
     confidence: Confidence = 0.95
     seed: Seed = 0
 
+    def _judgments(self) -> str | None:
+        """The judgments for the runs; None without runs."""
+        if self.run and not self.qrels:
+            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
+        return self.qrels if self.run else None
+
     def scores(self) -> Evaluation | None:
         """The scores of the runs by topic; None without runs."""
-        if not self.run:
-            return None
-        if not self.qrels:
-            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
-        return evaluated_means(self.qrels, self.run, self.measure, "trec_eval")
+        qrels = self._judgments()
+        return None if qrels is None else evaluated_means(qrels, self.run, self.measure, "trec_eval")
 
     def documents(self) -> RankedDocuments | None:
         """The runs, made ready for the removal of documents; None without runs."""
-        if not self.run:
+        qrels = self._judgments()
+        if qrels is None:
             return None
-        if not self.qrels:
-            raise OptionError("qrels", "runs without judgments", "give the judgments with the runs")
-        ranked = RankedDocuments.of(self.qrels, self.run)
+        ranked = RankedDocuments.of(qrels, self.run)
         # An option at fault must not be found after the corpus is written.
         matching_runs(ranked, self.matched_by)
         parse_measures(self.measure)

@@ -23,8 +23,6 @@ from truerank.work.progress import Progress
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-_Pair = tuple[str, str, str]
-
 
 @dataclass(frozen=True, repr=False)
 class DemoResult(AuditResult):
@@ -66,7 +64,8 @@ def demo(
     encoding = Encoding(encoder="packaged", backend="onnx")
     judged = Labels(labels=(str(SAMPLE.labels),))
     train, tests = [str(path) for path in SAMPLE.train], [str(path) for path in SAMPLE.tests]
-    truth, texts = read_truth(), _texts()
+    truth = read_truth()
+    texts = {query.query_id: query.text for path in SAMPLE.train for query in open_queries(str(path))}
     with TemporaryDirectory() as cache:
         encoding = replace(encoding, cache=cache)
         first = audit(train, tests, options=options, encoding=encoding, out=Path(out) / "first", progress=progress)
@@ -89,13 +88,6 @@ def demo(
     return shown
 
 
-def _before(first: AuditResult, before: Mapping[str, Any]) -> str:
-    return (
-        f"The first audit, at {first.summary['threshold']:g} without labels, had {before['pairs']} pairs above the "
-        f"threshold: precision {before['precision']:.2f}, recall {before['recall']:.2f}."
-    )
-
-
 def _verdicts(first: AuditResult, second: AuditResult, truth: Sequence[TruthRow]) -> Iterator[str]:
     for name, test in second.summary["tests"].items():
         leaked = {row.topic_id for row in truth if row.test == name and row.leaks}
@@ -111,7 +103,7 @@ def against_truth(result: AuditResult, truth: Sequence[TruthRow], texts: Mapping
 
     A pair is a test set, a topic and a normalised query text.
     """
-    above: set[_Pair] = {
+    above = {
         (test, topic, normalise(text))
         for test, topic, text in result.above().select("test", "topic_id", "query_text").iter_rows()
     }
@@ -150,7 +142,12 @@ def truth_table(result: DemoResult) -> Table:
         "with another information need."
     ]
     if result.first is not None:
-        notes += [_before(result.first, found["first"]), *_verdicts(result.first, result, read_truth())]
+        before = found["first"]
+        notes += [
+            f"The first audit, at {result.first.summary['threshold']:g} without labels, had {before['pairs']} pairs "
+            f"above the threshold: precision {before['precision']:.2f}, recall {before['recall']:.2f}.",
+            *_verdicts(result.first, result, read_truth()),
+        ]
     return Table(
         title="Planted leaks that the audit found above its threshold, by reformulation type",
         columns=(
@@ -161,7 +158,3 @@ def truth_table(result: DemoResult) -> Table:
         rows=(*rows, ("all", found["planted"], found["found"], found["recall"])),
         notes=tuple(notes),
     )
-
-
-def _texts() -> dict[str, str]:
-    return {query.query_id: query.text for path in SAMPLE.train for query in open_queries(str(path))}

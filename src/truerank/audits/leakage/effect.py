@@ -17,11 +17,16 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.audits.leakage.exports.contamination import contaminations, contaminations_in
-from truerank.audits.leakage.results import AuditResult, VerdictWord, load_audit
-from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
-from truerank.audits.leakage.training_examples.kinds import check_kinds, kind_named
-from truerank.audits.leakage.training_examples.results import ExampleAudit, load_examples
+from truerank.audits.leakage.exports import contaminations, contaminations_in
+from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
+from truerank.audits.leakage.training_examples.results import (
+    ExampleAudit,
+    as_candidates,
+    check_kinds,
+    holds_examples,
+    kind_named,
+    opened_examples,
+)
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
     Evaluation,
@@ -46,13 +51,8 @@ from truerank.sources.run_metadata import run_metadata
 class KindEffect:
     """What one kind of leak does to scores.
 
-    Attributes:
-        kind: its name, as in `leakage examples`.
-        verdict: that of the audit.
-        removed: what is taken out: the topics of queries that leak, or the documents that leak.
-        leaked: how many leak.
-        counted: how many of these can move a score: topics with judgments, documents in a run or in the judgments.
-        placebos: by measure, their removal beside that of as many random ones; empty where none leaks.
+    Of the `leaked` topics or documents, `counted` can move a score: topics with judgments, documents in a run or
+    judged.
     """
 
     kind: str
@@ -64,14 +64,7 @@ class KindEffect:
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain values."""
-        return {
-            "kind": self.kind,
-            "verdict": self.verdict,
-            "removed": self.removed,
-            "leaked": self.leaked,
-            "counted": self.counted,
-            "placebos": [placebo.json() for placebo in self.placebos],
-        }
+        return {**vars(self), "placebos": [placebo.json() for placebo in self.placebos]}
 
 
 def kind_effects(
@@ -321,12 +314,10 @@ def _check_kinds(kinds: Collection[str], audit: LeakedTopics) -> None:
 def _by_kind(
     audit: LeakedTopics, scores: Evaluation, sources: tuple[QrelSource, RunSource], **how: Any
 ) -> Iterator[KindEffect]:
-    if not isinstance(audit, ExampleAudit):
-        if not isinstance(audit, str | Path) or not holds_examples(audit):
-            return
-        audit = load_examples(audit)
+    if not isinstance(audit, ExampleAudit | str | Path) or not holds_examples(audit):
+        return
     of_topics = partial(random_removals, scores, matched_by=how["matched_by"], resampling=how["resampling"])
-    yield from kind_effects(audit, scores, sources, **how, of_topics=of_topics)
+    yield from kind_effects(opened_examples(audit), scores, sources, **how, of_topics=of_topics)
 
 
 def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
@@ -334,7 +325,7 @@ def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
     known: set[str] | None = None
     if isinstance(audit, AuditResult | ExampleAudit | str | Path):
         others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
-        found = contaminations(_opened(audit)) if others is None else others
+        found = contaminations(opened_audit(audit)) if others is None else others
         known = {place.lower() for one in found for place in (*one.trains, one.train_source)}
     for name, one in named_runs(runs).items():
         about = run_metadata(one) if isinstance(one, str | Path) else None
@@ -342,10 +333,6 @@ def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
             places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
             audited = None if known is None else bool(known & (places - {"", "irds:"}))
             yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
-
-
-def _opened(audit: Any) -> AuditResult:
-    return audit if isinstance(audit, AuditResult) else load_audit(audit)
 
 
 def difference_sds(
@@ -426,7 +413,7 @@ def leaked_topics(audit: LeakedTopics, test_set: str | None, kinds: Collection[s
     if isinstance(audit, ExampleAudit) or (isinstance(audit, str | Path) and holds_examples(audit)):
         tests = as_candidates(audit, kinds).summary["tests"]
     elif isinstance(audit, AuditResult | str | Path):
-        tests = _opened(audit).summary["tests"]
+        tests = opened_audit(audit).summary["tests"]
     else:
         return test_set or "", frozenset(audit)
     known = ", ".join(tests)

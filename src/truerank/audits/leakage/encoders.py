@@ -13,7 +13,7 @@ from typing import Final
 from truerank.audits.leakage.options import AuditOptions
 from truerank.errors import InputError
 from truerank.options import Encoding
-from truerank.overlaps.reading import ReadTexts
+from truerank.overlaps.meaning import ReadTexts
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
@@ -32,15 +32,8 @@ _SAMPLE_TEXTS: Final = 512
 
 @dataclass(frozen=True)
 class Models:
-    """The encoder in full precision, and what may run a first pass.
-
-    Attributes:
-        exact: how the encoder was asked for.
-        opened: how it was opened: with the backend and the device that were found; None for an encoder of another
-            package.
-        screened: whether a first pass in low precision may go before it.
-        cache: the folder that keeps vectors.
-        encoder: the encoder, which is asked only about what it can read.
+    """The encoder in full precision, asked for as `exact` and `opened` with the backend and device that were found
+    (None: of another package); `screened` allows a first pass in low precision before it.
     """
 
     exact: EncoderSpec
@@ -51,7 +44,6 @@ class Models:
 
     @classmethod
     def of(cls, encoding: Encoding) -> Models:
-        """Opens the encoder."""
         exact = EncoderSpec(encoding.encoder, backend=encoding.backend, device=encoding.device)
         encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
@@ -76,7 +68,9 @@ class Models:
         # Other processes open what was found here, whatever they would find themselves.
         exact, opened = self.exact, self.opened
         if opened is not None and options.engine.startswith("ray"):
-            exact = opened = _anywhere(opened)
+            # A process with a GPU of its own, or a part of one: to it, that is the first.
+            cuda = (opened.device or "").startswith("cuda:")
+            exact = opened = replace(opened, device="cuda") if cuda else opened
         measured = options.engine in ("local", "ray")
         return SearchPlan(
             open_exact=partial(_reading, exact, self.cache),
@@ -136,11 +130,6 @@ class _FirstPass:
             keep_json(self.choice, asdict(choice.way))
         self.told(choice)
         return choice.way
-
-
-def _anywhere(spec: EncoderSpec) -> EncoderSpec:
-    """The same for a process that has a GPU of its own, or a part of one: to it, that is the first."""
-    return replace(spec, device="cuda") if (spec.device or "").startswith("cuda:") else spec
 
 
 def _begun(work: Callable[[], Vectors]) -> Callable[[], Vectors]:

@@ -40,8 +40,9 @@ def count_fields(
     names = [name for name in FIELDS if name in fields]
     return {
         name: {
-            label: _count(part.filter(pl.col("source").is_in(sources[: place + 1])))
+            label: FieldCount(topics=some["topic_id"].n_unique(), queries=some["query"].n_unique())
             for place, label in enumerate(cumulative_labels(sources))
+            for some in [part.filter(pl.col("source").is_in(sources[: place + 1]))]
         }
         for name, part in [*((name, pairs.filter(field=name)) for name in names), ("union", pairs)]
     }
@@ -52,26 +53,14 @@ def cumulative_labels(sources: Sequence[str]) -> list[str]:
     return [name if place == 0 else f"+{name}" for place, name in enumerate(sources)]
 
 
-def _count(pairs: pl.DataFrame) -> FieldCount:
-    return FieldCount(topics=pairs["topic_id"].n_unique(), queries=pairs["query"].n_unique())
-
-
 @dataclass(frozen=True)
 class TestEvidence:
     """What an audit knows of one test set.
 
-    Attributes:
-        above: its candidates above the threshold.
-        below: its pairs at or below the threshold that the same words or nearly the same letters propose and nobody
-            judged to be no leak.
-        sensitivity: the sensitivity check.
-        confirmed: where labels were given: topics with a confirmed leak, and topics with an unjudged candidate.
-        silent: topics without any text to compare.
-        calibrated: whether the threshold was calibrated for this encoder.
-        unread: topics with a text that the encoder cannot read.
-        common: the share of training texts from which on a word is a common one.
-        judged: of the pairs at or below the threshold that words or letters propose and somebody judged: how many are
-            leaks, and how many are not.
+    `below` are pairs that words or letters propose and nobody judged away, `judged` counts the leaks and the others
+    among those that were judged. `confirmed` are topics with a confirmed leak and topics with an unjudged candidate,
+    where labels were given; `silent` topics have no text to compare, `unread` ones a text that the encoder cannot read.
+    From the share `common` of training texts on, a word is a common one.
     """
 
     __test__ = False
@@ -95,7 +84,6 @@ def summarise_test(
     prefilter: PrefilterRecall | None,
     fields: Sequence[str],
 ) -> TestSummary:
-    """The verdict on one test set, with its reason."""
     leaked = set(known.above["topic_id"].unique())
     if known.confirmed is not None:
         leaked = known.confirmed[0] | (leaked & known.confirmed[1])
@@ -131,8 +119,6 @@ def summarise_test(
 
 @dataclass(frozen=True)
 class _Reasons:
-    """The verdict on one test set and why."""
-
     test: TopicSet
     known: TestEvidence
     below: BelowCount
@@ -173,7 +159,7 @@ class _Reasons:
             found for found in self.known.sensitivity["kinds"] if found["kind"] in SEEN_KINDS and not _seen(found)
         ]
         if unseen:
-            named = "; ".join(_rate(found) for found in unseen)
+            named = "; ".join(f"{found['kind']} ({_rate(found)})" for found in unseen)
             gaps.append(f"the audit would not find enough of these planted rewordings of the topics: {named}")
             settle.append("Calibrate a lower threshold ('truerank leakage calibrate') or choose another encoder.")
         if not any(found["planted"] for found in self.known.sensitivity["kinds"]):
@@ -296,7 +282,7 @@ def claimed(kinds: Sequence[str], claims: Mapping[str, str] = CLAIMS) -> str:
 
 
 def _shares(kinds: Mapping[str, Sequence[KindFound]]) -> str:
-    return "; ".join(f"{kind} ({', '.join(map(_rate_of_field, rows))})" for kind, rows in kinds.items())
+    return "; ".join(f"{kind} ({', '.join(map(_rate, rows))})" for kind, rows in kinds.items())
 
 
 def _seen(found: KindFound) -> bool:
@@ -304,10 +290,6 @@ def _seen(found: KindFound) -> bool:
 
 
 def _rate(found: KindFound) -> str:
-    return f"{found['kind']} ({_rate_of_field(found)})"
-
-
-def _rate_of_field(found: KindFound) -> str:
     return f"{found['found']} of {found['planted']} by {found['field']}"
 
 

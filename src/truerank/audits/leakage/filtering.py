@@ -24,19 +24,9 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.queries import QuerySource
 
 __all__ = [
-    "BREAKS",
-    "Drop",
-    "Record",
-    "SourceForm",
-    "Target",
-    "copy",
-    "copy_spans",
-    "form_of",
-    "output_format",
-    "refuse_overwrite",
-    "rewrite",
-    "written",
-]
+    "BREAKS", "Drop", "Record", "SourceForm", "Target", "copy", "copy_spans", "form_of", "output_format",
+    "refuse_overwrite", "rewrite", "written",
+]  # fmt: skip
 
 _COMPRESSIONS: Final = (".gz", ".zst", ".bz2", ".xz")
 _FORMATS: Final = {
@@ -59,20 +49,13 @@ Drop = Callable[[Record], bool]
 
 
 class SourceForm(NamedTuple):
-    """How a source is written again.
-
-    Attributes:
-        path: the file; None for sources that are no files.
-        format: what the file is: "lines", "tsv", "csv", "jsonl", "parquet"; "" for sources whose queries are written
-            as TSV because their own form cannot be kept.
-    """
+    """How a source is written again: a file (None for others), and its format; "" for TSV in place of its own form."""
 
     path: Path | None
     format: str
 
 
 def form_of(spec: SourceSpec, out: Path) -> SourceForm:
-    """The form that the output has."""
     if spec.scheme != "file":
         form = SourceForm(None, "")
     else:
@@ -114,9 +97,6 @@ def rewrite(
 
     Lines keep their bytes, order and line ends; Parquet keeps its columns, types and metadata; the compression is that
     of the target. Other sources become `id TAB text`, tabs and line ends in texts blanks.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
     """
     removed = skipped = 0
     if form.path is None or not form.format:
@@ -151,11 +131,7 @@ def rewrite(
 
 
 def copy(form: SourceForm, target: Target, dropped: Iterable[int]) -> None:
-    """Copies a file without some records.
-
-    Args:
-        dropped: the lines (in Parquet: rows, counted from 1) on which the records to leave out begin, ascending.
-    """
+    """Copies a file without the records that begin on some lines (in Parquet: rows), ascending and from 1."""
     if form.path is None:
         raise ValueError("only files can be copied")
     if form.format == "parquet":
@@ -166,11 +142,7 @@ def copy(form: SourceForm, target: Target, dropped: Iterable[int]) -> None:
 
 
 def copy_spans(path: Path, target: Target, dropped: Iterable[tuple[int, int | None]]) -> None:
-    """Copies a file of lines without some spans of lines.
-
-    Args:
-        dropped: the first line of each span, counted from 1, and the one behind its last (None: the end), ascending.
-    """
+    """Copies a file of lines without spans from a first line (from 1) to the one behind the last (None: the end)."""
     lines, number = enumerate(_lines(path), start=1), 0
     with target.open() as stream:
         for first, behind in dropped:

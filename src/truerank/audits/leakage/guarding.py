@@ -22,9 +22,13 @@ from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.candidates import chosen_leaks, holds_examples, leaks_that_count
 from truerank.audits.leakage.training_examples.cleaning import LeakingExamples, left_of
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.training_examples.results import (
+    ExampleAudit,
+    chosen_leaks,
+    holds_examples,
+    leaks_that_count,
+)
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
 from truerank.records import TopicText
@@ -219,8 +223,6 @@ def guard(
 
 @dataclass
 class _Counts:
-    """What a guard has seen."""
-
     read: int = 0
     dropped: int = 0
     topics: dict[str, dict[str, None]] = field(default_factory=dict)
@@ -234,8 +236,6 @@ _SCHEMA: Final[dict[str, Any]] = {
 
 
 class _RowText(NamedTuple):
-    """A text of a row of a batch."""
-
     row: int
     column: str
     text: str
@@ -263,7 +263,6 @@ class _TestQueries:
         return cls(texts, encoder.encode(normalised), encoder, WordingProbe(normalised), options.threshold)
 
     def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
-        """The columns to compare."""
         return _chosen(first, given, ("query",))
 
     def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:

@@ -46,9 +46,7 @@ def _texts_of(test: str, topic: Topic, fields: Sequence[str]) -> Iterator[TopicT
 class DistinctQueries:
     """The distinct texts of one training source, as a stream that can be opened again; counts what it reads.
 
-    Args:
-        source: the source.
-        kept: a file that keeps the counts once the source was read to its end, for the next process.
+    A file, where given, keeps the counts once the source was read to its end, for the next process.
     """
 
     def __init__(self, source: QuerySource, kept: Path | None = None) -> None:
@@ -82,14 +80,10 @@ class DistinctQueries:
 
 @dataclass(frozen=True)
 class Proposed:
-    """What was found in all sources.
+    """What was found in all sources, and what was read of them.
 
-    Attributes:
-        pairs: columns as in `NEIGHBOUR_SCHEMA`, `probed`, and `unread` (the same text, which the encoder cannot read),
-            ordered by topic text, source and rank.
-        counts: what was read, by source.
-        found: the raw results by source.
-        common: the share of the sources' first texts from which on a word that they hold is a common one.
+    `pairs` has the columns of `NEIGHBOUR_SCHEMA`, `probed`, and `unread` (the same text, which the encoder cannot
+    read); from the share `common` of the sources' first texts on, a word that they hold is a common one.
     """
 
     pairs: pl.DataFrame

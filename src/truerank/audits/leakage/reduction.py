@@ -37,8 +37,6 @@ from truerank.work.runs import run as started
 
 #: Standard deviations of differences where no run says how large they are.
 SDS: Final = (0.1, 0.2, 0.3)
-_POWER: Final = 0.8
-_ALPHA: Final = 0.05
 _TREC: Final = re.compile(rb"<(?:top|doc)\b[^>]*>", re.IGNORECASE)
 _XML: Final = tuple(
     re.compile(
@@ -85,24 +83,19 @@ class TestReduction(Cleaning):
     after: int
     removed: tuple[str, ...]
     detectable: tuple[Detectable, ...]
-    power: float
-    alpha: float
+    power: float = 0.8
+    alpha: float = 0.05
     placebos: tuple[Placebo, ...] = ()
     matched_by: str | None = None
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         return {
+            **vars(self),
             "out": str(self.out),
-            "test": self.test,
-            "before": self.before,
-            "after": self.after,
             "removed": list(self.removed),
             "detectable": [row._asdict() for row in self.detectable],
-            "power": self.power,
-            "alpha": self.alpha,
             "placebos": [placebo.json() for placebo in self.placebos],
-            "matched_by": self.matched_by,
         }
 
 
@@ -147,7 +140,7 @@ def reduce_topics(
             _write(spec, topics, frozenset(removed), target, out)
         job.note(out.name)
         job.skipped = {"leaked_topics": list(removed)}
-    return TestReduction(out, name, before, after, removed, _detectable(sds, before, after), _POWER, _ALPHA)
+    return TestReduction(out, name, before, after, removed, _detectable(sds, before, after))
 
 
 def _detectable(sds: Mapping[str, float] | Sequence[float], before: int, after: int) -> tuple[Detectable, ...]:

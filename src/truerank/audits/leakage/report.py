@@ -1,7 +1,8 @@
-"""The leakage audit for people: tables, a page with every pair, a short text for the terminal, and its files."""
+"""The leakage audit for people: tables, a page with every pair, a text for the terminal, its files, and SARIF."""
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -11,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.baseline import since_baseline
+from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.demo import DemoResult, truth_table
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
@@ -24,21 +26,122 @@ from truerank.audits.leakage.results import (
     VerdictWord,
     columns_read,
 )
-from truerank.audits.leakage.review import review
 from truerank.audits.leakage.summaries import calibration_lines
-from truerank.errors import OptionError
+from truerank.core.verdict import Verdict
+from truerank.errors import InputError, OptionError
+from truerank.records import Input
 from truerank.reports.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
 from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Facts, Part, Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import Drawing, Facts, Part, Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
+from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
 from truerank.reports.tables import Cell, Column, Table
+from truerank.sources import open_queries, parse
 from truerank.text.listing import listed
 from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE
 from truerank.work.runs import Run
 
-_FIELDS: Final = {"title": "Title", "description": "Description", "narrative": "Narrative", "variant": "Variants"}
+_RULES: Final = (
+    SarifRule(
+        "leaked-topic",
+        "A training query is a topic of the test set",
+        "The training query is a near-duplicate of a test topic: a model that is trained on it has seen the test.",
+        "Remove the query with `truerank leakage clean`, or report scores without the topic.",
+        "error",
+    ),
+    SarifRule(
+        "possible-leak",
+        "A training query may be a topic of the test set",
+        "The training query has a test topic's words, or nearly its letters, and a similarity below the threshold.",
+        "Judge the pair with `truerank judge new`, and give the label to the audit.",
+        "warning",
+    ),
+    SarifRule(
+        "unknown-verdict",
+        "The audit cannot say whether the test set is clean",
+        "Something was not read, not judged, or cannot be seen.",
+        "Do what the report names, and run the audit again.",
+        "warning",
+    ),
+)
+#: Files that are read once more for the lines of what was found; larger ones are no part of a change.
+_LARGEST: Final = 16 << 20
+_TOPIC: Final = {"test": pl.String, "topic_id": pl.String}
+_KEY: Final = ("test", "topic_id", "source", "query_id")
+
+
+def review(result: AuditResult, inputs: Sequence[Input]) -> str:
+    """The audit as SARIF: each leaking training query where it stands; with a baseline, only those that are new."""
+    places = {(one.role, one.name): one.source or one.name for one in inputs}
+    baseline = next((one.source for one in inputs if one.role == "baseline"), None)
+    names = ", ".join(one.name for one in inputs if one.role in ("train", "test"))
+    kinds = _pairs(result, baseline)
+    pairs = (one for rule, rows in kinds for one in _shown(rule, rows.head(MOST_FINDINGS), places))
+    unlisted = sum(max(len(rows) - MOST_FINDINGS, 0) for _, rows in kinds)
+    unknown = (
+        SarifFinding("unknown-verdict", f"{name}: {about['why']}", places.get(("test", name), name), 0, name)
+        for name, about in result.summary["tests"].items()
+        if about["verdict"] == "UNKNOWN"
+    )
+    return sarif(f"leakage audit of {names}", _RULES, [*pairs, *unknown], unlisted=unlisted)
+
+
+def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.DataFrame], ...]:
+    """The pairs of each rule, one row for each training query and topic, without those that labels call no leak."""
+    above = result.above() if baseline is None else since_baseline(result, baseline).new
+    leaked = [(test, topic) for test, about in result.summary["tests"].items() for topic in about["leaked_topics"]]
+    topics = pl.DataFrame(leaked, schema=_TOPIC, orient="row")
+    certain = above.join(topics, on=list(_TOPIC), how="semi", maintain_order="left")
+    below = result.candidates.join(result.above(), on=_KEY, how="anti", maintain_order="left")
+    possible = below.filter(pl.col("evidence") != "").sort("shared", nulls_last=True, maintain_order=True)
+    if result.judged is not None:
+        leaks, others = (result.judged.filter(judged=answer) for answer in (True, False))
+        confirmed = below.join(leaks, on=_KEY, how="semi", maintain_order="left")
+        certain = pl.concat([certain.join(others, on=_KEY, how="anti", maintain_order="left"), confirmed])
+        possible = possible.join(result.judged, on=_KEY, how="anti", maintain_order="left")
+    return tuple(
+        (rule, rows.unique(_KEY, keep="first", maintain_order=True))
+        for rule, rows in (("leaked-topic", certain), ("possible-leak", possible))
+    )
+
+
+def _shown(rule: str, rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> Iterator[SarifFinding]:
+    lines = _lines(rows, places)
+    verb = "is" if rule == "leaked-topic" else "may be"
+    for row in rows.iter_rows(named=True):
+        evidence = row["evidence"].replace("+", ", ")
+        yield SarifFinding(
+            rule,
+            f"“{row['query_text']}” {verb} topic {row['topic_id']} of {row['test']}: “{row['topic_text']}” "
+            f"(similarity {row['similarity']:.3f}{evidence and '; '}{evidence})",
+            places.get(("train", row["source"]), row["source"]),
+            lines.get((row["source"], row["query_id"]), 0),
+            "\0".join(row[name] for name in _KEY),
+        )
+
+
+def _lines(rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> dict[tuple[str, str], int]:
+    """The lines of training queries, by source and id, where the source is a file of moderate size."""
+    found: dict[tuple[str, str], int] = {}
+    for (name,), some in rows.group_by("source", maintain_order=True):
+        place = places.get(("train", str(name)), "")
+        spec = parse(place) if place else None
+        if spec is not None and spec.scheme == "file" and spec.path.is_file() and spec.path.stat().st_size <= _LARGEST:
+            with contextlib.suppress(InputError):  # it was removed or changed since it was read
+                lines = open_queries(spec).lines_of(set(some["query_id"]))
+                found |= {(str(name), query_id): line for query_id, line in lines.items()}
+    return found
+
+
+_FIELDS: Final = {
+    "title": "Title",
+    "description": "Description",
+    "narrative": "Narrative",
+    "variant": "Variants",
+    "union": "Union",
+}
 #: Columns of one table in a terminal.
 _COLUMNS: Final = 4
 
@@ -82,10 +185,9 @@ def short_sensitivity_tables(summary: AuditSummary) -> list[Table]:
         for name, test in summary["tests"].items()
         for field in dict.fromkeys(row["field"] for row in test["sensitivity"])
     }
-    names = list(groups)
     tables = []
-    for start in range(0, len(names), _COLUMNS):
-        part = names[start : start + _COLUMNS]
+    names = list(groups)
+    for part in (names[start : start + _COLUMNS] for start in range(0, len(names), _COLUMNS)):
         kinds = dict.fromkeys(kind for group in part for kind, row in groups[group].items() if row["planted"])
         rows = [(kind, *(_fraction(groups[group].get(kind)) for group in part)) for kind in kinds]
         columns = (Column("Kind"), *(Column(field, (name,), "right") for name, field in part))
@@ -152,13 +254,6 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
         )
 
 
-_FIELD_TITLES: Final = {
-    "title": "Title",
-    "description": "Description",
-    "narrative": "Narrative",
-    "variant": "Variants",
-    "union": "Union",
-}
 _BELOW: Final = "words, letters"
 _SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
 
@@ -167,7 +262,11 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
     """Topics and queries with a similarity above the threshold, by field and cumulative source."""
     chosen = {name: summary["tests"][name] for name in tests or summary["tests"]}
     groups: list[tuple[str, str, Mapping[str, FieldCount | None]]] = [
-        (name, _shown(label), {field: counts.get(label) for field, counts in test["fields"].items()})
+        (
+            name,
+            label if label[0] != "+" else f"+ {label[1:].lstrip()}",
+            {field: counts.get(label) for field, counts in test["fields"].items()},
+        )
         for name, test in chosen.items()
         for label in labels_of(test)
     ]
@@ -178,11 +277,11 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
     columns = [Column("Field")]
     columns += [Column(title, group[:2], "right", ",d") for group in groups for title in ("T", "Q")]
     present = dict.fromkeys(field for test in chosen.values() for field in test["fields"])
-    fields = [field for field in [*_FIELD_TITLES, *present] if field in present]
+    fields = [field for field in [*_FIELDS, *present] if field in present]
     fields = [*(field for field in dict.fromkeys(fields) if field != "union"), *(f for f in ("union",) if f in present)]
     rows = []
     for field in fields:
-        cells: list[Cell] = [_FIELD_TITLES.get(field, field)]
+        cells: list[Cell] = [_FIELDS.get(field, field)]
         for _, _, counted in groups:
             count = counted.get(field)
             cells += (0, 0) if count is None else (count["topics"], count["queries"])
@@ -262,60 +361,40 @@ def labels_of(test: TestSummary) -> list[str]:
     return list(dict.fromkeys(label for counts in test["fields"].values() for label in counts))
 
 
-def _shown(label: str) -> str:
-    return f"+ {label[1:].lstrip()}" if label.startswith("+") else label
-
-
-_VERDICTS: Final = ("CONTAMINATED", "CLEAN", "UNKNOWN")
 _TYPES: Final = ("identical", "generalization", "specialization", "reformulation", "different topic")
 _WIDEST_TABLE: Final = 12
 _REDACTED: Final = ("", "—")
 
 
-def title(summary: AuditSummary) -> str:
-    """The heading of the page."""
-    tests = list(summary["tests"])
-    names = listed(tests) if len(tests) <= 3 else f"{len(tests)} test sets"
-    return f"Leakage audit of {names}"
-
-
-def lead(summary: AuditSummary) -> str:
-    """The sentence below the heading."""
+def _lead(summary: AuditSummary) -> str:
     read = sum(count["read"] for count in summary["sources"].values())
+    tests = summary["tests"].values()
+    words = [test["verdict"] for test in tests]
+    # How many test sets have which verdict, where there are several.
+    tally = listed([f"{words.count(word)} {word.lower()}" for word in _MEANINGS if word in words]).capitalize()
+    noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
     return (
-        f"{_tally(summary)}{read:,d} queries of {counted(len(summary['sources']), 'training source')} against "
-        f"{_test_items(summary)}, compared by "
+        f"{f'{tally}. ' if len(tests) > 1 else ''}{read:,d} queries of "
+        f"{counted(len(summary['sources']), 'training source')} against "
+        f"{counted(sum(test['topics'] for test in tests), *noun)}, compared by "
         f"{summary['encoder']} above a cosine similarity of {summary['threshold']:g}."
     )
 
 
 def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSection, ...]:
-    """The sections in reading order."""
     summary = result.summary
-    similarities = tuple(_drawn(picture) for picture in similarity_pictures(result))
+    similarities = tuple(
+        Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
+        for picture in similarity_pictures(result)
+    )
     return (
         ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
         ReportSection("similarities", "How similar the nearest queries are", similarities),
         ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
         ReportSection("trust", "How far to trust the threshold", tuple(_trust(result, truth))),
         ReportSection("sources", "What was read", tuple(_sources(summary))),
-        ReportSection("pairs", "Every pair", tuple(_pairs(result))),
+        ReportSection("pairs", "Every pair", tuple(_pair_parts(result))),
     )
-
-
-def _tally(summary: AuditSummary) -> str:
-    """How many test sets have which verdict, where there are several."""
-    verdicts = [test["verdict"] for test in summary["tests"].values()]
-    if len(verdicts) == 1:
-        return ""
-    found = [f"{verdicts.count(verdict)} {verdict.lower()}" for verdict in _VERDICTS if verdict in verdicts]
-    return f"{listed(found).capitalize()}. "
-
-
-def _test_items(summary: AuditSummary) -> str:
-    tests = summary["tests"].values()
-    noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
-    return counted(sum(test["topics"] for test in tests), *noun)
 
 
 def _counts(result: AuditResult) -> Iterator[Part]:
@@ -348,10 +427,6 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
         (Column("Type"), *Column.numbers(",d", *tests)),
         tuple((type_.capitalize(), *(counted.get((test, type_), 0) for test in tests)) for type_ in rows),
     )
-
-
-def _drawn(picture: Picture) -> Drawing:
-    return Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
 
 
 def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
@@ -446,7 +521,7 @@ def _sources(summary: AuditSummary) -> Iterator[Part]:
     )
 
 
-def _pairs(result: AuditResult) -> Iterator[Part]:
+def _pair_parts(result: AuditResult) -> Iterator[Part]:
     summary, pairs = result.summary, result.candidates
     threshold, floor = summary["threshold"], summary["floor"]
     outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
@@ -535,7 +610,6 @@ def _rounded(frame: pl.DataFrame) -> Any:
 
 
 def counted(number: int, noun: str, several: str = "") -> str:
-    """A number with its noun."""
     return f"{number:,d} {noun if number == 1 else several or noun + 's'}"
 
 
@@ -554,7 +628,6 @@ _MEANINGS: Final[dict[VerdictWord, str]] = {
         "before you rely on this test set."
     ),
 }
-TONES: Final[dict[VerdictWord, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 
 
 def _sign(left: float, right: float, shared: str = "", dashes: str = "") -> str:
@@ -590,9 +663,10 @@ def _summary(result: AuditResult) -> Summary:
 @reports(AuditResult)
 def _report(result: AuditResult) -> Report:
     summary = result.summary
+    tests = list(summary["tests"])
     return Report(
-        title=title(summary),
-        lead=lead(summary),
+        title=f"Leakage audit of {listed(tests) if len(tests) <= 3 else f'{len(tests)} test sets'}",
+        lead=_lead(summary),
         verdicts=tuple(_verdicts(summary)),
         sections=sections(result, truth_table(result) if isinstance(result, DemoResult) else None),
         json=summary,
@@ -617,11 +691,11 @@ def render(result: AuditResult, provenance: Mapping[str, Any] | None = None, fil
 
     Texts that were redacted (`--redact`) are left out of the table; their hashes stand in the saved file.
     """
-    page = _report(result).page(_no_picture, provenance or {}, files)
+    page = _report(result).page(no_picture, provenance or {}, files)
     return (page if provenance else replace(page, sections=page.sections[:-1])).html()
 
 
-def _no_picture(picture: Any) -> str:
+def no_picture(picture: Any) -> str:
     raise TypeError("the figures of this page are drawn already")
 
 
@@ -656,11 +730,10 @@ def _verdicts(summary: AuditSummary) -> Iterator[Verdict]:
         reason, _, details = test["why"].partition(". ")
         yield Verdict(
             word=word,
-            reason=f"{reason.rstrip('.')}.",
-            evidence=" ".join(filter(None, [details, *_more(test, summary)])),
-            what_would_change_it="" if word in explained else _MEANINGS[word],
+            sentence=f"{reason.rstrip('.')}.",
+            rests_on=" ".join(filter(None, [details, *_more(test, summary)])),
+            settles="" if word in explained else _MEANINGS[word],
             subject=name,
-            tone=TONES[word],
             share=len(test["leaked_topics"]) / test["topics"] if known else None,
             sign=SIGNS[word],
         )

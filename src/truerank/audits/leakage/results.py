@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal, NotRequired, TypedDict
 
 import polars as pl
 
-from truerank.audits.leakage.calibration_results import Calibration
+from truerank.audits.leakage.calibration import Calibration
 from truerank.loading import json_file
 from truerank.reports.results import Result
 from truerank.text.listing import listed
@@ -242,6 +242,11 @@ def load_audit(folder: str | Path) -> AuditResult:
             candidates = candidates.with_columns(shared=pl.lit(None, pl.Float32))
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     return AuditResult(summary, candidates, neighbours, folder)
+
+
+def opened_audit(audit: Any) -> AuditResult:
+    """The audit, from its folder where that is given."""
+    return audit if isinstance(audit, AuditResult) else load_audit(audit)
 
 
 def columns_read(sources: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:

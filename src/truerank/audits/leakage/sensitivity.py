@@ -60,14 +60,15 @@ def check(
         for field in fields:
             for kind in KINDS:
                 own = [by for plant, by in zip(plants, seen, strict=True) if plant[:3] == (test, field, kind)]
-                rows.append(_counted(field, kind, own))
+                rows.append(counted(field, kind, own))
         result[test] = Sensitivity(
             kinds=rows, other_topics={field: _others(texts, plan, test, field) for field in fields}
         )
     return result
 
 
-def _counted(field: str, kind: Kind, seen: Sequence[frozenset[str]]) -> KindFound:
+def counted(field: str, kind: str, seen: Sequence[frozenset[str]], evidence: Sequence[str] = EVIDENCE) -> KindFound:
+    """How many of the plants of one kind were found, by the evidence that found each."""
     planted, found = len(seen), sum(map(bool, seen))
     low, high = exact_interval(found, planted)
     return KindFound(
@@ -78,7 +79,7 @@ def _counted(field: str, kind: Kind, seen: Sequence[frozenset[str]]) -> KindFoun
         share=round(found / planted, 6) if planted else None,
         low=round(low, 6),
         high=round(high, 6),
-        by={name: sum(name in by for by in seen) for name in EVIDENCE},
+        by={name: sum(name in by for by in seen) for name in evidence},
     )
 
 

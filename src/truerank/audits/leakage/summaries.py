@@ -9,7 +9,7 @@ from typing import Any, Final, Literal
 
 import numpy as np
 
-from truerank.audits.leakage.calibration_results import Calibration, plain
+from truerank.audits.leakage.calibration import Calibration, plain
 from truerank.audits.leakage.card import EXAMPLE_SCHEMA, MATRIX_SCHEMA, Card, example_markdown, matrix_markdown
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning, what_stays
 from truerank.audits.leakage.effect import Effect, KindEffect
@@ -18,7 +18,7 @@ from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
 from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
-from truerank.audits.leakage.training_examples.kinds import kind_named
+from truerank.audits.leakage.training_examples.results import kind_named
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
 from truerank.reports.results import Format, Summary, summarises
@@ -257,7 +257,6 @@ def _cleaning(result: TrainCleaning) -> Summary:
 
 
 def cleaning_table(result: TrainCleaning) -> Table:
-    """The counts."""
     rule = "Removed: the ids that an earlier cleaning removed"
     if result.threshold is not None:
         rule = f"Removed: every candidate above the threshold {result.threshold:g}"
@@ -273,7 +272,7 @@ def cleaning_table(result: TrainCleaning) -> Table:
     ]
     return Table(
         title=f"{result.out.name}: the training queries without those that leak.",
-        columns=(Column("what"), Column("number", align="right", format=",d")),
+        columns=(Column("what"), Column("number", **_COUNT)),
         rows=tuple(lines),
         notes=(f"{rule}.", *what_stays(result.left), *result.warnings),
     )
@@ -285,7 +284,6 @@ def _reduction(result: TestReduction) -> Summary:
 
 
 def reduction_table(result: TestReduction) -> Table:
-    """The smallest detectable differences."""
     numbers = {before: f"{before:,d} topics" for before in (result.before, result.after)}
     heading = ("smallest difference",)
     return Table(
@@ -310,7 +308,6 @@ def _corpus(result: CorpusReduction) -> Summary:
 
 
 def corpus_table(result: CorpusReduction) -> Table:
-    """The counts."""
     lines: list[tuple[str, int]] = [
         ("documents read", result.read),
         ("documents removed", result.removed),
@@ -351,33 +348,17 @@ def _effect(result: Effect) -> Summary:
 
 
 def effect_table(result: Effect) -> Table:
-    """The scores side by side."""
     share = f"{result.settings['confidence']:.0%}"
     columns = [Column("run"), Column("measure")]
     for part in ("all", "leaked", "clean", "leaked − clean"):
-        if part != "leaked − clean":
-            columns.append(Column("n", (part,), align="right", format=",d"))
-        columns.append(Column("mean", (part,), align="right", format=".4f"))
-        columns.append(Column("low", (part,), align="right", format=".4f"))
-        columns.append(Column("high", (part,), align="right", format=".4f"))
-    columns.append(Column("raw", ("p",), align="right", format=".4f"))
-    columns.append(Column("corrected", ("p",), align="right", format=".4f"))
-    columns.append(Column("missing", align="right", format=",d"))
+        columns += [] if part == "leaked − clean" else [Column("n", (part,), **_COUNT)]
+        columns += Column.numbers(".4f", "mean", "low", "high", above=(part,))
+    columns += [*Column.numbers(".4f", "raw", "corrected", above=("p",)), Column("missing", **_COUNT)]
     return Table(
         title="Scores on all, leaked and clean topics.",
         columns=tuple(columns),
         rows=tuple(
-            (
-                row.run,
-                row.measure,
-                *row.all,
-                *row.leaked,
-                *row.clean,
-                *row.difference[1:],
-                row.p,
-                row.p_corrected,
-                result.missing[row.run],
-            )
+            (*row[:2], *row.all, *row.leaked, *row.clean, *row.difference[1:], *row[6:], result.missing[row.run])
             for row in result.runs
         ),
         notes=(
@@ -434,7 +415,6 @@ def _guard(result: GuardReport) -> Summary:
 
 
 def guard_table(result: GuardReport) -> Table:
-    """The first dropped rows."""
     columns = ("row", "text", "test", "topic_id", "topic_text", "similarity", "evidence")
     leaked = sum(map(len, result.topics.values()))
     return Table.of(
@@ -484,7 +464,6 @@ def _card(result: Card) -> Summary:
 
 
 def card_table(result: Card) -> Table:
-    """The verdicts."""
     return Table(
         title="Train–test leakage",
         columns=(
@@ -507,7 +486,6 @@ def card_table(result: Card) -> Table:
 
 
 def card_sources(result: Card) -> Table:
-    """What was read of each training source."""
     return Table(
         title="Training queries compared",
         columns=(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.reusability.learning.labels_now import read_grades
+from truerank.audits.reusability.items import read_grades
 from truerank.audits.reusability.stopping import AS_THE_TRACK, MAX_RATIO, MIN_RELEVANT, Keeping
 from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
@@ -40,7 +40,6 @@ class JudgedTopic(NamedTuple):
 
     @property
     def ratio(self) -> float | None:
-        """Relevant by judged; None without judgments."""
         return self.relevant / self.judged if self.judged else None
 
 
@@ -76,27 +75,22 @@ class TaskTopics:
 
     @property
     def kept(self) -> tuple[JudgedTopic, ...]:
-        """The topics of the evaluation set."""
         return tuple(topic for topic in self.topics if not topic.why_not)
 
     @property
     def left_out(self) -> tuple[JudgedTopic, ...]:
-        """The others: the grey rows of the paper's table."""
         return tuple(topic for topic in self.topics if topic.why_not)
 
     @property
     def only_relevant(self) -> bool:
-        """Whether there are judgments, and every one of them is relevant."""
         return self.judged > 0 and all(topic.relevant == topic.judged for topic in self.topics)
 
     @property
     def judged(self) -> int:
-        """Judgments over all topics."""
         return sum(topic.judged for topic in self.topics)
 
     @property
     def judged_kept(self) -> int:
-        """Judgments over the kept topics."""
         return sum(topic.judged for topic in self.kept)
 
     def by_qrels(self) -> tuple[int, int]:
@@ -107,7 +101,7 @@ class TaskTopics:
 
 
 @dataclass(frozen=True, repr=False)
-class TopicStatistics(Result, shown_in="truerank.audits.reusability.topic_report"):
+class TopicStatistics(Result, shown_in="truerank.audits.reusability.report"):
     """Which topics are kept, task by task.
 
     Attributes:
@@ -314,7 +308,6 @@ def _table_counts(path: Path, form: str) -> dict[str, list[JudgedTopic]]:
 
 
 def _task_columns(keys: Mapping[str, str]) -> dict[str, tuple[str, str]]:
-    """The columns of relevant and of judged documents by task."""
     found: dict[str, tuple[str, str]] = {}
     for key, column in keys.items():
         match = _RELEVANT.fullmatch(key)

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import importlib
+import importlib.util
 import math
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import OptionError
+from truerank.errors import InputError, OptionError
+from truerank.loading import decimal_number, signed_number, whole_number
+from truerank.options import value_of
+from truerank.plugins import Plugins
 
 Ints = NDArray[np.int64]
 Action = Literal["stop", "continue", "drop"]
@@ -256,3 +264,300 @@ class OriginalSize:
         if not size or (self.topics is not None and progress.topic_id not in self.topics):
             return Decision.drop("not in the official set")
         return Decision.stop(f"{size:,} judgments")
+
+
+#: Rules of other packages: each is called with the options NAME=VALUE of the command line as keywords, and returns a
+#: `StoppingRule`.
+STOPPING_RULES: Final = Plugins("truerank.stopping_rules", "stopping rule", ("__call__",))
+
+_REMEDY: Final = "one of track, heuristic, budget:N, original, MODULE:FUNCTION, FILE.py:FUNCTION"
+_NUMBERS: Final[Mapping[str, Callable[[str], Any]]] = {
+    "increment": decimal_number, "bound": decimal_number, "cap": signed_number, "min_relevant": signed_number,
+    "max_ratio": decimal_number,
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class FunctionRule:
+    """A rule of the user's own: a function from a `TopicProgress` to what is to be done.
+
+    It answers a `Decision`; a whole number, for "judge on until there are so many"; or "stop" or "drop".
+
+    Attributes:
+        name: for tables.
+        function: called with how far the topic is; first before anything is judged.
+        keeping: which of the topics that it ends are kept.
+    """
+
+    name: str
+    function: Callable[[TopicProgress], Any]
+    keeping: Keeping = AS_THE_TRACK
+
+    def stop(self, progress: TopicProgress) -> Decision:
+        """What the function answers, as a decision.
+
+        Raises:
+            InputError: it fails, or answers something else.
+        """
+        place = f"at topic {progress.topic_id}, {progress.judged:,} judgments"
+        try:
+            answer = self.function(progress)
+        except Exception as error:
+            fault = f"the rule failed {place} ({type(error).__name__}: {error})"
+            raise InputError(fault, "correct it", where=self.name) from error
+        if isinstance(answer, Decision) and answer.action in ("stop", "drop", "continue"):
+            return answer
+        if isinstance(answer, int) and not isinstance(answer, bool):
+            return Decision.go_on(answer)
+        if answer == "stop":
+            return Decision.stop("own rule")
+        if answer == "drop":
+            return Decision.drop("own rule")
+        raise InputError(
+            f"the rule answered {str(answer)[:60]!r} {place}",
+            "let it answer a Decision, a number of judgments, 'stop' or 'drop'",
+            where=self.name,
+        )
+
+
+def load_rule(
+    spec: str, *, sizes: Mapping[str, int] | None = None, topics: frozenset[str] | None = None
+) -> StoppingRule:
+    """A rule by its name.
+
+    `track` and `heuristic` take options: `track:increment=0.5,bound=0.6,reached=yes`, `heuristic:cap=1000`; all but
+    `original` take `min_relevant=3` and `max_ratio=0.6` (or `none`). `budget:400` judges 400 documents of every topic.
+    A rule of one's own is `module:function` or `file.py:function`; an object with a method `stop` will do too.
+
+    Args:
+        spec: the name with its options.
+        sizes: judgments by topic, for `original`.
+        topics: the official evaluation set, for `original`.
+
+    Raises:
+        InputError: no such rule, option or function; `original` without sizes.
+    """
+    name, _, rest = spec.partition(":")
+    if name == "original":
+        if sizes is None:
+            raise OptionError("stopping", "the rule 'original' needs official judgments", "give them")
+        return OriginalSize(sizes, topics)
+    if name in ("track", "heuristic"):
+        options = _options(rest)
+        return heuristic(**options) if name == "heuristic" else TrackProcedure(**options)
+    if name == "budget":
+        number, _, more = rest.partition(",")
+        judgments = whole_number(number)
+        if judgments is None:
+            raise OptionError("stopping", f"'{spec[:80]}' names no number of judgments", "write budget:400")
+        found = ConstantBudget(judgments)
+        keeping = _options(more).get("keeping")
+        return found if keeping is None else dataclasses.replace(found, keeping=keeping)
+    if name in STOPPING_RULES:
+        return _registered(name, rest)
+    if rest:
+        return _own(spec)
+    raise OptionError("stopping", f"no stopping rule '{spec}'", _REMEDY)
+
+
+def _registered(name: str, rest: str) -> StoppingRule:
+    """A rule of another package; its options are numbers where they read as such."""
+    make, given = STOPPING_RULES.load(name), {}
+    for part in filter(None, rest.split(",")):
+        option, equals, text = part.partition("=")
+        if not equals:
+            raise OptionError("stopping", f"'{part}' is no option of a rule", "write NAME=VALUE")
+        given[option] = value_of(text)
+    try:
+        rule = make(**given)
+    except (TypeError, ValueError) as error:
+        raise OptionError("stopping", f"the rule '{name}' refuses its options ({error})", "correct them") from error
+    if isinstance(rule, StoppingRule):
+        return rule
+    raise OptionError("stopping", f"the rule '{name}' has no method stop", "correct the package that has it")
+
+
+def _options(text: str) -> dict[str, Any]:
+    given: dict[str, Any] = {}
+    for part in filter(None, text.split(",")):
+        name, _, value = part.partition("=")
+        if name == "reached" and value in ("yes", "no"):
+            given[name] = value == "yes"
+            continue
+        given[name] = _NUMBERS[name](value) if name in _NUMBERS else None
+        if given[name] is None and not (name in ("cap", "max_ratio") and value == "none"):
+            known = ", ".join((*_NUMBERS, "reached (yes or no)"))
+            raise OptionError("stopping", f"'{part}' is no option of a rule", f"options are {known}")
+    kept = {name: given.pop(name) for name in ("min_relevant", "max_ratio") if name in given}
+    return {**given, "keeping": AS_THE_TRACK._replace(**kept)} if kept else given
+
+
+def _own(spec: str) -> StoppingRule:
+    place, _, name = spec.rpartition(":")
+    found = getattr(_module(place, spec), name, None)
+    if isinstance(found, type):
+        found = found()
+    if isinstance(found, StoppingRule):
+        return found
+    if not callable(found):
+        raise InputError(f"no function '{name}' there", "name a function, or a rule with a method stop", where=place)
+    return FunctionRule(spec, found)
+
+
+def _module(place: str, spec: str) -> Any:
+    try:
+        if not place.endswith(".py"):
+            return importlib.import_module(place)
+        path = Path(place)
+        if not path.is_file():
+            raise InputError("no such file", "give a file of Python, or MODULE:FUNCTION", where=place)
+        loading = importlib.util.spec_from_file_location(f"truerank_rule_{path.stem}", path)
+        if loading is None or loading.loader is None:
+            raise InputError("not a file of Python", "give FILE.py:FUNCTION", where=place)
+        module = importlib.util.module_from_spec(loading)
+        # Dataclasses look their module up while they are made.
+        sys.modules[loading.name] = module
+        loading.loader.exec_module(module)
+    except InputError:
+        raise
+    except ModuleNotFoundError as error:
+        raise OptionError("stopping", f"no module '{error.name}' (rule '{spec}')", _REMEDY) from error
+    except Exception as error:
+        raise InputError(f"cannot be loaded ({type(error).__name__}: {error})", "correct it", where=place) from error
+    return module
+
+
+#: How an outcome came about: the rule ended or dropped the topic; it wanted more than there is; the budget was spent.
+Ending = Literal["stop", "drop", "trace", "budget"]
+_STUCK: Final = "asks to go on, but not for more judgments than there are"
+
+
+class TopicJudgments(NamedTuple):
+    """What a topic's judgments, in their order, found: `found` counts the relevant ones after each, shape (judgments,).
+
+    `pool` is the number of those that are the pool, the first ones; `whole` says that no document is left to judge.
+    """
+
+    topic_id: str
+    pool: int
+    found: Ints
+    whole: bool = False
+
+
+class TopicOutcome(NamedTuple):
+    """What a rule made of a topic.
+
+    `judged` and `relevant` are those of the prefix; `kept` says whether the topic is in the evaluation set, and
+    `why_not` why it is not; `ending` and `reason` say what ended it; `steps` how often the rule said to go on; `until`
+    is the number of judgments that the rule still wants, 0 where it wants none.
+    """
+
+    topic_id: str
+    pool: int
+    judged: int
+    relevant: int
+    kept: bool
+    why_not: str
+    ending: Ending
+    reason: str
+    steps: int
+    until: int = 0
+
+
+def follow(rule: StoppingRule, found: TopicJudgments) -> TopicOutcome:
+    """One topic as far as the rule, or the judgments, go.
+
+    Args:
+        rule: the rule.
+        found: the topic's judgments; all the rule may use.
+
+    Raises:
+        InputError: the rule fails, answers something else than a decision, or makes no progress.
+    """
+    return apply_rule(rule, [found])[0]
+
+
+def apply_rule(
+    rule: StoppingRule, topics: Sequence[TopicJudgments], *, budget: int | None = None
+) -> tuple[TopicOutcome, ...]:
+    """All topics as far as the rule, the judgments and the assessors' time go.
+
+    The topics advance together, one step of the rule at a time in the order given, since one budget serves all. Where
+    it runs out in the middle of a step, the step is cut there.
+
+    Args:
+        rule: the rule.
+        topics: their judgments.
+        budget: judgments over all topics; None for no bound.
+
+    Returns:
+        The outcomes in the order of the topics.
+
+    Raises:
+        InputError: as `follow`.
+    """
+    walks = [_Walk(rule, topic) for topic in topics]
+    spent, live = 0, list(walks)
+    while live:
+        for walk in live:
+            walk.step(None if budget is None else budget - spent)
+            spent = sum(one.judged for one in walks) if budget is not None else 0
+        live = [walk for walk in live if walk.ending is None]
+    return tuple(walk.outcome() for walk in walks)
+
+
+class _Walk:
+    def __init__(self, rule: StoppingRule, topic: TopicJudgments) -> None:
+        self._rule, self._topic = rule, topic
+        self.judged = 0
+        self.ending: Ending | None = None
+        self._steps, self._reason, self._until = 0, "", 0
+
+    def step(self, left: int | None) -> None:
+        """Asks the rule once and goes as far as it says; `left` judgments can still be paid for."""
+        topic = self._topic
+        decision = self._asked()
+        if decision.action != "continue":
+            self.ending, self._reason, self._until = decision.action, decision.reason, 0
+            return
+        self._steps += 1
+        self._until = decision.until
+        paid = len(topic.found) if left is None else self.judged + left
+        reached = min(decision.until, len(topic.found), paid)
+        if reached < decision.until:
+            self.ending = "budget" if reached == paid and left is not None else "trace"
+            if self.ending == "budget":
+                self._reason = f"the assessors' budget was spent at {reached:,} judgments"
+            elif topic.whole:
+                self._reason = f"all {reached:,} documents are judged"
+            else:
+                self._reason = f"not stopped by the end of the trace, {reached:,} judgments"
+        self.judged = reached
+
+    def outcome(self) -> TopicOutcome:
+        topic, relevant = self._topic, self._relevant()
+        why_not = self._rule.keeping.why_not(relevant, self.judged)
+        if self.ending == "drop":
+            why_not = self._reason
+        return TopicOutcome(
+            topic.topic_id, topic.pool, self.judged, relevant, not why_not, why_not, self.ending or "stop",
+            self._reason, self._steps, self._until,
+        )  # fmt: skip
+
+    def _relevant(self) -> int:
+        return int(self._topic.found[self.judged - 1]) if self.judged else 0
+
+    def _asked(self) -> Decision:
+        topic = self._topic
+        progress = TopicProgress(
+            topic.topic_id, topic.pool, self.judged, self._relevant(), topic.found[: self.judged], self._steps
+        )
+        decision = self._rule.stop(progress)
+        if decision.action == "continue" and decision.until <= self.judged:
+            raise OptionError(
+                "stopping",
+                f"the rule {self._rule.name} {_STUCK} ({decision.until:,} of topic {topic.topic_id}, which has "
+                f"{self.judged:,})",
+                "let it answer a larger number, or stop",
+            )
+        return decision

@@ -16,24 +16,22 @@ from typing import TYPE_CHECKING
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
-    from truerank.audits.survivorship.answering import Answerable as Answerable
-    from truerank.audits.survivorship.answering import AnswerCountOptions as AnswerCountOptions
-    from truerank.audits.survivorship.answering import CorpusAnswers as CorpusAnswers
-    from truerank.audits.survivorship.answering import answerable as answerable
-    from truerank.audits.survivorship.depth_training import TrainingEffect as TrainingEffect
-    from truerank.audits.survivorship.depth_training import training_effect as training_effect
+    from truerank.audits.survivorship.answers import Answerable as Answerable
+    from truerank.audits.survivorship.answers import AnswerCountOptions as AnswerCountOptions
+    from truerank.audits.survivorship.answers import CorpusAnswers as CorpusAnswers
+    from truerank.audits.survivorship.answers import answerable as answerable
     from truerank.audits.survivorship.depths import DepthOptions as DepthOptions
     from truerank.audits.survivorship.depths import Depths as Depths
+    from truerank.audits.survivorship.depths import TrainingEffect as TrainingEffect
     from truerank.audits.survivorship.depths import depth as depth
     from truerank.audits.survivorship.depths import open_depths as open_depths
-    from truerank.audits.survivorship.evaluating import evaluate as evaluate
+    from truerank.audits.survivorship.depths import training_effect as training_effect
     from truerank.audits.survivorship.evaluation import DepthEvaluation as DepthEvaluation
     from truerank.audits.survivorship.evaluation import EvaluateOptions as EvaluateOptions
+    from truerank.audits.survivorship.evaluation import evaluate as evaluate
     from truerank.audits.survivorship.filtering import Triples as Triples
     from truerank.audits.survivorship.filtering import TriplesOptions as TriplesOptions
     from truerank.audits.survivorship.filtering import triples as triples
-    from truerank.audits.survivorship.kinds import Kinds as Kinds
-    from truerank.audits.survivorship.kinds import independence as independence
     from truerank.audits.survivorship.mapping import MapOptions as MapOptions
     from truerank.audits.survivorship.mapping import PassageMap as PassageMap
     from truerank.audits.survivorship.mapping import map as map  # noqa: A004
@@ -43,6 +41,8 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.profiling import Profile as Profile
     from truerank.audits.survivorship.profiling import ProfileOptions as ProfileOptions
     from truerank.audits.survivorship.profiling import profile as profile
+    from truerank.audits.survivorship.queries import Kinds as Kinds
+    from truerank.audits.survivorship.queries import independence as independence
     from truerank.audits.survivorship.rescuing import Rescued as Rescued
     from truerank.audits.survivorship.rescuing import RescueOptions as RescueOptions
     from truerank.audits.survivorship.rescuing import rescue as rescue

@@ -8,16 +8,17 @@ from typing import Any
 
 import polars as pl
 
-from truerank.audits.survivorship.answering import Answerable, CorpusAnswers
+from truerank.audits.survivorship.answers import Answerable, CorpusAnswers
 from truerank.audits.survivorship.pooling import ITEMS, POOL, REASONS, AnswerPool
-from truerank.audits.survivorship.profile_report import FOOTER
 from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.audits.survivorship.report import FOOTER
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
+from truerank.core.verdict import Verdict
 from truerank.judging import Item
 from truerank.judging.report import label_tables
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.forest import ForestRow, forest_plot
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.qrels import qrel_text
@@ -107,12 +108,12 @@ def _verdict(corpus: CorpusAnswers) -> Verdict:
     return Verdict(
         subject=corpus.name or "discarded queries",
         word=f"{share:.0%} answerable",
-        tone="bad" if answered else "good",
-        reason=(
+        level="bad" if answered else "good",
+        sentence=(
             f"{answered:,} of {lost.n:,} discarded queries have an answer in the collection "
             f"({1 - lost.high:.0%} to {1 - lost.low:.0%})."
         ),
-        evidence=f"{best.system} alone answers {best.within[corpus.cutoffs[0]].k:,} in its first {corpus.cutoffs[0]}.",
+        rests_on=f"{best.system} alone answers {best.within[corpus.cutoffs[0]].k:,} in its first {corpus.cutoffs[0]}.",
         share=share,
     )
 
@@ -145,7 +146,6 @@ def answer_table(result: Answerable, corpus: CorpusAnswers) -> Table:
 
 
 def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
-    """The same shares with their intervals."""
     columns = (
         Column("system"),
         Column("answer"),
@@ -163,7 +163,6 @@ def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
 
 
 def overlap_table(corpus: CorpusAnswers) -> Table:
-    """What every two systems have in common."""
     columns = (
         Column("first"),
         Column("second"),
@@ -178,7 +177,6 @@ def overlap_table(corpus: CorpusAnswers) -> Table:
 
 
 def _tables(result: Answerable) -> dict[str, Table]:
-    """Every table by the name of its files."""
     found: dict[str, Table] = {}
     for corpus in result.corpora:
         end = f"-{corpus.name.replace('/', '-')}" if len(result.corpora) > 1 else ""
@@ -207,12 +205,7 @@ def _of(corpus: CorpusAnswers) -> str:
 
 
 def pool_table(result: AnswerPool) -> Table:
-    """Systems, queries and passages by corpus."""
-    columns = (
-        Column("corpus"),
-        Column("system"),
-        *Column.numbers(",d", "queries", "passages", "only here"),
-    )
+    columns = (Column("corpus"), Column("system"), *Column.numbers(",d", "queries", "passages", "only here"))
     alone = result.results.group_by("corpus", "query_id", "doc_id").agg(
         pl.len().alias("systems"), pl.col("system").first()
     )
@@ -230,7 +223,6 @@ def pool_table(result: AnswerPool) -> Table:
 
 
 def _pool_notes(result: AnswerPool) -> Iterator[str]:
-    """What a reader of the table has to know."""
     if len(result.queries) < result.discarded:
         yield f"Drawn at random from {result.discarded:,} discarded queries, seed {result.options.seed}."
     else:
@@ -243,7 +235,6 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
 
 
 def rescued_table(result: Rescued) -> Table:
-    """Rescued queries, judgments and instances by corpus."""
     columns = (
         Column("corpus"),
         *Column.numbers(",d", "judged queries", "rescued"),

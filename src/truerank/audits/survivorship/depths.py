@@ -1,8 +1,8 @@
-"""`truerank survivorship depth`: the judgments there would be, had fewer documents been shown for each query."""
+"""`truerank survivorship depth`: judgments had fewer documents been shown; rankers trained on them, compared."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -15,7 +15,8 @@ from truerank.audits.survivorship.passages import PassageIds, hex_keys, keys_of,
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
-from truerank.options import Flag, Options, Out, Range, command
+from truerank.measures import Comparison, Evaluation, Significance, compare_evaluations, evaluate, lower_is_better
+from truerank.options import Flag, Options, Out, Range, Scoring, command
 from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
@@ -52,7 +53,6 @@ def depth_label(text: str, option: str, given: str = "") -> str:
 
 
 def by_depth(label: str) -> tuple[bool, int]:
-    """What labels of depths are sorted by: their numbers; the whole log stands last."""
     return label == ALL, 0 if label == ALL else int(label)
 
 
@@ -238,20 +238,20 @@ def depth(
     ids = None if mapping is None else open_passage_ids(mapping)
     shown = progress or Quiet()
     shown.start("queries of the log")
-    found = _Selected(options, ids, source) if qrels is None else _Placed(options, ids, source, qrels)
+    collected = _Selected(options, ids, source) if qrels is None else _Placed(options, ids, source, qrels)
     queries = 0
     for block in source.blocks(_BLOCK):
         queries += len(block)
-        found.add(block)
+        collected.add(block)
         shown.advance(len(block))
     result = Depths(
         name=given.replace("/", "-"),
         options=options,
-        judgments=found.frame(),
+        judgments=collected.frame(),
         queries=queries,
-        repeated=found.repeated,
-        unplaced=found.unplaced,
-        unmapped=found.unmapped,
+        repeated=collected.repeated,
+        unplaced=collected.unplaced,
+        unmapped=collected.unmapped,
         counts=source.counts,
         out=None if out is None else Path(out),
     )
@@ -296,8 +296,6 @@ def depth_batches(folder: str | Path, columns: Sequence[str]) -> Iterator[pl.Dat
 
 
 class _Candidate(NamedTuple):
-    """A shown document whose judgment may be wanted."""
-
     topic_id: str
     doc_id: str
     position: int
@@ -307,6 +305,8 @@ class _Candidate(NamedTuple):
 
 class _Collected:
     """What a log says about documents, block by block; documents known by their text get ids."""
+
+    counts_unmapped = True
 
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog) -> None:
         self.options = options
@@ -337,28 +337,20 @@ class _Collected:
         for i, one in enumerate(block):
             doc_id = one.doc_id or named[i]
             if doc_id is None:
-                self.unmapped += self.counts_unmapped(one)
+                self.unmapped += self.counts_unmapped
                 if self.options.unmapped == "drop" or not digits[i]:
                     continue
                 doc_id = f"text:{digits[i]}"
             result.append((one._replace(doc_id=doc_id), digits[i]))
         return result
 
-    def counts_unmapped(self, one: _Candidate) -> bool:
-        """Whether a candidate without id is a loss."""
-        return True
-
 
 class _Selected(_Collected):
-    """The selected documents as judgments."""
-
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog) -> None:
         super().__init__(options, ids, log)
-        self._rows: list[tuple[str, str, int, int, str | None, str | None]] = []
         self._parts: list[pl.DataFrame] = []
 
     def add(self, block: Sequence[Annotation]) -> None:
-        """Takes the selected documents of some queries."""
         candidates = [
             _Candidate(one.query_id, one.shown[position].doc_id, position, one.query, one.shown[position].text)
             for one in block
@@ -379,12 +371,14 @@ class _Selected(_Collected):
         self._parts.append(pl.DataFrame(rows, schema=DEPTH_SCHEMA, orient="row"))
 
     def frame(self) -> pl.DataFrame:
-        """The judgments, columns as in `DEPTH_SCHEMA`."""
         return pl.concat([pl.DataFrame(schema=DEPTH_SCHEMA), *self._parts], rechunk=True)
 
 
 class _Placed(_Collected):
     """Given judgments with where the log showed their documents."""
+
+    # Most of what was shown has no judgment: that it has no id either is no loss.
+    counts_unmapped = False
 
     def __init__(self, options: DepthOptions, ids: PassageIds | None, log: AnnotationLog, qrels: str) -> None:
         super().__init__(options, ids, log)
@@ -395,7 +389,6 @@ class _Placed(_Collected):
             self._wanted.setdefault(topic_id, set()).add(doc_id)
 
     def add(self, block: Sequence[Annotation]) -> None:
-        """Takes the places of judged documents of some queries."""
         candidates = [
             _Candidate(one.query_id, shown.doc_id, position, one.query, shown.text)
             for one in block
@@ -413,10 +406,6 @@ class _Placed(_Collected):
             topic_key = hex_keys(keys_of([one.query]))[0] if one.query else None
             self._places[pair] = (one.position, topic_key, key or None)
 
-    def counts_unmapped(self, one: _Candidate) -> bool:
-        # Most of what was shown has no judgment: that it has no id either is no loss.
-        return False
-
     def frame(self) -> pl.DataFrame:
         pairs = self._qrels.select("topic_id", "doc_id").iter_rows()
         places = [self._places.get(pair, (None, None, None)) for pair in pairs]
@@ -424,3 +413,113 @@ class _Placed(_Collected):
         columns = dict(zip(("position", "topic_key", "doc_key"), zip(*places, strict=True), strict=True))
         added = pl.DataFrame(columns, schema={name: DEPTH_SCHEMA[name] for name in columns})
         return pl.concat([self._qrels, added], how="horizontal").select(list(DEPTH_SCHEMA))
+
+
+#: Signs of depths in tables.
+MARKS: Final = "*†‡§¶"
+
+
+class DepthLoss(NamedTuple):
+    """A ranker trained at one depth against the one trained on everything.
+
+    `loss` is the full one's mean minus this one's, turned round where lower is better; `of_full` and `of_this` are the
+    loss relative to the full one's mean and to this one's.
+    """
+
+    measure: str
+    depth: str
+    mean: float
+    full: float
+    loss: float
+    of_full: float | None
+    of_this: float | None
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class TrainingEffect(Result, shown_in="truerank.audits.survivorship.evaluation_report"):
+    """Rankers trained at several annotation depths, compared.
+
+    Attributes:
+        depths: the training depths, the full one last.
+        evaluation: the scores; runs are called like the depths.
+        comparison: all pairs of depths.
+    """
+
+    depths: tuple[str, ...]
+    evaluation: Evaluation
+    comparison: Comparison
+
+    @property
+    def losses(self) -> tuple[DepthLoss, ...]:
+        """By measure and depth, the full one left out."""
+        found = []
+        for place, measure in enumerate(self.evaluation.measures):
+            means = {depth: float(self.evaluation.mean[row, place]) for row, depth in enumerate(self.depths)}
+            full = means[self.depths[-1]]
+            for depth in self.depths[:-1]:
+                own = means[depth]
+                loss = own - full if lower_is_better(measure) else full - own
+                relative = (loss / full if full else None, loss / own if own else None)
+                found.append(DepthLoss(measure, depth, own, full, loss, *relative))
+        return tuple(found)
+
+    def marks(self, measure: str, depth: str) -> str:
+        """Signs of the other depths from which a depth differs: * for the first, † for the second, and so on."""
+        others = {
+            sign
+            for one in self.comparison.differences
+            if one.measure == measure and one.significant and depth in (one.run, one.baseline)
+            for sign, other in zip(MARKS, self.depths, strict=False)
+            if other != depth and other in (one.run, one.baseline)
+        }
+        return "".join(sign for sign in MARKS if sign in others)
+
+    def json(self) -> dict[str, Any]:
+        """Means, losses and comparisons."""
+        return {
+            "depths": list(self.depths),
+            "losses": [one._asdict() for one in self.losses],
+            "comparisons": [one._asdict() for one in self.comparison.differences],
+            "marks": {
+                measure: {depth: self.marks(measure, depth) for depth in self.depths}
+                for measure in self.evaluation.measures
+            },
+        }
+
+    def p_against_full(self, measure: str, depth: str) -> tuple[float | None, float | None]:
+        """The p of a depth against the full one, before and after the correction."""
+        pair = {depth, self.depths[-1]}
+        one = next(
+            one for one in self.comparison.differences if one.measure == measure and {one.run, one.baseline} == pair
+        )
+        return one.p, one.p_corrected
+
+
+def training_effect(
+    qrels: str,
+    runs: Mapping[str, str],
+    measures: str = "nDCG@10 RR(rel=2) AP(rel=2)",
+    *,
+    policy: Scoring | None = None,
+    method: Significance | None = None,
+) -> TrainingEffect:
+    """Compares rankers that were trained on simulated depths with each other and with the one trained on everything.
+
+    Args:
+        qrels: judgments of the test topics.
+        runs: files by training depth, a number or "all"; the deepest is the full one.
+        measures: see `measures.parse_measures`.
+        policy: how runs are scored.
+        method: test and correction; paired t with Bonferroni over the pairs by each measure where it is None.
+
+    Raises:
+        InputError: fewer than two depths, a depth that is none, or a fault in a file.
+
+    Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 5, Figure 1.
+    """
+    named = {depth_label(depth, "runs"): run for depth, run in runs.items()}
+    if len(named) < 2:
+        raise InputError("one depth cannot be compared", "give two or more", where="runs")
+    depths = tuple(sorted(named, key=by_depth))
+    evaluation = evaluate(qrels, {depth: named[depth] for depth in depths}, measures, policy or Scoring())
+    return TrainingEffect(depths, evaluation, compare_evaluations(evaluation, method=method or Significance()))

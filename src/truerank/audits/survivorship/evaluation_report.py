@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from truerank.audits.survivorship.depth_training import MARKS, TrainingEffect
+from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
-from truerank.audits.survivorship.profile_report import FOOTER
+from truerank.audits.survivorship.report import FOOTER
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
@@ -78,9 +79,9 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
     return Verdict(
         subject=system,
         word="moves with depth" if moved else "cannot tell",
-        tone="bad" if moved else "open",
-        reason=headline,
-        evidence=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
+        level="bad" if moved else "unknown",
+        sentence=headline,
+        rests_on=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
         f"{first.change.value:+.4f}. {_first(first.change)}".strip(),
     )
 
@@ -90,7 +91,6 @@ def _first(change: Contrast) -> str:
 
 
 def _untold(change: Contrast) -> str:
-    """What these queries could have shown, where the interval holds zero or there is none."""
     if change.detectable is None:
         return "There are too few queries, or no spread, for an interval. "
     return (
@@ -109,7 +109,7 @@ def _order_verdict(result: DepthEvaluation) -> tuple[Verdict, ...]:
         return (Verdict("same order here", headline, why, subject="order"),)
     shown = ", ".join(f"depth {label}: {number:,}" for label, number in changed.items())
     headline = "Pairs of systems change places between a depth and the full set."
-    return (Verdict("changes", headline, f"Pairs that change: {shown}.", subject="order", tone="bad"),)
+    return (Verdict("changes", headline, f"Pairs that change: {shown}.", subject="order", level="bad"),)
 
 
 def _picture(result: DepthEvaluation, measure: str, name: str) -> Picture:
@@ -148,7 +148,6 @@ def depth_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
 
 
 def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
-    """Every depth against the full set: difference, interval, p."""
     columns = (
         Column("system"),
         Column("depth", align="right"),
@@ -173,7 +172,6 @@ def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> T
 
 
 def trend_table(result: DepthEvaluation, measure: str) -> Table:
-    """The trend of every system, by all and by the first judgments."""
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
@@ -197,7 +195,6 @@ def trend_table(result: DepthEvaluation, measure: str) -> Table:
 
 
 def order_table(result: DepthEvaluation) -> Table:
-    """Whether the systems change order between a depth and the full set."""
     columns = (
         Column("judgments"),
         Column("measure"),
@@ -222,7 +219,6 @@ def order_table(result: DepthEvaluation) -> Table:
 
 
 def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
-    """What a reader of the table has to know."""
     yield result.options.sentence()
     yield from result.scoring.sentences()
     if result.options.significance != "nested":
@@ -242,7 +238,6 @@ def _notes(result: DepthEvaluation, judgments: str) -> Iterator[str]:
 
 
 def _tables(result: DepthEvaluation) -> dict[str, Table]:
-    """Every table by the name of its files."""
     found: dict[str, Table] = {}
     for number, measure in enumerate(result.measures, start=1):
         end = f"-{number}" if len(result.measures) > 1 else ""
@@ -264,7 +259,6 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
 
 
 def effect_table(result: TrainingEffect) -> Table:
-    """Means by measure and depth with their marks, and the relative losses with their bases."""
     columns = (
         Column("measure"),
         Column("trained at depth", align="right"),

@@ -56,8 +56,6 @@ class TriplesOptions(ShownOptions):
 
 
 class TripleCount(NamedTuple):
-    """What is left at one depth: triples, and distinct relevant pairs and queries among them."""
-
     label: str
     triples: int
     pairs: int
@@ -144,18 +142,18 @@ def triples(
     if not len(positions):
         fault = f"the judgments have no {'ids' if by == 'id' else 'texts'}"
         raise InputError(fault, "use a log that has them, or choose `pairs_by`", where=depths)
-    told = progress or Quiet()
-    told.start("training triples")
+    progress = progress or Quiet()
+    progress.start("training triples")
     found = _Filtered(positions, options)
     every = chain(head, stream)
     if out is None:
         while not found.enough and (block := list(islice(every, _BLOCK))):
             found.part(block)
-            told.advance(len(block))
+            progress.advance(len(block))
         return _counts(found, options, source)
     read = inputs_of(depths=depths_file(depths))
     with started("survivorship triples", read, {"options": options}, out) as job:
-        _write_all(job, found, every, told)
+        _write_all(job, found, every, progress)
         result = replace(_counts(found, options, source), out=Path(out))
         job.read(result.instances)
         job.skipped = {"unknown": result.unknown, "unplaced": result.unplaced}
@@ -164,7 +162,6 @@ def triples(
 
 
 def _counts(found: _Filtered, options: TriplesOptions, source: InstanceSource) -> Triples:
-    """What is left."""
     if not found.kept[-1]:
         raise InputError("no relevant pair of the triples is judged in the log", "give its own", where=source.spec.spec)
     read = Input(source.spec.name, source.spec.spec, "instances", found.read, found.fingerprint or source.fingerprint)
@@ -194,7 +191,6 @@ class _Positions:
         return len(self._keys)
 
     def rows(self, block: Sequence[Instance]) -> NDArray[np.int64]:
-        """The row of each instance's relevant pair, -1 where it is not judged."""
         if self.by == "id":
             return lookup(self._keys, _pair_keys((one.query_id, one.relevant_id) for one in block))
         queries = hex_keys(keys_of(one.query for one in block))
@@ -211,15 +207,11 @@ def _pair_keys(pairs: Iterable[tuple[Any, ...]]) -> Keys:
 
 
 class _Part(NamedTuple):
-    """Instances of one block, and the depth of each."""
-
     instances: list[Instance]
     depths: NDArray[np.int64]
 
 
 class _Filtered:
-    """What is left of a stream, and the counts."""
-
     def __init__(self, positions: _Positions, options: TriplesOptions) -> None:
         depths, limit = options.depths, options.limit
         self.tsv, self.labels = options.tsv, options.labels
@@ -234,7 +226,6 @@ class _Filtered:
 
     @property
     def by(self) -> str:
-        """How pairs are looked up."""
         return self._positions.by
 
     @property
@@ -244,7 +235,6 @@ class _Filtered:
 
     @property
     def enough(self) -> bool:
-        """Whether the shallowest depth has as many triples as were asked for."""
         return self._limit is not None and int(self.kept[0]) >= self._limit
 
     def part(self, block: list[Instance]) -> _Part:
@@ -269,7 +259,6 @@ class _Filtered:
         return _Part([block[i] for i in kept.tolist()], depths)
 
     def levels(self) -> tuple[TripleCount, ...]:
-        """The counts by depth."""
         found = []
         for label, kept in zip(self.labels, self.kept.tolist(), strict=True):
             inside = self._times if label == ALL else self._times & (self._positions.positions < int(label))
@@ -278,7 +267,7 @@ class _Filtered:
         return tuple(found)
 
 
-def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], told: Progress) -> None:
+def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], progress: Progress) -> None:
     """Writes what is left of the stream, block by block, and joins the blocks."""
     folder = job.work / "triples"
     try:
@@ -291,7 +280,7 @@ def _write_all(job: Run, found: _Filtered, stream: Iterator[Instance], told: Pro
                 files[label] = stack.enter_context(path.open("w", encoding="utf-8", newline="\n"))
             while not found.enough and (block := list(islice(stream, _BLOCK))):
                 paths.append(_write(folder / f"{len(paths):06d}.parquet", found.part(block), files, found.by))
-                told.advance(len(block))
+                progress.advance(len(block))
         frames = [pl.scan_parquet(path, glob=False) for path in paths] or [pl.LazyFrame(schema=TRIPLE_SCHEMA)]
         job.lazy_parquet("triples.parquet", pl.concat(frames), _GROUP)
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,23 +14,101 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.kinds import Kinds, independence
-from truerank.audits.survivorship.overlap import overlap_index, overlaps
-from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, keys_of, passage_table
-from truerank.audits.survivorship.queries import input_of_log, left_out, named_source
+from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, canonical, keys_of, passage_table
+from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.errors import InputError
 from truerank.measures.intervals import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
 from truerank.reports.results import Result
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
-from truerank.sources.documents import open_documents
+from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
-_BLOCK: Final = 1 << 9
+Ints = NDArray[np.int64]
+Hashes = NDArray[np.uint64]
+
+_DOCUMENTS: Final = 1 << 11
+_WORD: Final = r"[\p{L}\p{N}]+"
+_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+_SHIFT: Final = np.uint64(29)
+_SEED: Final = 20220711
+
+
+class _Sequences(NamedTuple):
+    """Sequences of words as hashes, each text's own ones once; `owners` are the texts' positions."""
+
+    hashes: Hashes
+    owners: Ints
+
+
+class OverlapIndex(NamedTuple):
+    """Texts to be looked for: their sequences in ascending order, the texts they belong to, how many each text has."""
+
+    hashes: Hashes
+    owners: Ints
+    sizes: Ints
+    words: int
+
+
+def overlap_index(blocks: Iterable[Sequence[str]], words: int) -> OverlapIndex:
+    found: list[_Sequences] = []
+    number = 0
+    for block in blocks:
+        part = _sequences(block, words)
+        found.append(_Sequences(part.hashes, part.owners + number))
+        number += len(block)
+    hashes = np.concatenate([part.hashes for part in found]) if found else np.zeros(0, np.uint64)
+    owners = np.concatenate([part.owners for part in found]) if found else np.zeros(0, np.int64)
+    order = np.argsort(hashes, kind="stable")
+    return OverlapIndex(hashes[order], owners[order], np.bincount(owners, minlength=number), words)
+
+
+def overlaps(index: OverlapIndex, documents: DocumentSource, progress: Progress) -> NDArray[np.float64]:
+    """For each text the largest share of its sequences that stand in one document; one pass over the documents."""
+    progress.start("documents of the later corpus")
+    best = np.zeros(len(index.sizes))
+    for block in documents.batches(_DOCUMENTS):
+        part = _sequences([one.text for one in block], index.words)
+        begin = np.searchsorted(index.hashes, part.hashes)
+        length = np.searchsorted(index.hashes, part.hashes, side="right") - begin
+        total = int(length.sum())
+        if total:
+            within = np.arange(total) - np.repeat(np.cumsum(length) - length, length)
+            owners = index.owners[np.repeat(begin, length) + within]
+            pairs = np.repeat(part.owners, length) * len(best) + owners
+            found, times = np.unique(pairs, return_counts=True)
+            whose = found % len(best)
+            np.maximum.at(best, whose, times / index.sizes[whose])
+        progress.advance(len(block))
+    return best
+
+
+def _sequences(texts: Sequence[str], words: int) -> _Sequences:
+    series = pl.Series([canonical(text).lower() for text in texts], dtype=pl.String)
+    split = series.str.extract_all(_WORD)
+    lengths = split.list.len().to_numpy().astype(np.int64)
+    signs = split.explode(empty_as_null=False).hash(_SEED).to_numpy() if lengths.sum() else np.zeros(0, np.uint64)
+    owners = np.repeat(np.arange(len(texts)), lengths)
+    places = np.arange(len(signs)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+    mixed = np.zeros(len(signs), np.uint64)
+    with np.errstate(over="ignore"):
+        for step in range(words):
+            # Behind the end of a short text nothing is added.
+            inside = places + step < lengths[owners]
+            moved = np.zeros(len(signs), np.uint64)
+            moved[: len(signs) - step] = signs[step:]
+            mixed = (mixed ^ np.where(inside, moved, 0)) * _MIX
+            mixed ^= mixed >> _SHIFT
+    whole = (places + words <= lengths[owners]) | (places == 0)
+    pairs = pl.DataFrame({"owner": owners[whole], "hash": mixed[whole]}).unique().sort("owner", "hash")
+    return _Sequences(pairs["hash"].to_numpy(), pairs["owner"].to_numpy())
+
+
+_QUERIES: Final = 1 << 9
 _LEVELS: Final = (1.0, 0.9, 0.8, 0.5, 0.3)
 _MAPPED, _UNMATCHED, _AMBIGUOUS, _NO_TEXT = range(4)
 _REASONS: Final = ("mapped", "unmatched", "ambiguous", "no-text")
@@ -63,8 +141,6 @@ class MapOptions(Options):
 
 
 class MapCounts(NamedTuple):
-    """What became of passages: mapped to an id, no such text, a text that several have, no text in the log."""
-
     mapped: int = 0
     unmatched: int = 0
     ambiguous: int = 0
@@ -88,7 +164,6 @@ class LaterLoss:
     documents: int
 
     def json(self) -> dict[str, Any]:
-        """All figures by name."""
         return {
             "discarded": self.discarded.json(),
             "discarded_by_required_overlap": {f"{level:g}": share for level, share in self.levels.items()},
@@ -190,13 +265,13 @@ def map(  # noqa: A001
     """
     if docs is None and later is None:
         raise InputError("nothing to map to", "give `docs`, `later`, or both", where="survivorship map")
-    told = progress or Quiet()
+    progress = progress or Quiet()
     name, spec = named_source(log)
     source = open_annotations(spec)
     if out is None:
-        return _mapped(source, (docs, later), options, told, None)
+        return _mapped(source, (docs, later), options, progress, None)
     with started("survivorship map", inputs_of(docs=docs, later=later), {"options": options}, out) as job:
-        result = _mapped(source, (docs, later), options, told, job)
+        result = _mapped(source, (docs, later), options, progress, job)
         job.read(input_of_log(name, source))
         job.skipped = left_out(source.counts)
         publish(result, job)
@@ -204,22 +279,26 @@ def map(  # noqa: A001
 
 
 def _mapped(
-    source: AnnotationLog, corpora: tuple[str | None, str | None], options: MapOptions, told: Progress, job: Run | None
+    source: AnnotationLog,
+    corpora: tuple[str | None, str | None],
+    options: MapOptions,
+    progress: Progress,
+    job: Run | None,
 ) -> PassageMap:
     """The mapping; passages without one are written to the run as they are found, since there may be millions."""
     docs, later = corpora
     table = None
     if docs is not None:
-        table = passage_table(open_documents(docs), unique=options.duplicates == "fail", progress=told)
+        table = passage_table(open_documents(docs), unique=options.duplicates == "fail", progress=progress)
     found = _Matching(table, options, keep_texts=later is not None)
-    told.start("queries of the log")
+    progress.start("queries of the log")
     with _unmatched(job) as target:
-        for block in source.blocks(_BLOCK):
+        for block in source.blocks(_QUERIES):
             found.add(block, target)
-            told.advance(len(block))
+            progress.advance(len(block))
     survival, loss = found.survival(), None
     if later is not None:
-        survival, loss = _later(found, survival, later, options, told)
+        survival, loss = _later(found, survival, later, options, progress)
     unplaced = int((survival["mapped"] == 0).sum())
     return PassageMap(
         options=options,
@@ -239,7 +318,6 @@ def _mapped(
 
 @contextmanager
 def _unmatched(job: Run | None) -> Iterator[IO[str]]:
-    """Where the passages without an id are written."""
     if job is None:
         with Path(os.devnull).open("w", encoding="utf-8") as target:
             yield target
@@ -301,15 +379,11 @@ class _Matching:
         return status
 
     def mapping(self) -> pl.DataFrame:
-        """The texts that were found, by their keys."""
         if self._table is None:
             return pl.DataFrame(schema=MAPPING_SCHEMA)
         keys = self._table.keys[self._seen]
-        columns = {
-            "key_high": keys[:, 0],
-            "key_low": keys[:, 1],
-            "doc_id": self._table.ids.filter(pl.Series(self._seen)),
-        }
+        ids = self._table.ids.filter(pl.Series(self._seen))
+        columns = {"key_high": keys[:, 0], "key_low": keys[:, 1], "doc_id": ids}
         return pl.DataFrame(columns, schema=MAPPING_SCHEMA)
 
     def survival(self) -> pl.DataFrame:

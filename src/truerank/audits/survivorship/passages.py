@@ -42,7 +42,6 @@ def key_of(text: str) -> bytes:
 
 
 def keys_of(texts: Iterable[str]) -> Keys:
-    """The keys of several texts."""
     return np.frombuffer(b"".join(map(key_of, texts)), ">u8").reshape(-1, 2).astype(np.uint64)
 
 
@@ -97,21 +96,17 @@ class PassageTable:
     duplicates: pl.DataFrame
 
     def find(self, keys: Keys) -> NDArray[np.int64]:
-        """For each key the row that has it, -1 where none does."""
         return lookup(self.keys, keys)
 
     def groups(self) -> Iterator[list[str]]:
-        """The ids of the passages that share a text, in the order of the first of them."""
         for _, group in self.duplicates.group_by("text_no", maintain_order=True):
             yield group["doc_id"].to_list()
 
     @property
     def texts_repeated(self) -> int:
-        """How many texts several passages have."""
         return int(self.repeated.sum())
 
     def json(self) -> dict[str, Any]:
-        """The counts by name."""
         return {
             "passages": self.passages,
             "distinct": len(self.ids),
@@ -170,7 +165,6 @@ class PassageIds:
         return len(self._ids)
 
     def ids(self, keys: Keys) -> list[str | None]:
-        """The ids of keys, None where one has none."""
         rows = lookup(self._keys, keys)
         found = rows >= 0
         ids: list[str | None] = [None] * len(rows)
@@ -185,7 +179,6 @@ def mapping_file(folder: str | Path) -> Path:
 
 
 def open_passage_ids(folder: str | Path) -> PassageIds:
-    """Opens what `survivorship map --out` wrote."""
     path = mapping_file(folder)
     with written_by("survivorship map", path.parent, path.name):
         return PassageIds(read_table(path, MAPPING_SCHEMA))

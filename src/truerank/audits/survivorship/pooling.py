@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.survivorship.evaluating import kept_run
+from truerank.audits.survivorship.evaluation import kept_run
 from truerank.audits.survivorship.queries import Survival, input_of_log, named_source, named_sources, read_ids
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Text
@@ -127,8 +127,6 @@ class AnswerPool(AnswersOfDiscarded):
 
 
 class _Run(NamedTuple):
-    """A run of one system over one corpus."""
-
     corpus: str
     system: str
     path: SourceSpec
@@ -141,14 +139,14 @@ def pool_discarded(
 
     Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022), section 3, Table 2.
     """
-    told = progress or Quiet()
+    progress = progress or Quiet()
     corpora = named_sources(options.docs, "docs")
     named = _named_runs(runs, list(corpora))
-    chosen = _chosen(discarded, options, told)
-    results, lacking = _pooled(named, chosen.queries, options.k, told)
+    chosen = _chosen(discarded, options, progress)
+    results, lacking = _pooled(named, chosen.queries, options.k, progress)
     return AnswerPool(
         results=results,
-        items=tuple(_items(results, chosen, corpora, options, told)),
+        items=tuple(_items(results, chosen, corpora, options, progress)),
         reasons=tuple(_reason_items(chosen)),
         queries=chosen.queries,
         discarded=chosen.total,
@@ -214,7 +212,6 @@ class _Read(NamedTuple):
 
 
 def discarded_ids(discarded: DiscardedQueries) -> tuple[list[str], tuple[Input, ...]]:
-    """The ids of discarded queries, and what they were read from."""
     found = _read(discarded, Quiet())
     return found.ids, found.inputs
 

@@ -1,21 +1,259 @@
-"""How mapped passages, simulated depths and logs, and training triples are shown and written."""
+"""How profiles, mapped passages, simulated depths and logs, and training triples are shown and written."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any, Final
 
 from truerank.audits.survivorship.depths import Depths
 from truerank.audits.survivorship.filtering import Triples
 from truerank.audits.survivorship.mapping import PassageMap
-from truerank.audits.survivorship.profile_report import FOOTER, kinds_table
-from truerank.audits.survivorship.queries import fault_notes, percent
+from truerank.audits.survivorship.profiling import DepthCurve, Profile, Split
+from truerank.audits.survivorship.queries import FEWEST_EXPECTED, Kinds, fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
+from truerank.core.verdict import Verdict
 from truerank.reports.figures.export import Picture
+from truerank.reports.figures.forest import ForestRow, forest_plot
 from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
 from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
+
+#: The end of every page of this audit.
+FOOTER: Final = "This page asks the network for nothing."
+
+
+@summarises(Profile)
+def _profile_summary(result: Profile) -> Summary:
+    return Summary(
+        tuple(table for _, table in _profile_tables(result)), result.json(), notes=page_note(result.out), width=120
+    )
+
+
+@reports(Profile)
+def _profile_report(result: Profile) -> Report:
+    sections = [ReportSection("splits", "What was discarded", (split_table(result),))]
+    for number, kinds in enumerate(result.kinds, start=1):
+        title = f"{kinds.split}: by {kinds.labelling}"
+        sections.append(ReportSection(f"kinds-{number}", title, (_kinds_picture(kinds, number), kinds_table(kinds))))
+    for number, split in enumerate(result.splits, start=1):
+        if split.ranks:
+            parts = (_ranks_picture(split, number), rank_table(split))
+            sections.append(ReportSection(f"ranks-{number}", f"{split.name}: rank of what was selected", parts))
+            curve: tuple[Any, ...] = (_curve_picture(split, number), curve_table(split))
+            sections.append(ReportSection(f"depths-{number}", f"{split.name}: had fewer, or more, been shown", curve))
+    return Report(
+        title="Which queries were discarded",
+        lead="Queries for which nobody found an answer among the documents shown are not in the test collection.",
+        verdicts=tuple(_split_verdict(result, split) for split in result.splits),
+        sections=tuple(sections),
+        tables=dict(_profile_tables(result)),
+        json=result.json(),
+        footer=("What is extrapolated is marked so wherever it stands; it is no measurement.", FOOTER),
+    )
+
+
+def _split_verdict(result: Profile, split: Split) -> Verdict:
+    share = split.discarded
+    lost = share.k > 0
+    standing = [
+        f"{one.kind} ({one.of_survivors:.1%} of survivors, {one.of_all:.1%} of all)"
+        for kinds in result.kinds
+        if kinds.split == split.name
+        for one in kinds.counts
+        if one.standing == "over"
+    ]
+    return Verdict(
+        subject=split.name,
+        word=f"{percent(share.share)} discarded",
+        level="bad" if lost else "good",
+        sentence=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
+        rests_on=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
+        share=share.share,
+    )
+
+
+def _kinds_picture(kinds: Kinds, number: int) -> Picture:
+    rows = [
+        ForestRow(f"{one.kind} (n = {one.discarded.n:,})", share, one.discarded.low, one.discarded.high, f"{share:.1%}")
+        for one in kinds.counts
+        if (share := one.discarded.share) is not None
+    ]
+    caption = (
+        f"Discarded share of the queries of {kinds.split} by {kinds.labelling}, with intervals; the dashed line is the "
+        f"share over all {kinds.total.n:,} labelled queries."
+    )
+    total = kinds.total.share
+    label = "" if total is None else f"all {total:.1%}"
+    figure = forest_plot(rows, x_label="share discarded", line=total, line_label=label, percent=True)
+    return Picture(f"kinds-{number}", caption, figure)
+
+
+def _ranks_picture(split: Split, number: int) -> Picture:
+    survivors = max(1, sum(one.first for one in split.ranks))
+    selected = max(1, sum(one.selected for one in split.ranks))
+    lines = (
+        LineSeries("first selected", tuple((one.first / survivors, None, None) for one in split.ranks)),
+        LineSeries("any selected", tuple((one.selected / selected, None, None) for one in split.ranks)),
+    )
+    panel = LinePanel(f"n = {survivors:,} queries", tuple(str(one.position) for one in split.ranks), lines)
+    figure = line_panels([panel], x_label="rank at which it was shown", y_label="share", columns=1)
+    return Picture(
+        f"ranks-{number}", f"Where the selected documents of {split.name} stood when they were shown.", figure
+    )
+
+
+def _curve_picture(split: Split, number: int) -> Picture:
+    curve = split.curve
+    points = () if curve is None else curve.points
+    beyond = () if curve is None else curve.beyond
+    depths = sorted({one.depth for one in points} | {one.depth for one in beyond})
+    cut = {
+        one.depth: (share, one.discarded.low, one.discarded.high)
+        for one in points
+        if (share := one.discarded.share) is not None
+    }
+    future = {one.depth: (one.share, one.low, one.high) for one in beyond}
+    lines = [LineSeries("cut at this depth", tuple(cut.get(depth) for depth in depths))]
+    if future:
+        lines.append(LineSeries("EXTRAPOLATED, no measurement", tuple(future.get(depth) for depth in depths)))
+    panel = LinePanel(f"n = {split.discarded.n:,} queries", tuple(map(str, depths)), tuple(lines))
+    caption = f"Discarded share of {split.name} by the number of documents shown."
+    if future:
+        caption += " Dashed and hollow: extrapolated, with an interval that spans three shapes of the trend."
+    figure = line_panels([panel], x_label="documents shown", y_label="share discarded", columns=1)
+    return Picture(f"depths-{number}", caption, figure)
+
+
+def split_table(result: Profile) -> Table:
+    columns = (
+        Column("split"),
+        *Column.numbers(",d", "queries", "survived", "discarded"),
+        *Column.numbers(".1%", "share", "low", "high"),
+    )
+    rows = tuple(
+        (one.name, d.n, d.n - d.k, d.k, d.share, d.low, d.high) for one in result.splits for d in (one.discarded,)
+    )
+    rule = "no shown document was selected" if result.options.survival == "selected" else "nobody wrote an answer"
+    notes = [f"Discarded: {rule}. Intervals: Wilson's, {result.resampling.confidence:.0%}."]
+    notes += [f"{one.name}: {note}" for one in result.splits for note in fault_notes(one.counts)]
+    return Table("Discarded queries", columns, rows, tuple(notes))
+
+
+def rank_table(split: Split) -> Table:
+    columns = (
+        Column("rank", align="right"),
+        *Column.numbers(",d", "shown so many", "first selected"),
+        Column("share", align="right", format=".1%"),
+        Column("selected", align="right", format=",d"),
+    )
+    survivors = sum(one.first for one in split.ranks)
+    rows = tuple(
+        (str(one.position), one.reached, one.first, one.first / survivors if survivors else None, one.selected)
+        for one in split.ranks
+    )
+    return Table(f"{split.name}: rank of the selected documents", columns, rows)
+
+
+def curve_table(split: Split) -> Table:
+    columns = (
+        Column("depth", align="right"),
+        Column("how"),
+        *Column.numbers(".1%", "discarded", "low", "high", "if all were shown so many"),
+    )
+    curve = split.curve
+    rows: list[tuple[Any, ...]] = []
+    notes = ["Cut at depth k: a query is discarded unless one of the first k shown was selected."]
+    if curve is not None:
+        rows += [
+            (str(p.depth), "cut", p.discarded.share, p.discarded.low, p.discarded.high, p.adjusted)
+            for p in curve.points
+        ]
+        rows += [(str(f.depth), "EXTRAPOLATED", f.share, f.low, f.high, None) for f in curve.beyond]
+        notes.append(_trend(curve))
+    return Table(f"{split.name}: discarded share by depth", columns, tuple(rows), tuple(notes), rules=_rule(curve))
+
+
+def _profile_tables(result: Profile) -> Iterator[tuple[str, Table]]:
+    yield "splits", split_table(result)
+    for number, kinds in enumerate(result.kinds, start=1):
+        yield f"kinds-{number}", kinds_table(kinds)
+    for number, split in enumerate(result.splits, start=1):
+        if split.ranks:
+            yield f"ranks-{number}", rank_table(split)
+            yield f"depths-{number}", curve_table(split)
+
+
+def kinds_table(kinds: Kinds) -> Table:
+    columns = (
+        Column("kind"),
+        *Column.numbers(",d", "total", "discarded"),
+        *Column.numbers(".1%", "share", "low", "high", "of all", "of survivors"),
+        Column("ratio", align="right", format=".3f"),
+        Column("residual", align="right", format="+.1f"),
+        Column("among survivors"),
+    )
+    words = {"over": "over-represented", "under": "under-represented", "": "as expected"}
+    rows: list[tuple[Any, ...]] = [
+        (
+            one.kind,
+            one.discarded.n,
+            one.discarded.k,
+            one.discarded.share,
+            one.discarded.low,
+            one.discarded.high,
+            one.of_all,
+            one.of_survivors,
+            one.ratio,
+            one.residual,
+            words[one.standing],
+        )
+        for one in kinds.counts
+    ]
+    whole = kinds.total
+    rows.append(("all", whole.n, whole.k, whole.share, whole.low, whole.high, None, None, None, None, ""))
+    return Table(
+        f"{kinds.split}: discarded queries by {kinds.labelling}",
+        columns,
+        tuple(rows),
+        tuple(_kinds_notes(kinds)),
+        rules=(len(kinds.counts),),
+    )
+
+
+def _kinds_notes(kinds: Kinds) -> list[str]:
+    notes = []
+    if kinds.chi2 is None or kinds.p is None:
+        notes.append("Nothing to test: fewer than two kinds, or nothing discarded, or nothing left.")
+    else:
+        p = "p < 0.001" if kinds.p < 0.001 else f"p = {kinds.p:.3f}"
+        notes.append(
+            f"Independence of kind and survival: χ² = {kinds.chi2:,.1f}, {kinds.freedom} degrees of freedom, {p}, "
+            f"Cramér's V = {kinds.cramers_v:.3f}. A residual is adjusted and standardised, that of the survivors; "
+            f"beyond ±{kinds.critical:.2f} (level {kinds.alpha:g}, Bonferroni over {len(kinds.counts)} kinds) a kind "
+            "is over- or under-represented among them."
+        )
+    if kinds.sparse:
+        notes.append(f"Fewer than {FEWEST_EXPECTED} queries expected, so roughly: {', '.join(kinds.sparse)}.")
+    if kinds.unlabelled:
+        notes.append(f"{kinds.unlabelled:,} queries have no {kinds.labelling}; they are in no row.")
+    return notes
+
+
+def _rule(curve: DepthCurve | None) -> tuple[int, ...]:
+    return (len(curve.points),) if curve is not None and curve.beyond else ()
+
+
+def _trend(curve: DepthCurve) -> str:
+    if not curve.beyond:
+        return f"No extrapolation. {curve.why_not}"
+    shapes = "; ".join(f"{name} {values[-1]:.1%}" for name, values in curve.shapes.items())
+    return (
+        f"EXTRAPOLATED rows are no measurement: they carry on the chance of a selection at depths 1 to {curve.shown} "
+        f"in three ways (at depth {curve.beyond[-1].depth}: {shapes}). The interval spans all three; it holds only if "
+        "annotators had gone on as they did, and says nothing about other rankings."
+    )
 
 
 @summarises(Depths)
@@ -82,9 +320,9 @@ def _depth_report(result: Depths) -> Report:
     verdict = Verdict(
         subject=result.name,
         word=f"{lost:.1%} fewer queries",
-        tone="bad" if lost > 0 else "good",
-        reason=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
-        evidence=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
+        level="bad" if lost > 0 else "good",
+        sentence=f"At depth {shallow.label} {shallow.queries:,} of {whole.queries:,} queries have a judgment.",
+        rests_on=f"The whole log judges {whole.queries:,} of {result.queries:,} queries.",
         share=lost,
     )
     parts = (Picture("depths", caption, figure), depths_table(result))
@@ -100,7 +338,6 @@ def _depth_report(result: Depths) -> Report:
 
 
 def depths_table(result: Depths) -> Table:
-    """Judgments and queries by depth."""
     columns = (
         Column("depth", align="right"),
         *Column.numbers(",d", "qrels", "queries", "new queries", "first only"),
@@ -114,7 +351,6 @@ def depths_table(result: Depths) -> Table:
 
 
 def _depths_notes(result: Depths) -> Iterator[str]:
-    """What a reader of the table has to know."""
     yield (
         "A judgment survives depth k if its document stood among the first k shown. First only: one judgment a "
         "query, that of the document shown first. Simulated: with fewer documents to see, a person might have "
@@ -132,17 +368,12 @@ def _depths_notes(result: Depths) -> Iterator[str]:
 
 
 def map_table(result: PassageMap) -> Table:
-    """What became of the passages."""
-    columns = (
-        Column("passages"),
-        *Column.numbers(",d", "mapped", "unmatched", "ambiguous", "without text"),
-    )
+    columns = (Column("passages"), *Column.numbers(",d", "mapped", "unmatched", "ambiguous", "without text"))
     rows = (("shown", *result.shown), ("selected", *result.selected))
     return Table("Passages of the log in the collection", columns, rows, tuple(_map_notes(result)))
 
 
 def _map_notes(result: PassageMap) -> Iterator[str]:
-    """What a reader of the table has to know."""
     if result.lost is not None:
         yield (
             "Texts are equal after repairing bytes read as latin-1 and joining blanks. Every passage that is not "
@@ -168,7 +399,6 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
 
 
 def simulated_table(result: Simulated) -> Table:
-    """What the annotators would have found."""
     columns = (
         Column("log"),
         *Column.numbers(",d", "queries", "selected documents", "discarded"),
@@ -193,7 +423,6 @@ def simulated_table(result: Simulated) -> Table:
 
 
 def triples_table(result: Triples) -> Table:
-    """Triples, pairs and queries by depth."""
     columns = (
         Column("depth", align="right"),
         Column("triples", align="right", format=",d"),

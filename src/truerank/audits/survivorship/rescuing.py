@@ -25,6 +25,7 @@ from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.publishing import publish
+from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 #: What marks a judgment as rescued: it stands in the column of the iteration, which evaluation programs do not read.
@@ -107,7 +108,7 @@ class Rescued(Result, shown_in="truerank.audits.survivorship.answer_report"):
             "corpora": list(self.counts()),
             "queries_without_negatives": self.lone,
             "merged_judgments": None if self.merged is None else len(self.merged),
-            "options": {name: getattr(self.options, name) for name in ("negatives", "choose", "seed")},
+            "options": plain(self.options),
             "notes": list(self.notes),
         }
 

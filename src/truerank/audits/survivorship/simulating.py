@@ -146,8 +146,10 @@ def simulate(
         refuse_overwrite(None, Path(out))
     opened = None if index is None else open_index(index)
     queries, relevant = _answered((topics, qrels, instances), options)
-    told = progress or Quiet()
-    ranking = read_run_frame(str(run)) if opened is None else _searched(opened, queries, preset, options.shown, told)
+    progress = progress or Quiet()
+    ranking = (
+        read_run_frame(str(run)) if opened is None else _searched(opened, queries, preset, options.shown, progress)
+    )
     shown = _shown(ranking, options.shown)
     rows = []
     unjudged = unranked = 0
@@ -176,16 +178,15 @@ def _inputs(instances: str | None, index: Index | None) -> Iterator[Input]:
         yield input_of_index(index)
 
 
-def _searched(index: Index, queries: dict[str, str], preset: PresetName, k: int, told: Progress) -> pl.DataFrame:
+def _searched(index: Index, queries: dict[str, str], preset: PresetName, k: int, progress: Progress) -> pl.DataFrame:
     require_analyser(index, preset)
     asked = [TopicQuery(identifier, text) for identifier, text in queries.items()]
-    return search(index, asked, model_of(preset, "bm25", {}), k=k, progress=told).run
+    return search(index, asked, model_of(preset, "bm25", {}), k=k, progress=progress).run
 
 
 def _answered(
     given: tuple[str | None, str | None, str | None], options: SimulateOptions
 ) -> tuple[dict[str, str], dict[str, set[str]]]:
-    """The queries, and what is relevant to each."""
     topics, qrels, instances = given
     relevant: dict[str, set[str]] = {}
     if instances is not None and topics is None and qrels is None:

@@ -5,18 +5,24 @@ Runs before they are judged: candidates, validation, selection of topics. Runs a
 Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track (TREC 2019).
 """
 
-from truerank.audits.track.analysis import Agreement, Analysis, Best, CandidateGain, Duel, SubtaskGap, analyse
+from truerank.audits.track.analysis import (
+    Agreement,
+    Analysis,
+    Best,
+    CandidateGain,
+    Duel,
+    Statement,
+    SubtaskGap,
+    analyse,
+)
 from truerank.audits.track.candidates import Candidates, candidates
-from truerank.audits.track.checking import Limits
-from truerank.audits.track.collection import FileStatistics, file_statistics
-from truerank.audits.track.faults import KINDS, Fault
-from truerank.audits.track.inputs import Metadata, RunInfo
+from truerank.audits.track.checking import KINDS, Fault, Limits
+from truerank.audits.track.inputs import FileStatistics, Metadata, RunInfo, file_statistics
 from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.reporting import TrackReport, report
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import TopicRow, TopicRule, TopicSelection, select_topics
 from truerank.audits.track.similarity import RunMap, RunSimilarities, run_map, run_similarities
-from truerank.audits.track.statements import Statement
 from truerank.audits.track.validating import RunCheck, Validation, validate
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Tables that a track keeps: who made which run and how, and the mean scores of systems."""
+"""What a track keeps: who made which run and how, mean scores of systems, and the files of its collection."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import ir_measures
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
-from truerank.sources import compressed, formats, grammar
+from truerank.sources import compressed, formats, grammar, irds, open_queries, read_qrels_frame, read_topics
+from truerank.sources.documents import open_documents
 from truerank.sources.rows import Row, rows
 
 Floats = NDArray[np.float64]
@@ -354,3 +355,85 @@ def _is_number(text: str) -> bool:
         return text.lower() in _NOT_STATED or math.isfinite(float(text))
     except ValueError:
         return False
+
+
+Kind = Literal["collection", "queries", "qrels"]
+
+
+class FileStatistics(NamedTuple):
+    """One file or data set: what it is, where it lies, its records and its size; None where the size is not known."""
+
+    description: str
+    location: str
+    kind: Kind
+    records: int
+    size: int | None
+
+
+def file_statistics(spec: str, kind: Kind, description: str = "") -> FileStatistics:
+    """Counts the records of a source.
+
+    Files are streamed by the readers that open them elsewhere; a folder's size is the sum of its files. What is on
+    ir_datasets has no size of its own.
+
+    Args:
+        spec: a path, or an ir_datasets id with `irds:`.
+        kind: what it holds.
+        description: what to call it; by default its kind.
+
+    Returns:
+        The counts.
+
+    Raises:
+        InputError: not readable, of no known format, or on Hugging Face.
+    """
+    parsed = grammar.parse(spec)
+    if parsed.scheme == "hf":
+        raise InputError("files on Hugging Face are not counted", "give a file or an irds: id", where=spec)
+    described = description or kind.capitalize()
+    if parsed.scheme == "irds":
+        return FileStatistics(described, spec, kind, _irds_records(parsed.location, kind), None)
+    size = sum(path.stat().st_size for path in _files(parsed.path, kind))
+    records = {"collection": _documents, "queries": _queries, "qrels": _judgments}[kind](spec)
+    return FileStatistics(described, spec, kind, records, size)
+
+
+def _files(path: Path, kind: Kind) -> Sequence[Path]:
+    if not compressed.is_folder(path):
+        return [compressed.checked_file(path)]
+    # Of a BEIR folder only the part that is counted; of any other folder all files.
+    part = {"collection": "corpus.jsonl*", "queries": "queries.jsonl*", "qrels": "qrels/test.tsv*"}[kind]
+    found = sorted(path.glob(part)) or sorted(path.rglob("*"))
+    files = [file for file in found if file.is_file() and not file.name.startswith(".")]
+    if not files:
+        raise InputError("an empty folder", "give the folder or file that holds them", where=path)
+    return files
+
+
+def _irds_records(dataset_id: str, kind: Kind) -> int:
+    if kind == "qrels":
+        return sum(1 for _ in irds.qrels(dataset_id))
+    if kind == "queries":
+        return sum(len(block.texts) for block in irds.queries(dataset_id))
+    return irds.count_documents(dataset_id)
+
+
+def _queries(spec: str) -> int:
+    parsed = grammar.parse(spec)
+    if formats.detect(parsed.path, parsed.format) in ("trec", "xml"):
+        return len(read_topics(spec).topics)
+    source = open_queries(spec)
+    for _ in source.batches():
+        pass
+    return source.counts.read
+
+
+def _judgments(spec: str) -> int:
+    return read_qrels_frame(spec).height
+
+
+def _documents(spec: str) -> int:
+    source = open_documents(spec, keep_empty=True)
+    for _ in source.batches():
+        pass
+    return source.counts.read

@@ -1,36 +1,162 @@
-"""How the results of the track's commands are shown: candidates, validation, selection, and the report of a track."""
+"""How the results of the track's commands are shown: tables, candidates, validation, selection, the report."""
 
 from __future__ import annotations
 
+import math
 import textwrap
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, replace
 from typing import Any, Final
 
-from truerank.audits.track import tables
-from truerank.audits.track.analysis import Agreement, Duel
+from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, Statement, agrees, statements_table
 from truerank.audits.track.candidates import Candidates
-from truerank.audits.track.differing import (
-    best_differences,
-    difference_pictures,
-    difference_tables,
-    finding,
-    told_apart,
-)
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
+from truerank.audits.track.inputs import FileStatistics
 from truerank.audits.track.reporting import TrackReport
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import TopicSelection
-from truerank.audits.track.statements import Statement, agrees, statements_table
 from truerank.audits.track.validating import RunCheck, Validation
-from truerank.measures.comparison import Comparison
+from truerank.core.verdict import Verdict
+from truerank.measures.comparison import MARK, Comparison, Difference
+from truerank.measures.pictures import difference_picture, order_picture
+from truerank.measures.report import difference_table
+from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.options import Scoring
 from truerank.reports.figures.export import Picture
 from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
-from truerank.reports.tables import Column, Table
+from truerank.reports.tables import Cell, Column, Table
 from truerank.text.listing import and_more
+
+_SECTION: Final = "differences"
+
+
+def best_differences(comparison: Comparison) -> tuple[Difference, ...]:
+    """The differences of all other runs to the best one, in their order."""
+    best = comparison.runs[0]
+    return tuple(row for row in comparison.differences if row.baseline == best)
+
+
+def finding(comparison: Comparison) -> Verdict:
+    """Whether the best run is significantly better than the others, and by how much."""
+    rows = best_differences(comparison)
+    best, measure = comparison.runs[0], comparison.measures[0]
+    worse, alike = [row for row in rows if row.significant], [row for row in rows if not row.significant]
+    mean, topics = rows[0].baseline_mean, rows[0].n[0]
+    head = f"{best} has the highest {measure}{'' if mean is None else f' ({mean:.4f})'}"
+    if alike:
+        others = f"{len(alike):,} of the {len(rows):,} other runs" if len(rows) > 1 else "the other run"
+        reason = f"{head}, but these {topics:,} topics do not tell it from {others}; the nearest is {_named(alike[0])}."
+    else:
+        reason = f"{head} and is significantly better than {_others(len(rows))}, {_amounts(worse)}."
+    differ = sum(row.significant for row in comparison.differences)
+    evidence = [f"It is significantly better than {len(worse):,}, {_amounts(worse)}."] if alike and worse else []
+    pairs = len(comparison.differences)
+    evidence.append(
+        f"Of {'the one pair' if pairs == 1 else f'all {pairs:,} pairs'} of runs, {differ:,} "
+        f"differ{'s' if differ == 1 else ''} significantly ({method_sentence(comparison)})."
+    )
+    return Verdict(
+        subject="the best run",
+        word="CANNOT TELL" if alike else "AHEAD",
+        level="unknown" if alike else "good",
+        sentence=reason,
+        rests_on=" ".join(evidence),
+        settles=_reach(alike, topics, comparison.method.power),
+    )
+
+
+def method_sentence(comparison: Comparison) -> str:
+    """The test and its correction in words."""
+    method, pairs = comparison.method, len(comparison.differences)
+    over = f"{CORRECTIONS[method.correction]} over {pairs:,} pair{'' if pairs == 1 else 's'}"
+    return f"{TESTS[method.significance]}, {over}, α = {method.alpha:g}"
+
+
+def told_apart(comparison: Comparison | None, run: str, other: str) -> str:
+    """What the test says of two runs, one sentence; empty where they were not compared."""
+    found = [] if comparison is None else comparison.differences
+    for row in found:
+        if {row.run, row.baseline} == {run, other} and row.p_corrected is not None:
+            p = f"p = {row.p_corrected:.2g}, corrected for all pairs of runs"
+            return f"The difference is significant ({p})." if row.significant else f"No significant difference ({p})."
+    return ""
+
+
+def difference_tables(comparison: Comparison) -> Iterator[tuple[str, Table]]:
+    """The differences to the best run, and those of all pairs, by the names of their files."""
+    yield "differences", _table(comparison)
+    if len(comparison.runs) > 2:
+        yield "pairs", difference_table(comparison)
+
+
+def difference_pictures(comparison: Comparison) -> Iterator[Picture]:
+    """The differences to the best run with their intervals, and the order with what no test tells apart."""
+    measure = comparison.measures[0]
+    to_best = difference_picture(_to_best(comparison), measure)
+    yield replace(to_best, name="differences", section=_SECTION)
+    if len(comparison.runs) > 2:
+        yield replace(order_picture(comparison, measure), name="order", section=_SECTION)
+
+
+def _table(comparison: Comparison) -> Table:
+    """One row for each other run."""
+    columns = (
+        Column("run"),
+        Column("mean", align="right", format=".4f"),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
+        *Column.numbers(".2g", "raw", "corrected", above=("p",)),
+        Column(MARK, ("p",)),
+        Column("win / tie / loss", align="right"),
+        Column("detectable", align="right", format=".4f"),
+    )
+    rows = tuple(
+        (
+            row.run, row.mean, row.difference, row.low, row.high, row.p, row.p_corrected,
+            MARK if row.significant else "", f"{row.wins} / {row.ties} / {row.losses}", row.detectable,
+        )
+        for row in best_differences(comparison)
+    )  # fmt: skip
+    title = f"{comparison.measures[0]} of the other runs, and their differences to {comparison.runs[0]}."
+    # The table has no effect sizes.
+    notes = [note for note in _to_best(comparison).method.sentences() if not note.startswith("Effect:")]
+    return Table(title, columns, rows, notes=tuple(notes))
+
+
+def _to_best(comparison: Comparison) -> Comparison:
+    """The same with the differences to the best run only; they stay corrected for all pairs."""
+    family = replace(comparison.method, family=len(comparison.differences))
+    return replace(comparison, baseline=comparison.runs[0], differences=best_differences(comparison), method=family)
+
+
+def _amounts(rows: list[Difference]) -> str:
+    sizes = sorted((abs(row.difference or 0.0), row.run) for row in rows)
+    if len(sizes) == 1:
+        return f"by {sizes[0][0]:.4f} ({sizes[0][1]})"
+    return f"by {sizes[0][0]:.4f} ({sizes[0][1]}) to {sizes[-1][0]:.4f} ({sizes[-1][1]})"
+
+
+def _named(row: Difference) -> str:
+    ends = "" if row.low is None or row.high is None else f", interval {row.low:+.4f} to {row.high:+.4f}"
+    return f"{row.run} ({row.difference or 0.0:+.4f}{ends})"
+
+
+def _others(number: int) -> str:
+    return "the other run" if number == 1 else f"all {number:,} other runs"
+
+
+def _reach(alike: list[Difference], topics: int, power: float) -> str:
+    """What size of a difference so many topics can show."""
+    known = sorted(row.detectable for row in alike if row.detectable is not None)
+    if not known:
+        return ""
+    sizes = f"{known[0]:.4f}" if len(known) == 1 else f"{known[0]:.4f} to {known[-1]:.4f}, depending on the run"
+    return (
+        f"More topics would: {topics:,} show a true difference of {sizes}, with a power of {power:.0%} before "
+        "correction. Runs that no test tells apart are not shown to be equal."
+    )
+
 
 _NAMED: Final = 10
 #: Tables that are for files, not for reading through.
@@ -53,7 +179,7 @@ _TITLES = {
 def _track_summary(result: TrackReport) -> Summary:
     shown = [table for name, table in _tables(result) if name not in _LONG and not name.startswith("topics-")]
     if result.analysis.agreements:
-        shown.append(tables.agreement_table(_first_agreements(result)))
+        shown.append(agreement_table(_first_agreements(result)))
     opening = () if result.comparison is None else (_opening(result.comparison),)
     return Summary((*opening, *shown, *result.left_out), _facts(result), notes=page_note(result.out), width=120)
 
@@ -61,7 +187,7 @@ def _track_summary(result: TrackReport) -> Summary:
 def _opening(comparison: Comparison) -> str:
     """The finding for a terminal."""
     found = finding(comparison)
-    return "\n".join(textwrap.wrap(f"{found.word}: {found.reason} {found.evidence}", 100))
+    return "\n".join(textwrap.wrap(f"{found.word}: {found.sentence} {found.rests_on}", 100))
 
 
 @reports(TrackReport)
@@ -80,7 +206,7 @@ def _track_report(result: TrackReport) -> Report:
         if "pairs" in named:
             parts["differences"].append(Prose(("All pairs of runs are in tables/pairs.",)))
     if result.analysis.agreements:
-        parts["agreement"].append(tables.agreement_table(_first_agreements(result)))
+        parts["agreement"].append(agreement_table(_first_agreements(result)))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
     for picture in _pictures(result):
         parts[picture.section].append(picture)
@@ -183,18 +309,18 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
         yield Verdict(
             subject=f"{one.category} over {base.category}",
             word=f"{one.gain:+.1f} %",
-            tone="good" if one.gain > 0 else "bad",
-            reason=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
-            evidence=" ".join(_duel_sentences(result, duel)),
+            level="good" if one.gain > 0 else "bad",
+            sentence=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
+            rests_on=" ".join(_duel_sentences(result, duel)),
         )
     for gap in analysis.gaps[:1]:
         if gap.gain is not None:
             yield Verdict(
                 subject="fullrank over rerank",
                 word=f"{gap.gain:+.1f} %",
-                tone="good" if gap.gain > 0 else "bad",
-                reason=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
-                evidence=told_apart(result.comparison, gap.fullrank, gap.rerank),
+                level="good" if gap.gain > 0 else "bad",
+                sentence=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
+                rests_on=told_apart(result.comparison, gap.fullrank, gap.rerank),
             )
     yield from _agreement_verdicts(result)
     yield from _stated_verdicts(result)
@@ -213,8 +339,8 @@ def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
         yield Verdict(
             subject="sparse and full judgments",
             word=f"τ = {found.tau:.2f}",
-            tone="open",
-            reason=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
+            level="unknown",
+            sentence=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
         )
 
 
@@ -227,8 +353,8 @@ def _stated_verdicts(result: TrackReport) -> Iterator[Verdict]:
     yield Verdict(
         subject="stated figures",
         word=f"{len(stated) - len(differing)} of {len(stated)} follow",
-        tone="bad" if differing else "good",
-        reason=f"{listed}." if differing else "Every stated figure follows from the runs.",
+        level="bad" if differing else "good",
+        sentence=f"{listed}." if differing else "Every stated figure follows from the runs.",
     )
 
 
@@ -252,22 +378,22 @@ def _first_agreements(result: TrackReport) -> list[Agreement]:
 def _tables(result: TrackReport) -> Iterator[tuple[str, Table]]:
     analysis = result.analysis
     if result.files:
-        yield "collection", tables.collection_table(result.files)
+        yield "collection", collection_table(result.files)
     if result.comparison is not None:
         yield from difference_tables(result.comparison)
     if any(run.category or run.subtask or run.group for run in analysis.scores.runs):
-        yield "counts", tables.counts_table(analysis)
-    yield "results", tables.results_table(analysis.scores).filled()
+        yield "counts", counts_table(analysis)
+    yield "results", results_table(analysis.scores).filled()
     if analysis.scores.printed not in ((), analysis.scores.measures):
-        yield "measures", tables.results_table(analysis.scores, whole=True)
+        yield "measures", results_table(analysis.scores, whole=True)
     if analysis.best:
-        yield "categories", tables.best_table(analysis)
+        yield "categories", best_table(analysis)
     if analysis.gaps:
-        yield "subtasks", tables.subtask_table(analysis)
+        yield "subtasks", subtask_table(analysis)
     for name, duel in zip(duel_names(analysis), analysis.duels, strict=True):
-        yield name, tables.duel_table(duel)
+        yield name, duel_table(duel)
     if analysis.agreements:
-        yield "agreement", tables.agreement_table(analysis.agreements)
+        yield "agreement", agreement_table(analysis.agreements)
     yield "statements", statements_table(result.statements)
 
 
@@ -314,7 +440,7 @@ def _finding(comparison: Comparison) -> dict[str, Any]:
     found = finding(comparison)
     return {
         "verdict": found.word,
-        "sentences": [found.reason, found.evidence, found.what_would_change_it],
+        "sentences": [found.sentence, found.rests_on, found.settles],
         "method": comparison.method.json(),
         "pairs": len(comparison.differences),
         "significant": sum(row.significant for row in comparison.differences),
@@ -409,7 +535,7 @@ def _listed(what: str, names: Iterable[str]) -> Iterator[str]:
 
 
 def _runs(scores: Scores) -> list[dict[str, Any]]:
-    table = tables.results_table(scores, whole=True)
+    table = results_table(scores, whole=True)
     names = [column.title for column in table.columns]
     described = len(names) - len(scores.measures)
     return [
@@ -428,3 +554,161 @@ def _statement(one: Statement) -> dict[str, Any]:
         "difference": one.difference,
         "agrees": agrees(one),
     }
+
+
+_NOT_STATED = "not stated"
+_UNITS = ((10**9, "GB"), (10**6, "MB"), (10**3, "KB"))
+
+
+def collection_table(found: Sequence[FileStatistics]) -> Table:
+    """Table 1: records and sizes of the files of the collection."""
+    return Table(
+        "The data set: records and file sizes.",
+        (
+            Column("file"),
+            Column("records", align="right", format=",d"),
+            Column("size", align="right"),
+            Column("bytes", align="right", format=",d"),
+            Column("location"),
+        ),
+        tuple(
+            (one.description, one.records, None if one.size is None else _size(one.size), one.size, one.location)
+            for one in found
+        ),
+        notes=("Sizes are those on the disk, compressed where the file is; 1 MB is 1,000,000 bytes.",),
+    )
+
+
+def counts_table(analysis: Analysis) -> Table:
+    """Table 2: runs by category and subtask, and the groups that made them."""
+    counts = analysis.counts()
+    categories = [*analysis.categories, *sorted({category for category, _ in counts} - {*analysis.categories, ""})]
+    categories += [""] if any(category == "" for category, _ in counts) else []
+    infos = analysis.scores.runs
+    stated = any(run.subtask for run in infos)
+    subtasks = [one for one in (*SUBTASKS, "") if stated and any(run.subtask == one for run in infos)]
+    columns = [Column("category")]
+    columns += Column.numbers(",d", *(subtask or _NOT_STATED for subtask in subtasks), above=("runs",))
+    columns += [Column("all", ("runs",), "right", ",d"), Column("groups", (), "right", ",d")]
+    rows: list[tuple[Cell, ...]] = []
+    for category in categories:
+        cells = [counts.get((category, subtask), 0) for subtask in subtasks]
+        groups = {run.group for run in infos if run.category == category and run.group}
+        runs = sum(run.category == category for run in infos)
+        rows.append((category or _NOT_STATED, *cells, runs, len(groups) or None))
+    totals = [sum(run.subtask == subtask for run in infos) for subtask in subtasks]
+    groups = {run.group for run in infos if run.group}
+    rows.append(("all", *totals, len(infos), len(groups) or None))
+    notes = ["A group with runs of several categories counts in each of them, and once in the last row."]
+    baselines = sorted(name for name in groups if name.lower() in ("baseline", "baselines"))
+    if baselines:
+        notes.append(f"{len(groups) - len(baselines)} groups without {' and '.join(baselines)}.")
+    title = "Runs by category and subtask." if subtasks else "Runs by category."
+    found = Table(title, tuple(columns), tuple(rows), tuple(notes if groups else ()), rules=(len(rows) - 1,))
+    return found.filled()
+
+
+def results_table(scores: Scores, *, whole: bool = False) -> Table:
+    """Tables 3 and 4: every run with its means, best first by the main measure."""
+    columns = [Column("run"), Column("group"), Column("subtask"), Column("category")]
+    measures = scores.measures if whole or not scores.printed else scores.printed
+    columns += Column.numbers(".4f", *measures)
+    chosen = [scores.measures.index(measure) for measure in measures]
+    rows = tuple(
+        (info.run, info.group or None, info.subtask or None, info.category or None, *(_known(mean) for mean in means))
+        for info, means in zip(scores.runs, scores.means[:, chosen], strict=True)
+    )
+    over = "" if scores.topics is None else f" Means over {scores.topics:,} topics."
+    return Table(f"Runs sorted by {scores.main}, n = {len(rows):,}.{over}", tuple(columns), rows, notes=scores.notes)
+
+
+def best_table(analysis: Analysis) -> Table:
+    """The best run of each category, beside the best of the baseline."""
+    main = analysis.scores.main
+    return Table(
+        f"The best run of each category by {main}, and by how much it is above the best {analysis.baseline} run.",
+        (
+            Column("category"),
+            Column("runs", align="right", format=",d"),
+            Column("best run"),
+            Column(main, align="right", format=".4f"),
+            Column(f"% over {analysis.baseline}", align="right", format="+.2f"),
+        ),
+        tuple((one.category, one.runs, one.run, one.value, one.gain) for one in analysis.best),
+    )
+
+
+def subtask_table(analysis: Analysis) -> Table:
+    """Fullrank against rerank, and the best cumulated gain against that of the candidates."""
+    rows: list[tuple[Cell, ...]] = [
+        (gap.measure, gap.fullrank, gap.fullrank_value, gap.rerank, gap.rerank_value, gap.gain) for gap in analysis.gaps
+    ]
+    notes = []
+    found = analysis.candidates
+    if found is not None:
+        notes.append(
+            f"{found.measure} of the reranking candidates is taken from the rerank runs, which reorder them: "
+            f"{found.candidates:.4f} ({found.sharing} of {found.reranks} have it; a run that dropped candidates has "
+            f"less). The best run of all, {found.run}, has {found.value:.4f}"
+            f"{'' if found.gain is None else f', {found.gain:+.2f} %'}."
+        )
+    return Table(
+        "The best fullrank run beside the best rerank run.",
+        (
+            Column("measure"),
+            Column("run", ("fullrank",)),
+            Column("value", ("fullrank",), "right", ".4f"),
+            Column("run", ("rerank",)),
+            Column("value", ("rerank",), "right", ".4f"),
+            Column("% over rerank", align="right", format="+.2f"),
+        ),
+        tuple(rows),
+        notes=tuple(notes),
+    )
+
+
+def duel_table(duel: Duel) -> Table:
+    """The best runs of two categories topic by topic, the largest win of the first one first."""
+    first, second = duel.first, duel.second
+    return Table(
+        f"{duel.measure} by topic: {first.run} ({first.category}) wins {duel.wins} of {len(duel.topics)} topics "
+        f"against {second.run} ({second.category}), ties {duel.ties}, loses {duel.losses}.",
+        (
+            Column("topic"),
+            *Column.numbers(".4f", first.run, second.run),
+            Column("difference", align="right", format="+.4f"),
+        ),
+        tuple(
+            (topic, float(a), float(b), float(a - b))
+            for topic, a, b in zip(duel.topics, duel.first_values, duel.second_values, strict=True)
+        ),
+    )
+
+
+def agreement_table(agreements: Sequence[Agreement]) -> Table:
+    """Kendall's tau of each pair of measures, over all runs and within each category."""
+    return Table(
+        "How far two measures order the runs alike.",
+        (
+            Column("measure"),
+            Column("and"),
+            Column("runs"),
+            Column("n", align="right", format=",d"),
+            Column("Kendall's τ-b", align="right", format=".4f"),
+            Column("p", align="right", format=".2g"),
+            Column("Pearson's r", align="right", format=".4f"),
+        ),
+        tuple((one.first, one.second, one.category or "all", one.n, one.tau, one.p, one.pearson) for one in agreements),
+        notes=("n: the runs that both measures are known for. Fewer than three are left out.",),
+    )
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None
+
+
+def _size(count: int) -> str:
+    for unit, name in _UNITS:
+        if count >= unit:
+            return f"{count / unit:.3g} {name}"
+    return f"{count} B"

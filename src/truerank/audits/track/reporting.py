@@ -7,13 +7,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any
 
-from truerank.audits.track.analysis import Analysis, analyse
-from truerank.audits.track.collection import FileStatistics, Kind, file_statistics
-from truerank.audits.track.inputs import RowFilter, measure_name, read_metadata
+from truerank.audits.track.analysis import Analysis, Statement, analyse, read_stated, statements
+from truerank.audits.track.inputs import FileStatistics, Kind, RowFilter, file_statistics, measure_name, read_metadata
 from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, RunSimilarities, run_map, run_similarities
-from truerank.audits.track.statements import Statement, read_stated, statements
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.measures.comparison import Comparison, compare_evaluations
 from truerank.options import Flag, Out, Scoring, command

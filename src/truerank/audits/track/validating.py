@@ -8,9 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, ClassVar, NamedTuple
 
-from truerank.audits.track.allowed import Allowed, read_allowed
-from truerank.audits.track.checking import Limits, RunChecker
-from truerank.audits.track.faults import Fault, Ledger, Level, levels_of
+from truerank.audits.track.checking import Allowed, Fault, Ledger, Level, Limits, RunChecker, levels_of, read_allowed
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.audits.track.scanning import run_path
 from truerank.errors import InputError, OptionError

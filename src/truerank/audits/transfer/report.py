@@ -9,16 +9,14 @@ from typing import IO, Final
 
 import polars as pl
 
-from truerank.audits.transfer.carrying import COMBINE, Carrying
+from truerank.audits.transfer.carrying import COMBINE, Carrying, ExpertComparison
 from truerank.audits.transfer.cleaning import TRUST, JudgmentCleaning
 from truerank.audits.transfer.collecting import Snapshots
-from truerank.audits.transfer.describing import Description
+from truerank.audits.transfer.describing import Description, TransferCard
 from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimates, Interval
-from truerank.audits.transfer.experts import ExpertComparison
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selecting import Selection
-from truerank.audits.transfer.statement import TransferCard
 from truerank.reports.results import Format, Summary, place_note, summarises, writes
 from truerank.reports.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.qrels import qrel_text

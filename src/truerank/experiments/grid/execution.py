@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TextIO
 
 import polars as pl
 
+from truerank.core.verdict import Verdict
 from truerank.errors import MissingExtraError, OptionError
 from truerank.experiments.grid.costs import CostEstimate, estimate_cost, pending_works
 from truerank.experiments.grid.design import Design
@@ -34,7 +35,6 @@ from truerank.experiments.grid.results import (
 from truerank.experiments.grid.worker import LOG_FILE, TrainAndScore, TrainingOutcome, note_failure
 from truerank.measures import Policy, evaluate
 from truerank.options import Flag, Options, Processes, Range, command
-from truerank.reports.report import Verdict
 from truerank.reports.results import Result, Summary, summarises
 from truerank.reports.tables import Column, Table
 from truerank.sources.inputs import inputs_of

@@ -13,6 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
+from truerank.core.verdict import Verdict
 from truerank.errors import InputError
 from truerank.experiments.instances.built import TABLE, Built, open_built
 from truerank.experiments.instances.document_queries import DocumentQueries
@@ -23,7 +24,6 @@ from truerank.experiments.instances.training_queries import excluded, judged_doc
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.judging.votes import Votes
 from truerank.options import Flag, Sources, command
-from truerank.reports.report import Verdict
 from truerank.reports.results import Result, Summary, summarises
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.grammar import parse

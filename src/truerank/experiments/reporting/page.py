@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from truerank.core.verdict import Verdict
 from truerank.experiments.reporting.board import BoardRow
 from truerank.experiments.reporting.effectiveness import (
     TOPICS,
@@ -23,7 +24,7 @@ from truerank.measures import lower_is_better
 from truerank.measures.report import difference_table
 from truerank.reports.figures import Picture, line_panels
 from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportPart, ReportSection, Verdict
+from truerank.reports.report import Report, ReportPart, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
 
@@ -87,7 +88,7 @@ def _report(result: ExperimentReport) -> Report:
         title=f"Experiment: {result.name}",
         lead=f"{_WHAT[str(result.options.kind)]}{compared}, on {collections}.",
         verdicts=tuple(
-            Verdict(one.verdict, one.sentence, subject=one.subject, tone="bad" if one.shown else "open")
+            Verdict(one.verdict, one.sentence, subject=one.subject, level="bad" if one.shown else "unknown")
             for one in result.statements
         ),
         sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),

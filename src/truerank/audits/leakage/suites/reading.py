@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from truerank.audits.leakage.training_examples.reading import prompts
+from truerank.audits.leakage.training_examples.texts import prompts
 from truerank.errors import InputError
 from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
 from truerank.records import Input
@@ -42,12 +42,7 @@ _TEST: Final = ("topics", "documents", "qrels", "license")
 
 @dataclass(frozen=True)
 class TextStream:
-    """Ids and texts of one source; of training data without the prompts before them ("query:", an instruction).
-
-    Attributes:
-        source: what is read.
-        kind: as in `TextSource`.
-    """
+    """Ids and texts of one source; of training data without the prompts before them ("query:", an instruction)."""
 
     source: DocumentSource | ExampleSource | QuerySource | TopicSet
     kind: str
@@ -88,13 +83,8 @@ class TextStream:
 
 @dataclass(frozen=True)
 class TextSource:
-    """One source of texts.
-
-    Attributes:
-        kind: how it is read: queries, documents, topics, or the role of the texts of examples.
-        spec: the source, in truerank's grammar.
-        roles: which column is what, for examples.
-        by_id: where the texts of ids in examples are.
+    """One source of texts; `kind` says how it is read: queries, documents, topics, or the role of the texts of
+    examples.
     """
 
     kind: str
@@ -134,15 +124,7 @@ class TextSource:
 
 @dataclass(frozen=True)
 class SuiteSet:
-    """A training set or a test set.
-
-    Attributes:
-        name: its key in the file.
-        sources: of its own texts.
-        parents: sets whose data it inherits, with theirs, the nearest first; of a training set.
-        qrels: the judgments of a test set.
-        license: as stated.
-    """
+    """A training set, with the sets whose data it inherits (`parents`), or a test set."""
 
     name: str
     sources: tuple[TextSource, ...]
@@ -164,13 +146,7 @@ class SuiteSet:
 
 @dataclass(frozen=True)
 class Suite:
-    """Training sets and test sets, in the order of the file.
-
-    Attributes:
-        file: where it was read.
-        training: the rows of the matrix.
-        tests: its columns.
-    """
+    """Training sets (the rows of the matrix) and test sets (its columns), in the order of the file."""
 
     file: Path
     training: tuple[SuiteSet, ...]
@@ -229,12 +205,7 @@ def _named(top: YamlMapping, key: str) -> list[tuple[str, Value]]:
 
 @dataclass(frozen=True)
 class _Reader:
-    """Reads the sets of a suite.
-
-    Attributes:
-        folder: of the file.
-        names: of all training sets.
-    """
+    """Reads the sets of a suite; `names` are those of all training sets."""
 
     folder: Path
     names: frozenset[str]

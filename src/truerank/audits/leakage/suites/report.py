@@ -9,13 +9,15 @@ from urllib.parse import urlencode
 
 import polars as pl
 
-from truerank.audits.leakage.suites.results import LeakageMatrix
+from truerank.audits.leakage.report import no_picture
+from truerank.audits.leakage.suites.matrix import LeakageMatrix
+from truerank.core.verdict import Verdict
 from truerank.overlaps.results import PART_SHARE, PART_WORDS
 from truerank.reports.figures.export import page_svg
 from truerank.reports.figures.style import ACCENT, INK, QUIET
 from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Part, Prose, Tone
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.pages import Drawing, Part, Prose
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table, escape_html
 from truerank.text.normalising import normalise
@@ -156,7 +158,6 @@ def _short(name: str) -> str:
 
 
 _WIDTH: Final = 110
-_TONES: Final[dict[str, Tone]] = {"CONTAMINATED": "bad", "CLEAN": "good", "UNKNOWN": "open"}
 #: Pairs of a cell that the page has; all are in pairs.parquet.
 _SHOWN: Final = 50
 _LISTING: Final = "list"
@@ -186,7 +187,7 @@ def _write(result: LeakageMatrix, job: Run) -> None:
     report = _report(result)
     write_tables(job, report.tables)
     job.text("figures/matrix.svg", _svg(result))
-    job.text("report.html", report.page(_no_picture, job.provenance()).html())
+    job.text("report.html", report.page(no_picture, job.provenance()).html())
     job.json("summary.json", result.json())
 
 
@@ -242,11 +243,10 @@ def _verdicts(result: LeakageMatrix) -> Iterator[Verdict]:
         evidence = f"The largest shares: {shown}."
     yield Verdict(
         word=word,
-        reason=f"Of {len(result.cells):,} cells: {counted or 'none compared'}.",
-        evidence=evidence,
-        what_would_change_it="UNKNOWN is not clean: the table of all cells says why. Judge the pairs, or remove them.",
+        sentence=f"Of {len(result.cells):,} cells: {counted or 'none compared'}.",
+        rests_on=evidence,
+        settles="UNKNOWN is not clean: the table of all cells says why. Judge the pairs, or remove them.",
         subject="All cells",
-        tone=_TONES[word],
     )
 
 
@@ -357,7 +357,9 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
             ListingColumn("training_text", "Training text", texts["training_text"], searched=True),
             ListingColumn("training_id", "Training id", texts["training_id"], kind="code"),
             ListingColumn("jaccard", "Jaccard", pairs["jaccard"].fill_null(0).to_list(), kind="number", digits=2),
-            ListingColumn("cosine", "Cosine", [_number(value) for value in pairs["cosine"].to_list()], kind="label"),
+            ListingColumn(
+                "cosine", "Cosine", ["" if value is None else f"{value:.3f}" for value in pairs["cosine"]], kind="label"
+            ),
             ListingColumn("evidence", "Evidence", texts["evidence"], kind="label", filter="choose"),
         ),
         ("pair", "pairs"),
@@ -366,14 +368,6 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
     )
 
 
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.3f}"
-
-
 def _svg(result: LeakageMatrix, listing: str = "") -> str:
     suite = result.suite
     return matrix_svg(result.cells, [one.name for one in suite.training], [one.name for one in suite.tests], listing)
-
-
-def _no_picture(picture: object) -> str:
-    raise TypeError("the figures of this page are drawn already")

@@ -17,20 +17,22 @@ import polars as pl
 
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.results import VerdictWord
-from truerank.audits.leakage.training_examples.comparing import (
+from truerank.audits.leakage.training_examples.results import KINDS, LEAKS, RULES, ExampleAudit, ExampleOptions
+from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
+from truerank.audits.leakage.training_examples.texts import (
     ComparedTexts,
     ComparingTexts,
     KeptSides,
     Semantic,
+    TestTexts,
+    TrainingTexts,
     apart,
     compare_plants,
     compare_sides,
+    counted,
+    hashed,
     keep_sides,
 )
-from truerank.audits.leakage.training_examples.kinds import KINDS, RULES, ExampleOptions
-from truerank.audits.leakage.training_examples.reading import TestTexts, TrainingTexts, counted, hashed
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit
-from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
 from truerank.audits.leakage.training_examples.verdicts import ExampleEvidence, verdicts
 from truerank.errors import InputError
 from truerank.options import Encoding, Flag, Out, Workers, command
@@ -74,12 +76,8 @@ TOGETHER: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True)
 class AnswerTexts:
-    """What makes a pair of texts of one example an answer that was seen.
-
-    Attributes:
-        topics: by id of a training query, the topics that it leaks.
-        documents: by id of a training document, the relevant documents that it leaks.
-        relevant: by relevant document, its topics.
+    """What makes two texts of one example an answer that was seen: by training text the topics and the relevant
+    documents that it leaks, and the topics of each relevant document.
     """
 
     topics: Mapping[str, frozenset[str]]
@@ -88,13 +86,7 @@ class AnswerTexts:
 
 
 class ExamplePlaces(NamedTuple):
-    """Where leaking texts stand.
-
-    Attributes:
-        places: columns as in `PLACES`; the first example of a text in a source, and how many have it.
-        together: columns as in `TOGETHER`.
-        counts: examples and texts by source.
-    """
+    """Where leaking texts stand (columns as in `PLACES`, `TOGETHER`); counts of examples and texts by source."""
 
     places: pl.DataFrame
     together: pl.DataFrame
@@ -118,8 +110,6 @@ def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerText
 
 
 class _Text(NamedTuple):
-    """A leaking text of an example."""
-
     example_id: str
     role: str
     training_id: str
@@ -149,7 +139,6 @@ class _Found:
         self._answers = answers
 
     def note(self, source: str, leaking: list[_Text]) -> None:
-        """Adds the leaking texts of one example."""
         for text in {(one.training_id, one.role): one for one in reversed(leaking)}.values():
             key = (text.training_id, source, text.role)
             self.places.setdefault(key, [text.example_id, 0, text.text])[1] += 1
@@ -320,15 +309,7 @@ def examples(
 
 @dataclass(frozen=True)
 class PreparedExamples:
-    """An audit before it begins: everything is open, and no option is at fault.
-
-    Attributes:
-        test: the test collection.
-        training: the training examples.
-        options: what is compared.
-        rules: what counts as an overlap.
-        encoding: what turns texts into vectors, where the encoder is asked.
-    """
+    """An audit before it begins: everything is open, and no option is at fault."""
 
     test: TestTexts
     training: TrainingTexts
@@ -343,7 +324,6 @@ class PreparedExamples:
         return digest({**known, **given, "version": __version__})
 
     def result(self, job: Job) -> ExampleAudit:
-        """Compares everything."""
         ways = ComparingTexts(self.rules, Semantic(self.options.semantic, lambda: Models.of(self.encoding).encoder))
         kept = keep_sides(self.test, self.training, ways, job)
         found = compare_sides(kept, self.rules, job)
@@ -513,15 +493,10 @@ SCORED_KINDS: Final = ("pair", "query-query", "positive-relevant", "negative-rel
 
 @dataclass(frozen=True)
 class TouchedTexts:
-    """The topics and relevant documents of a test set that stand in training examples.
+    """The topics and relevant documents of a test set that stand in training examples, with the kinds of leak.
 
-    Attributes:
-        word: CONTAMINATED where there are any; UNKNOWN where one of the kinds that the data can have is; else CLEAN.
-        why: what decided the word, one sentence for each kind that did.
-        verdicts: the verdict on each kind that was looked for.
-        topics: the kinds by topic; of a relevant document, all topics that it is relevant for.
-        documents: the kinds by relevant document.
-        audited: the sources that hold more than queries.
+    `word` is CONTAMINATED where there are any; UNKNOWN where a kind that the data can have is; else CLEAN. `topics`
+    include those that a document is relevant for; `audited` are the sources that hold more than queries.
     """
 
     word: VerdictWord
@@ -533,14 +508,8 @@ class TouchedTexts:
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain values."""
-        return {
-            "word": self.word,
-            "why": self.why,
-            "verdicts": dict(self.verdicts),
-            "topics": {name: list(kinds) for name, kinds in self.topics.items()},
-            "documents": {name: list(kinds) for name, kinds in self.documents.items()},
-            "audited": list(self.audited),
-        }
+        values: dict[str, Any] = plain(self)
+        return values
 
 
 def with_documents(train: Sequence[str]) -> tuple[str, ...]:
@@ -582,7 +551,7 @@ def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audi
                 topics[name].add(kind)
     asked = [one for one in found.kinds if one.kind in SCORED_KINDS]
     hit = {kind for kinds in topics.values() for kind in kinds}
-    roles = {role for source in found.sources.values() for role in _roles(source)}
+    roles = {role for source in found.sources.values() for role in ROLES if source.get(f"{role}_texts")}
     # A kind whose role the data do not have is no gap: there is nothing that could leak in this way.
     lacking = {"pair": "positive", "positive-relevant": "positive", "negative-relevant": "negative"}
     possible = [one for one in asked if lacking.get(one.kind, "query") in {*roles, "query"}]
@@ -597,11 +566,6 @@ def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audi
         {name: tuple(kind for kind in SCORED_KINDS if kind in documents[name]) for name in sorted(documents)},
         audited,
     )
-
-
-def _roles(source: Mapping[str, Any]) -> set[str]:
-    """The roles of which a source holds texts."""
-    return {name.removesuffix("_texts") for name, count in source.items() if name.endswith("_texts") and count}
 
 
 def _has_documents(source: str) -> bool:

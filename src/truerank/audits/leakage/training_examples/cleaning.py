@@ -26,9 +26,15 @@ from truerank.audits.leakage.filtering import (
     written,
 )
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.training_examples.candidates import DEFAULT_KINDS, chosen_leaks, leaks_that_count
-from truerank.audits.leakage.training_examples.kinds import kind_named
-from truerank.audits.leakage.training_examples.results import ExampleAudit, audited_input, load_examples
+from truerank.audits.leakage.training_examples.results import (
+    DEFAULT_KINDS,
+    ExampleAudit,
+    audited_input,
+    chosen_leaks,
+    kind_named,
+    leaks_that_count,
+    opened_examples,
+)
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
@@ -59,12 +65,7 @@ class LeakReason(NamedTuple):
 
 @dataclass(frozen=True)
 class LeakingExamples:
-    """The texts by which an example goes.
-
-    Attributes:
-        by_text: by role and normalised text.
-        by_pair: by the normalised texts of a query and of a positive.
-    """
+    """The texts by which an example goes: by role and normalised text, and by those of a query and a positive."""
 
     by_text: Mapping[tuple[str, str], LeakReason]
     by_pair: Mapping[tuple[str, str], LeakReason]
@@ -110,7 +111,7 @@ def clean_examples(
     known = found.sources.get(spec.name, {})
     named = known["roles"] if known.get("given") else None
     by_id = ExampleTexts(known.get("train_queries"), known.get("train_docs"))
-    source = open_examples(spec, roles=named and _spelled(named), texts=by_id, strict=rules.strict)
+    source = open_examples(spec, roles=named and named.replace(", ", ","), texts=by_id, strict=rules.strict)
     leaking = LeakingExamples.of(leaks)
     dropped, lost, read, seen = [], [], 0, set[str]()
     for line, example_id, texts in source.records():
@@ -166,10 +167,6 @@ def _joined(found: dict[tuple[str, str], list[tuple[str, str, str]]]) -> dict[tu
     }
 
 
-def _spelled(roles: str) -> str:
-    return roles.replace(", ", ",")
-
-
 def _changed(name: str, found: ExampleAudit, fingerprint: str) -> list[str]:
     known = found.sources.get(name)
     if known is None:
@@ -185,14 +182,8 @@ _TABLES: Final = ("lines", "tsv", "csv", "jsonl", "parquet", "beir")
 
 
 class JudgmentCounts(NamedTuple):
-    """What became of the judgments.
-
-    Attributes:
-        read: judgments read.
-        of_documents: judgments of removed documents, which were left out.
-        of_topics: other judgments of topics that lost each relevant document, which were left out.
-        topics: topics with a relevant document before.
-        lost: the ids of those that have none left.
+    """What became of the judgments: those of removed documents were left out, and those of topics that `lost` each
+    relevant document.
     """
 
     read: int
@@ -261,8 +252,6 @@ class CorpusReduction(Cleaning):
 
 
 class _Leak(NamedTuple):
-    """Why a document goes."""
-
     kinds: tuple[str, ...]
     sources: tuple[str, ...]
     examples: tuple[str, ...]
@@ -292,7 +281,7 @@ def reduce_corpus(
     document leaves the judgments, too: there is nothing left to find.
     """
     out, spec = Path(out), parse(str(docs))
-    found = audit if isinstance(audit, ExampleAudit) else load_examples(audit)
+    found = opened_examples(audit)
     judgments = opened_labels(judged)
     leaking = _leaking(found, judgments, rules)
     form = _form(spec, out)
@@ -387,7 +376,6 @@ class _Sieve:
         self._leaks = leaks
 
     def leaks(self, document: Document, line: int) -> bool:
-        """Whether a document goes."""
         self.read += 1
         leak = self._leaks.get(document.doc_id)
         if leak is None:

@@ -8,13 +8,13 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.report import SIGNS, TONES
-from truerank.audits.leakage.training_examples.kinds import KINDS, kind_named
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.report import SIGNS, no_picture
+from truerank.audits.leakage.training_examples.results import KINDS, ExampleAudit, kind_named
+from truerank.core.verdict import Verdict
 from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.normalising import normalise
@@ -48,27 +48,28 @@ def _write(result: ExampleAudit, job: Run) -> None:
     job.parquet("templates.parquet", result.templates)
     report = _report(result)
     write_tables(job, report.tables)
-    job.text("report.html", report.page(_no_picture, job.provenance()).html())
+    job.text("report.html", report.page(no_picture, job.provenance()).html())
     job.json("summary.json", result.json())
-
-
-def _no_picture(picture: Any) -> str:
-    raise TypeError("this page has no figures")
 
 
 @reports(ExampleAudit)
 def _report(result: ExampleAudit) -> Report:
     kinds = kinds_table(result)
     listed = [one.kind for one in result.kinds if one.pairs]
+    meanings = tuple(f"{kind.title.capitalize()}: {kind.meaning}" for kind in KINDS)
     return Report(
         title=f"Training examples against {result.test['name']}",
         lead=_lead(result),
         verdicts=tuple(_verdicts(result)),
         sections=(
-            ReportSection("kinds", "What leaks", (kinds, Prose(tuple(_kind_sentences())))),
+            ReportSection(
+                "kinds",
+                "What leaks",
+                (kinds, Prose(meanings)),
+            ),
             ReportSection("rule", "What counts as an overlap", tuple(_rule(result))),
             ReportSection("sensitivity", "What this audit can see", tuple(_sensitivity(result))),
-            ReportSection("sources", "What was read", tuple(_sources(result))),
+            ReportSection("sources", "What was read", (sources_table(result), Facts("Test collection", result.test))),
             *(ReportSection(name, f"Pairs: {kind_named(name).title}", (_listing(result, name),)) for name in listed),
         ),
         tables={"kinds": kinds, "sources": sources_table(result), "sensitivity": sensitivity_table(result)},
@@ -86,9 +87,8 @@ def _parts(result: ExampleAudit) -> Iterator[Table | str]:
         yield "\n".join([f"{one.verdict}: {kind_named(one.kind).title}", *(f"    {line}" for line in lines)])
     yield kinds_table(result)
     yield sources_table(result)
-    for table in (sensitivity_table(result),):
-        if table.rows:
-            yield table
+    if (table := sensitivity_table(result)).rows:
+        yield table
 
 
 def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
@@ -98,11 +98,10 @@ def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
         explained.add(one.verdict)
         yield Verdict(
             word=one.verdict,
-            reason=one.why,
-            evidence=" ".join(one.evidence),
-            what_would_change_it=change,
+            sentence=one.why,
+            rests_on=" ".join(one.evidence),
+            settles=change,
             subject=kind_named(one.kind).title.capitalize(),
-            tone=TONES[one.verdict],
             share=one.leaked / one.of if one.of and one.verdict != "UNKNOWN" else None,
             sign=SIGNS[one.verdict],
         )
@@ -119,39 +118,22 @@ def _lead(result: ExampleAudit) -> str:
 
 
 def kinds_table(result: ExampleAudit) -> Table:
-    """One line for each kind of leak."""
     rows: list[tuple[Cell, ...]] = []
     for one in result.kinds:
-        looked = bool(one.of)
-        share = one.leaked / one.of if looked else None
-        rows.append(
-            (
-                kind_named(one.kind).title,
-                one.verdict,
-                one.leaked if looked else None,
-                one.of if looked else None,
-                share,
-                one.low if looked else None,
-                one.high if looked else None,
-                one.topics if looked else None,
-                one.pairs if looked else None,
-                one.examples if looked else None,
-            )
-        )
-    percent: dict[str, Any] = {"align": "right", "format": ".1%"}
+        cells: tuple[Cell, ...] = (None,) * 8
+        if one.of:
+            share = one.leaked / one.of
+            cells = (one.leaked, one.of, share, one.low, one.high, one.topics, one.pairs, one.examples)
+        rows.append((kind_named(one.kind).title, one.verdict, *cells))
     return Table(
         "Leaks by kind.",
         (
             Column("Kind"),
             Column("Verdict"),
-            Column("Leaked", **_NUMBER),
-            Column("Of", **_NUMBER),
-            Column("Share", **percent),
-            Column("from", ("95% interval",), **percent),
-            Column("to", ("95% interval",), **percent),
-            Column("Topics", **_NUMBER),
-            Column("Pairs", **_NUMBER),
-            Column("Examples", **_NUMBER),
+            *Column.numbers(",d", "Leaked", "Of"),
+            *Column.numbers(".1%", "Share"),
+            *Column.numbers(".1%", "from", "to", above=("95% interval",)),
+            *Column.numbers(",d", "Topics", "Pairs", "Examples"),
         ),
         tuple(rows),
         notes=(
@@ -159,11 +141,6 @@ def kinds_table(result: ExampleAudit) -> Table:
             "once for each example that holds them. The interval takes the queries or documents for a sample.",
         ),
     )
-
-
-def _kind_sentences() -> Iterator[str]:
-    for kind in KINDS:
-        yield f"{kind.title.capitalize()}: {kind.meaning}"
 
 
 def _rule(result: ExampleAudit) -> Iterator[Part]:
@@ -213,17 +190,14 @@ def sensitivity_table(result: ExampleAudit) -> Table:
         for one in result.kinds
         for row in one.sensitivity
     ]
-    share: dict[str, Any] = {"align": "right", "format": ".2f"}
     return Table(
         "Planted changes of the test collection's texts that the audit would have found.",
         (
             Column("Kind"),
             Column("Change"),
-            Column("Planted", **_NUMBER),
-            Column("Found", **_NUMBER),
-            Column("Share", **share),
-            Column("from", ("95% interval",), **share),
-            Column("to", ("95% interval",), **share),
+            *Column.numbers(",d", "Planted", "Found"),
+            *Column.numbers(".2f", "Share"),
+            *Column.numbers(".2f", "from", "to", above=("95% interval",)),
         ),
         tuple(rows),
     )
@@ -271,11 +245,6 @@ def sources_table(result: ExampleAudit) -> Table:
         ),
         notes=("Absent: ids that the given queries and documents lack.",),
     )
-
-
-def _sources(result: ExampleAudit) -> Iterator[Part]:
-    yield sources_table(result)
-    yield Facts("Test collection", result.test)
 
 
 def _listing(result: ExampleAudit, kind: str) -> Listing:

@@ -1,20 +1,156 @@
-"""What the audit of training examples found, as immutable values, and the folder that holds it."""
+"""The kinds of leak in training examples, what the audit of them found, and the folder that holds it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.results import KindFound, OtherTopics, VerdictWord
-from truerank.audits.leakage.training_examples.kinds import KINDS
+from truerank.audits.leakage.options import FIELDS
+from truerank.audits.leakage.results import (
+    CANDIDATE_SCHEMA,
+    NEIGHBOUR_SCHEMA,
+    AuditResult,
+    AuditSummary,
+    KindFound,
+    OtherTopics,
+    TestSummary,
+    VerdictWord,
+)
+from truerank.errors import OptionError
+from truerank.judging.labels import Judgments
 from truerank.loading import json_file
+from truerank.options import Flag, Names, Options, Range, Seed, Source
+from truerank.overlaps import OverlapRules
 from truerank.records import Input
 from truerank.reports.results import Result
+from truerank.sources.examples import ExampleTexts
 from truerank.work.artifacts import hash_file, read_table, written_by
+
+#: Roles of an example's texts that are documents.
+ANY_DOCUMENT: Final = ("positive", "negative", "document")
+
+
+class LeakKind(NamedTuple):
+    """A kind of leak: `test` texts ("query", "relevant" or "document") in texts of the `training` roles; without the
+    inputs that it `needs` it cannot be looked for; `noun` is what its shares are of, one and several.
+    """
+
+    name: str
+    title: str
+    test: str
+    training: tuple[str, ...]
+    needs: tuple[str, ...]
+    noun: tuple[str, str]
+    meaning: str
+
+
+_QUERIES: Final = ("query", "queries")
+_RELEVANT: Final = ("relevant document", "relevant documents")
+
+#: In the order in which they are reported: from what says most about scores to what says least.
+KINDS: Final = (
+    LeakKind(
+        "pair", "query and relevant document in one example", "query", ("query", "positive"), ("docs", "qrels"),
+        _QUERIES, "The model was trained on the answer to the query.",
+    ),
+    LeakKind(
+        "query-query", "query in a training query", "query", ("query",), (),
+        _QUERIES, "The model was trained on the query, perhaps with another answer.",
+    ),
+    LeakKind(
+        "positive-relevant", "relevant document in a training positive", "relevant", ("positive",), ("docs", "qrels"),
+        _RELEVANT, "The model learnt that the document answers something.",
+    ),
+    LeakKind(
+        "negative-relevant", "relevant document in a training negative", "relevant", ("negative",), ("docs", "qrels"),
+        _RELEVANT, "The model learnt that the document answers nothing: the opposite of the judgment.",
+    ),
+    LeakKind(
+        "query-document", "query in a training document", "query", ANY_DOCUMENT, (),
+        _QUERIES, "The words of the query stand in a document that the model has read.",
+    ),
+    LeakKind(
+        "document-corpus", "document in a training document", "document", ANY_DOCUMENT, ("docs",),
+        ("document", "documents"), "The model has read documents of the collection; its queries may still be new.",
+    ),
+)  # fmt: skip
+
+
+def check_kinds(names: Collection[str]) -> None:
+    """Raises an OptionError where a name is that of no kind."""
+    if unknown := [name for name in names if name not in {kind.name for kind in KINDS}]:
+        known = ", ".join(kind.name for kind in KINDS)
+        raise OptionError("kinds", f"there is no kind of leak '{unknown[0]}'", f"choose from {known}")
+
+
+def kind_named(name: str) -> LeakKind:
+    return next(kind for kind in KINDS if kind.name == name)
+
+
+#: The rule for whole examples: long texts leak in parts. Chosen on Vaswani with benchmarks/tools.py.
+RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.2, containment=0.3)
+
+
+@dataclass(frozen=True)
+class ExampleOptions(Options):
+    """What is compared, and which kinds of leak are looked for.
+
+    Attributes:
+        qrels: judgments of the test set; without them no document is known to be relevant. By default those of the
+            BEIR folder.
+        docs: documents of the test set. By default those of the BEIR folder.
+        roles: which column of the training data is what, as query=anchor,positive=pos; by default told from names and
+            contents.
+        train_queries: the queries whose ids training data holds in place of texts: MS MARCO's qidpidtriples, judgments.
+        train_docs: the documents whose ids training data holds in place of texts.
+        kinds: the kinds of leak to look for: pair, query-query, positive-relevant, negative-relevant, query-document,
+            document-corpus; by default all.
+        fields: the fields of topics that are compared: title, description, narrative.
+        rel: the lowest grade that counts as relevant.
+        semantic: which texts an encoder compares, too: none, queries, or all (each training document is encoded).
+        sample: texts of each side that are planted for the sensitivity check, changed in every way.
+        seed: of the sensitivity check.
+        strict: bytes that are not UTF-8 are an error.
+    """
+
+    qrels: Source | None = None
+    docs: Source | None = None
+    roles: Annotated[str | None, Flag(metavar="ROLE=COLUMN,…")] = None
+    train_queries: Source | None = None
+    train_docs: Source | None = None
+    kinds: Names = ()
+    fields: Annotated[tuple[str, ...], Flag(metavar="NAME,…", reads=str)] = ("title", "description")
+    rel: Annotated[int, Range(at_least=1)] = 1
+    semantic: Literal["none", "queries", "all"] = "none"
+    sample: Annotated[int, Range(at_least=20, at_most=2000)] = 100
+    seed: Seed = 0
+    strict: bool = False
+
+    def __post_init__(self) -> None:
+        for option in ("kinds", "fields"):
+            given = getattr(self, option)
+            if isinstance(given, str):
+                object.__setattr__(self, option, tuple(name.strip() for name in given.split(",") if name.strip()))
+        super().__post_init__()
+        for option, known in (("kinds", [kind.name for kind in KINDS]), ("fields", list(FIELDS))):
+            given = getattr(self, option)
+            if unknown := [one for one in given if one not in known]:
+                raise OptionError(option, f"no '{unknown[0]}'", f"use {', '.join(known)}")
+
+    @property
+    def texts(self) -> ExampleTexts:
+        """Where the texts of ids in the training data are."""
+        return ExampleTexts(self.train_queries, self.train_docs)
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The kinds to look for, in their order."""
+        return tuple(kind.name for kind in KINDS if not self.kinds or kind.name in self.kinds)
+
 
 #: `leaks.parquet`: one row for each pair of texts and kind of leak. `examples` counts the training examples of the
 #: source that hold the text in this role, `example_id` is the first of them. A row of the kind "pair" has the query in
@@ -135,7 +271,6 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
         return next(one for one in self.kinds if one.kind == kind)
 
     def rows(self, kind: str) -> pl.DataFrame:
-        """The pairs of one kind of leak."""
         return self.leaks.filter(pl.col("kind") == kind)
 
     def json(self) -> dict[str, Any]:
@@ -170,6 +305,11 @@ def load_examples(folder: str | Path) -> ExampleAudit:
         return replace(audit, templates=templates)
 
 
+def opened_examples(audit: Any) -> ExampleAudit:
+    """The audit, from its folder where that is given."""
+    return audit if isinstance(audit, ExampleAudit) else load_examples(audit)
+
+
 def audited_input(found: ExampleAudit) -> Input:
     """An audit as the manifest names it, with the hash of its pairs where they are a file."""
     if found.folder is None:
@@ -183,3 +323,93 @@ def _kind(name: str, values: Mapping[str, Any]) -> KindVerdict:
     for key in ("evidence", "settle", "sensitivity"):
         known[key] = tuple(known[key])
     return KindVerdict(name, **known)
+
+
+#: Kinds of leak that count where nobody says which: those that change what a score of these topics means.
+DEFAULT_KINDS: Final = ("pair", "query-query", "positive-relevant", "negative-relevant")
+#: There is no similarity: every pair of the audit counts, and none does above 1.
+_THRESHOLD: Final = 0.5
+
+
+def holds_examples(audit: object) -> bool:
+    """Whether this is an audit of whole examples, or the folder of one."""
+    return isinstance(audit, ExampleAudit) or (
+        isinstance(audit, str | Path) and (Path(audit) / "leaks.parquet").is_file()
+    )
+
+
+def chosen_leaks(found: ExampleAudit | str | Path, kinds: Collection[str]) -> tuple[ExampleAudit, pl.DataFrame]:
+    """An audit, opened, and its leaks of some kinds."""
+    audit = opened_examples(found)
+    return audit, audit.leaks.filter(pl.col("kind").is_in(list(kinds or DEFAULT_KINDS)))
+
+
+def leaks_that_count(audit: ExampleAudit, leaks: pl.DataFrame, judgments: Judgments | None, basis: str) -> pl.DataFrame:
+    """The leaks that count by what people said of them, with a column `judged`: true where a label says so.
+
+    A pair of query and answer is no leak where either half of it was judged none.
+    """
+    if basis == "labels-only" and judgments is None:
+        raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")
+    columns = ("kind", "topic_id", "doc_id", "training_text", "training_document", "example_id")
+    said = [_said(row, judgments, str(audit.test["name"])) for row in leaks.select(columns).iter_rows()]
+    counts = {"labels-first": (True, None), "labels-only": (True,), "either": (True, None, False)}[basis]
+    kept = pl.Series([one in counts for one in said], dtype=pl.Boolean)
+    return leaks.with_columns(judged=pl.Series(said, dtype=pl.Boolean).fill_null(value=False)).filter(kept)
+
+
+def _said(row: tuple[str, ...], judgments: Judgments | None, name: str) -> bool | None:
+    """What people said of a leak."""
+    if judgments is None:
+        return None
+    kind, topic, doc, text, answer, example = row
+    halves = [(topic, text), (doc, answer)] if kind == "pair" else [(topic or doc, text)]
+    found = [judgments.find(one, read or "", example or "", name) for one, read in halves]
+    answers = [None if pair is None else pair.leak for pair in found]
+    return False if False in answers else (True if True in answers else None)
+
+
+def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ()) -> AuditResult:
+    """The leaks of topics as candidates: those of queries, and of queries together with their answers."""
+    audit, leaks = chosen_leaks(found, kinds)
+    leaks = leaks.filter(pl.col("topic_id").is_not_null())
+    given = {
+        "test": pl.lit(audit.test["name"]),
+        "variant_no": pl.lit(0),
+        "topic_text": pl.col("test_text"),
+        "query_id": pl.col("example_id"),
+        "query_text": pl.col("training_text"),
+        "similarity": pl.lit(1.0),
+        "rank": pl.lit(1),
+        "type": pl.lit(""),
+        "title_type": pl.lit(""),
+        "shared": pl.lit(None),
+    }
+    frame = leaks.with_columns(**given)
+    frame = frame.select(pl.col(name).cast(kind) for name, kind in CANDIDATE_SCHEMA.items())
+    summary = AuditSummary(
+        threshold=_THRESHOLD,
+        floor=_THRESHOLD,
+        calibrated_for="",
+        calibrated=False,
+        encoder="",
+        mode="exhaustive",
+        top_k=0,
+        sources={},
+        tests={
+            audit.test["name"]: TestSummary(
+                topics=audit.test["topics"],
+                verdict="CONTAMINATED" if frame.height else "UNKNOWN",
+                why="",
+                evidence=[],
+                settle=[],
+                leaked_topics=frame["topic_id"].unique(maintain_order=True).to_list(),
+                below={"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
+                fields={},
+                sensitivity=[],
+                other_topics={},
+            )
+        },
+        prefilter=None,
+    )
+    return AuditResult(summary, frame, pl.DataFrame(schema=NEIGHBOUR_SCHEMA), audit.folder)

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.results import KindFound, OtherTopics
-from truerank.measures.intervals import exact_interval
+from truerank.audits.leakage.sensitivity import counted
 from truerank.overlaps import EVIDENCE_KINDS
 from truerank.overlaps.keeping import ComparedForm
 from truerank.records import TopicText
@@ -93,7 +93,6 @@ _PHRASES: Final = tuple(
 
 
 def changed(change: TextChange, text: str, other: str, rng: Random) -> str | None:
-    """A text after one kind of change."""
     made = _CHANGES[change](text, other, rng)
     return None if made is None or made == text else made
 
@@ -220,11 +219,8 @@ REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 class ExampleSensitivity(NamedTuple):
-    """The sensitivity check.
-
-    Attributes:
-        changes: by kind of leak, what was found of each kind of change.
-        others: "queries" and "documents" for which the rule would name another text of the test collection.
+    """The sensitivity check: what was found by kind of leak, and how often "queries" and "documents" are taken for
+    others.
     """
 
     changes: dict[str, list[KindFound]]
@@ -233,13 +229,8 @@ class ExampleSensitivity(NamedTuple):
 
 @dataclass(frozen=True)
 class PlantMaterial:
-    """The texts that plants are made of.
-
-    Attributes:
-        texts: of topics; a place is a text's id.
-        documents: some documents of the collection, by id.
-        relevant: some relevant documents, by id.
-        topics: the topics of each of these relevant documents.
+    """The texts that plants are made of: all of topics (a place is an id), some documents, some relevant ones with
+    their topics.
     """
 
     texts: Sequence[TopicText]
@@ -250,13 +241,10 @@ class PlantMaterial:
 
 @dataclass(frozen=True)
 class ExampleSight:
-    """With what the audit looks: each compares texts by place with the kept texts of the test collection.
+    """With what the audit looks: each function compares texts by place with the kept texts of the test collection.
 
-    Attributes:
-        queries: with the queries; also takes whether the texts stand for documents.
-        documents: with the documents; None without any.
-        fewest_words: queries with fewer words are not looked for inside documents.
-        form: how texts are compared.
+    `queries` also takes whether the texts stand for documents; queries below `fewest_words` are not looked for inside
+    them.
     """
 
     queries: Callable[[bool, Iterable[tuple[str, str]]], pl.DataFrame]
@@ -391,23 +379,7 @@ def _rows(kind: str, plants: Sequence[_Plant], seen: Sequence[_Seen]) -> list[Ki
     for plant, (by, _) in zip(plants, seen, strict=True):
         if plant.kind == kind and plant.change:
             changes[plant.change].append(by)
-    rows = []
-    for change, found in changes.items():
-        count = sum(map(bool, found))
-        low, high = exact_interval(count, len(found))
-        rows.append(
-            KindFound(
-                field="texts",
-                kind=change,
-                planted=len(found),
-                found=count,
-                share=round(count / len(found), 6),
-                low=round(low, 6),
-                high=round(high, 6),
-                by={name: sum(name in one for one in found) for name in EVIDENCE_KINDS},
-            )
-        )
-    return rows
+    return [counted("texts", change, found, EVIDENCE_KINDS) for change, found in changes.items()]
 
 
 def _others(kind: str, plants: Sequence[_Plant], seen: Sequence[_Seen]) -> OtherTopics:

@@ -10,11 +10,10 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import KindFound
-from truerank.audits.leakage.training_examples.kinds import KINDS, ExampleOptions, LeakKind
-from truerank.audits.leakage.training_examples.reading import TestTexts
-from truerank.audits.leakage.training_examples.results import KindVerdict
+from truerank.audits.leakage.training_examples.results import KINDS, ExampleOptions, KindVerdict, LeakKind
 from truerank.audits.leakage.training_examples.sensitivity import CLAIMS as DOCUMENT_CLAIMS
 from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, ExampleSensitivity
+from truerank.audits.leakage.training_examples.texts import TestTexts
 from truerank.measures.intervals import proportion
 from truerank.near_duplicates.shingling import shingled
 from truerank.overlaps import OverlapRules
@@ -30,22 +29,8 @@ _GIVE: Final = {
 
 @dataclass(frozen=True)
 class ExampleEvidence:
-    """What the audit knows when it comes to the verdicts.
-
-    Attributes:
-        test: the test collection.
-        leaks: columns as in `results.LEAKS`.
-        templates: the same, pairs whose texts are of the same template.
-        sources: what was counted of each training source.
-        seen: the sensitivity check.
-        options: what was compared.
-        rules: what counts as an overlap.
-        documents: documents of the collection, and how many of them are relevant.
-        semantic: what became of the encoder's evidence: "compared", "unknown language", "not asked"; for query-query,
-            query-document and document.
-        unread: texts of the test collection and of the training data that the encoder could not read; for the same.
-        crowded: sequences of words that so many texts have that not all pairs with them were compared: of training
-            queries, and of training documents.
+    """What the verdicts rest on; `documents` counts all and the relevant ones, `semantic` and `unread` are by kind of
+    pair.
     """
 
     test: TestTexts

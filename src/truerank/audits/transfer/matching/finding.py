@@ -12,12 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.transfer.matching.mapping_files import read_mapping
 from truerank.audits.transfer.matching.versions import (
     FOUND_SCHEMA,
     Matched,
     Version,
     VersionSources,
+    read_mapping,
     read_versions,
     version_inputs,
 )

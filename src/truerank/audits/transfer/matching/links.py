@@ -9,8 +9,7 @@ from typing import Annotated, Final
 
 import polars as pl
 
-from truerank.audits.transfer.matching.mapping_files import read_mapping
-from truerank.audits.transfer.matching.versions import FOUND_SCHEMA, Matched, load_matched
+from truerank.audits.transfer.matching.versions import FOUND_SCHEMA, Matched, load_matched, read_mapping
 from truerank.errors import OptionError
 from truerank.options import Flag, Options
 from truerank.sources.documents import open_documents

@@ -11,9 +11,17 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.transfer.scanning.candidates import Comparing, cut_offs, data_sets, find_candidates, set_name
+from truerank.audits.transfer.scanning.candidates import (
+    Comparing,
+    Curve,
+    cut_offs,
+    data_sets,
+    find_candidates,
+    fit_curve,
+    set_name,
+    topic_levels,
+)
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, Evidence, ScanPlan
-from truerank.audits.transfer.scanning.probabilities import Curve, fit_curve, topic_levels
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, TEXT_FLOOR, text_losses

@@ -11,11 +11,12 @@ import polars as pl
 from truerank.audits.transfer.scanning.judging_items import highest_difference, write_items
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS
 from truerank.audits.transfer.scanning.results import LOW, VERY, Scan, curves
+from truerank.core.verdict import Verdict
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.reports.figures import Picture, cumulative_curves, side_by_side_histograms
 from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Part, Prose
-from truerank.reports.report import Report, ReportSection, Verdict
+from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
 from truerank.text.page_faults import REASONS
@@ -196,9 +197,9 @@ def _verdicts(scan: Scan) -> Iterator[Verdict]:
             yield Verdict(
                 word="CHANGED" if len(inside) else "UNCHANGED",
                 subject=worse,
-                tone="bad" if len(inside) else "good",
-                reason=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
-                evidence="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
+                level="bad" if len(inside) else "good",
+                sentence=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
+                rests_on="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
                 share=len(flagged) / total,
             )
 
