@@ -164,7 +164,7 @@ class RankerSpec:
     def open(self) -> Ranker:
         """Opens the ranker; errors as in `open_ranker`."""
         if self.runtime.precision == "auto":
-            # Who has pairs to measure with chooses a precision first, see `reranking.choosing`.
+            # Who has pairs to measure with chooses a precision first, see `machine.choose_runtime`.
             full = replace(self, runtime=replace(self.runtime, precision="fp32"))
             return full.open()
         kind, place = _kind_and_place(self.name)
@@ -175,7 +175,10 @@ class RankerSpec:
             if kind not in ("", saved):
                 raise InputError(f"holds a ranker of kind {saved}", f"leave out '{kind}:'", where=folder)
             kind, settings = saved, {**kept, **settings}
-        kind = kind or _kind_of_checkpoint(place)
+        if not kind:
+            from truerank.rankers.pretrained.checkpoints import kind_of
+
+            kind = kind_of(place)
         home = RANKERS.load(kind)
         known = settings_of(home)
         if known is not None and (unknown := [name for name in settings if name not in known]):
@@ -272,12 +275,6 @@ def _kind_and_place(name: str) -> tuple[str, str]:
             raise OptionError("model", f"'{name}' alone names no model", f"give {name}:FOLDER")
         return name, usual
     return "", name
-
-
-def _kind_of_checkpoint(place: str) -> str:
-    from truerank.rankers.pretrained.checkpoints import kind_of
-
-    return kind_of(place)
 
 
 S = TypeVar("S")

@@ -1,4 +1,4 @@
-"""KNRM: kernels over the similarities of words, pooled over the document and the query."""
+"""KNRM: kernels over the similarities of words, pooled over document and query; other rankers use the kernels."""
 
 from __future__ import annotations
 

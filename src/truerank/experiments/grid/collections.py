@@ -1,4 +1,4 @@
-"""The test collections of a grid: candidates, judgments, and the texts of all that its cells score; made once."""
+"""What the cells of a grid share: its training sets and its test collections, with their texts; made once."""
 
 from __future__ import annotations
 
@@ -167,14 +167,6 @@ def _records(source: str, largest: int | None) -> Iterator[Mapping[str, Any]]:
             yield row.values
 
 
-def leaked_rows(sets: Sequence[TrainingSet], collection: str) -> Iterator[tuple[str, LeakDocument]]:
-    """The leaks of all sets that a collection is tested with, with the set's name."""
-    for one in sets:
-        if collection in one.design.collections:
-            for leak in one.leaks:
-                yield one.design.name, leak
-
-
 _ABOUT: Final = "about.json"
 _TEXTS: Final = "documents.sqlite"
 _PAIRS: Final = "pairs.parquet"
@@ -244,7 +236,7 @@ def open_collection(
     sets: Sequence[TrainingSet],
     depths: Sequence[int],
     out: Path,
-    told: Progress,
+    progress: Progress,
 ) -> tuple[TestCollection, pl.DataFrame]:
     """Searches a collection or reads its run, and keeps the texts of all that will be scored.
 
@@ -271,7 +263,7 @@ def open_collection(
         # After a kill this file says whose the folder is.
         write_text(about, json.dumps({"key": None}) + "\n")
         shutil.rmtree(folder, ignore_errors=True)
-        kept = {"key": key, **_make(design, inputs, out, folder, told)}
+        kept = {"key": key, **_make(design, inputs, out, folder, progress)}
         write_text(about, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
     by_depth = {int(depth): value for depth, value in kept["depths"].items()}
     made = TestCollection(
@@ -322,8 +314,10 @@ def _read(design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequenc
         )
         raise InputError(fault, "give the data that the design is for, or correct its topic_count", where=design.topics)
     rows = [
-        (name, leak.topic_id, leak.doc_id, leak.relevant, leak.role, leak.text)
-        for name, leak in leaked_rows(sets, design.name)
+        (one.design.name, leak.topic_id, leak.doc_id, leak.relevant, leak.role, leak.text)
+        for one in sets
+        if design.name in one.design.collections
+        for leak in one.leaks
         if leak.topic_id in queries and leak.doc_id
     ]
     schema = ("set", "topic_id", "doc_id", "relevant", "role", "text")
@@ -337,13 +331,13 @@ def _run_identity(design: CollectionDesign) -> dict[str, str]:
     return {"run": compressed.fingerprint(run)}
 
 
-def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, told: Progress) -> dict[str, Any]:
+def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, progress: Progress) -> dict[str, Any]:
     """Writes candidates, judgments, topics and texts; says what they are."""
-    first = _first_stage(design, inputs, folder, told)
+    first = _first_stage(design, inputs, folder, progress)
     candidates = first.filter(pl.col("rank") <= max(inputs.depths))
     leaked_ids = inputs.leaks["doc_id"].unique().to_list()
     wanted = frozenset((*candidates["doc_id"].unique().to_list(), *leaked_ids))
-    DocumentTexts.collect(folder / _TEXTS, design.docs, wanted, told)
+    DocumentTexts.collect(folder / _TEXTS, design.docs, wanted, progress)
     held = frozenset(DocumentTexts(folder / _TEXTS).ids())
     there = candidates.filter(pl.col("doc_id").is_in(sorted(held)))
     if there.is_empty():
@@ -381,7 +375,7 @@ def _notes(candidates: pl.DataFrame, there: pl.DataFrame, inputs: _Inputs) -> li
     ]
 
 
-def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, told: Progress) -> pl.DataFrame:
+def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, progress: Progress) -> pl.DataFrame:
     """The best candidates of each judged topic, best first, ranks from 1."""
     stage, depth = design.first_stage, max(inputs.depths)
     if stage.run is None:
@@ -390,11 +384,11 @@ def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, told: 
             design.docs,
             index,
             analyser=lexical.analyser_of(stage.preset),
-            progress=told,
+            progress=progress,
         )
         queries = [lexical.TopicQuery(topic, text) for topic, text in inputs.queries.items()]
         model = lexical.model_of(stage.preset, stage.model, stage.parameters)
-        found = lexical.search(index, queries, model, k=depth, tag=stage.model, progress=told).run
+        found = lexical.search(index, queries, model, k=depth, tag=stage.model, progress=progress).run
         shutil.rmtree(index)
     else:
         found = read_run_frame(stage.run).filter(pl.col("topic_id").is_in(list(inputs.queries)))

@@ -126,7 +126,7 @@ def estimate_cost(
     workers: int,
     cluster: int = _CLUSTER,
     device: str | None = None,
-    told: Progress,
+    progress: Progress,
 ) -> tuple[CostEstimate, dict[int, float]]:
     """What the works of a grid will cost.
 
@@ -139,7 +139,7 @@ def estimate_cost(
     rates = _measured(plan, out)
     for key, some in by_key.items():
         if key not in rates:
-            told.start(f"trying {key[0]}")
+            progress.start(f"trying {key[0]}")
             rates[key] = _tried(some[0], plan, out, device)
     seconds = {work.number: seconds_of(work, rates[_key(work)], plan) for work in works}
     models = []

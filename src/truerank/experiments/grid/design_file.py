@@ -1,4 +1,4 @@
-"""Reading a design file: every fault is named with file and line, every value has its meaning checked."""
+"""The file of a design: every fault is named with file and line, every value has its meaning checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Running a grid: costed first, then cell by cell, going on from where a run ended; its status, and MLflow."""
+"""Running a grid: costed first, then cell by cell, going on from where a run ended; what is seen and recorded of it."""
 
 from __future__ import annotations
 
@@ -548,7 +548,7 @@ def _estimated(
         workers=_workers(options),
         cluster=options.estimate_for,
         device=options.device,
-        told=shown,
+        progress=shown,
     )
     return estimate, seconds, works
 

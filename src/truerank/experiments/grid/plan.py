@@ -1,4 +1,4 @@
-"""From a design to work: everything that cells share is made once, every cell gets its address."""
+"""From a design to work: what cells share is made once (networks, vocabularies), every cell gets its address."""
 
 from __future__ import annotations
 
@@ -50,8 +50,8 @@ def recipe_of(model: ModelDesign) -> Recipe:
 class NetworkMaker:
     """Makes ready what the rankers of a grid need; a vocabulary is counted once for each set of documents."""
 
-    def __init__(self, folder: Path, told: Progress) -> None:
-        self._folder, self._told = folder, told
+    def __init__(self, folder: Path, progress: Progress) -> None:
+        self._folder, self._progress = folder, progress
         self._ready: dict[str, Network] = {}
         self._memory: dict[Path, Vocabulary] = {}
 
@@ -65,7 +65,7 @@ class NetworkMaker:
         return self._ready[key]
 
     def _checkpoint(self, model: ModelDesign, trained: bool) -> Network:
-        self._told.start(f"opening {model.model}")
+        self._progress.start(f"opening {model.model}")
         network = Network(model, None, "", trained)
         return replace(network, fingerprint=network_of(network, seed=0, device="cpu").fingerprint)
 
@@ -74,7 +74,7 @@ class NetworkMaker:
         vectors = compressed.fingerprint(Path(model.vectors)) if Path(model.vectors).is_file() else model.vectors
         folder = self._folder / digest([vectors, [source.fingerprint for source in sources]])[:16]
         if not (folder / _READY).is_file():
-            self._told.start("counting words")
+            self._progress.start("counting words")
             open_vocabulary(model.vectors, self._texts(sources)).save(folder)
         ranker = network_of(Network(model, folder, ""), seed=0, device="cpu", memory=self._memory)
         described = [ranker.kind, dataclasses.asdict(ranker.settings), ranker.vocabulary.fingerprint]
@@ -84,7 +84,7 @@ class NetworkMaker:
         for source in sources:
             for document in source:
                 yield document.text
-                self._told.advance(1)
+                self._progress.advance(1)
 
 
 def network_of(network: Network, *, seed: int, device: str | None, memory: dict[Path, Vocabulary] | None = None) -> Any:
@@ -208,21 +208,21 @@ class Plan:
         return tuple(cell for work in self.works for cell in work.cells)
 
 
-def make_plan(design: Design, out: Path, told: Progress) -> Plan:
+def make_plan(design: Design, out: Path, progress: Progress) -> Plan:
     """Makes what the cells share, and the cells."""
     trainings = expand(design)
     draws = {one.name: one for one in (each.drawn for each in trainings) if one.checkpoint is None}
     # Sets without a fault first: others may be filled from them.
     ordered = sorted(draws.values(), key=lambda one: one.kind != "none")
-    sets = {one.name: open_set(one, out, told) for one in ordered}
+    sets = {one.name: open_set(one, out, progress) for one in ordered}
     collections: dict[str, TestCollection] = {}
     leaked = [pl.DataFrame(schema=LEAKED_SCHEMA)]
     for one in design.collections:
         depths = sorted({model.depth or one.depth for model in design.models})
-        opened, found = open_collection(one, list(sets.values()), depths, out, told)
+        opened, found = open_collection(one, list(sets.values()), depths, out, progress)
         collections[one.name] = opened
         leaked.append(found)
-    maker = NetworkMaker(out / "inputs" / "vocabularies", told)
+    maker = NetworkMaker(out / "inputs" / "vocabularies", progress)
     works: list[Work] = []
     for training in trainings:
         docs = [design.collection(name).docs for name in training.set.collections]

@@ -1,4 +1,4 @@
-"""What a worker does: trains a ranker, scores the collections of its cells, writes the cells."""
+"""The worker of a grid: trains a ranker, scores the collections of its cells, writes the cells."""
 
 from __future__ import annotations
 

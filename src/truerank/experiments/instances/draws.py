@@ -1,4 +1,4 @@
-"""Drawing queries from sources of any size in one pass."""
+"""Draws in one pass: queries from sources of any size, non-relevant documents from the best of a first stage."""
 
 from __future__ import annotations
 

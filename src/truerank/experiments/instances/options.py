@@ -188,15 +188,12 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
         if kind == "leak":
             self._check_leak()
         elif kind in TEST_KINDS:
-            for value, option in ((self.topics, "topics"), (self.qrels, "qrels"), (self._all_test_docs, "docs")):
+            docs = self.test_docs or self.docs or self.queries_from_documents
+            for value, option in ((self.topics, "topics"), (self.qrels, "qrels"), (docs, "docs")):
                 _need(value, option, "test leakage is made of test topics, their judgments and documents")
             _need(self.leaks, "leaks", "say how many rows come from the test topics")
         if self.leaks is not None and kind == "none":
             raise OptionError("leaks", "no row of this set leaks", "leave `leaks` out")
-
-    @property
-    def _all_test_docs(self) -> str | None:
-        return self.test_docs or self.docs or self.queries_from_documents
 
     def _check_table(self, kind: str) -> None:
         _need(self.rows, "rows", f"{kind} sets are made of a table of rows")

@@ -1,4 +1,4 @@
-"""The rows of a set with leaks, or without: planned as ids, then filled with the texts of what was drawn only."""
+"""The rows of a set with leaks (of topics or queries) or without: planned as ids, then filled with texts."""
 
 from __future__ import annotations
 

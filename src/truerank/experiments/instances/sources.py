@@ -1,4 +1,4 @@
-"""Opening what a set is built from: sources of queries with their judgments, first stages, texts of documents."""
+"""What a set is built from: sources of queries with their judgments, first stages, texts of documents."""
 
 from __future__ import annotations
 
@@ -248,8 +248,6 @@ def relevant_documents(qrels: str, rel: int) -> frozenset[str]:
 def described_file(spec: str) -> dict[str, Any]:
     """A source, and where it is a file the hash of its bytes."""
     parsed = parse(spec)
-    if parsed.scheme != "file":
-        return {"source": spec}
-    if compressed.is_folder(parsed.path):
+    if parsed.scheme != "file" or compressed.is_folder(parsed.path):
         return {"source": spec}
     return {"source": spec, "sha256": hash_file(parsed.path)}

@@ -1,4 +1,4 @@
-"""Training queries as rows: those of random queries that do not leak, and those of leaking ones."""
+"""Training queries as rows, those that leak and random others; the leaks: candidates of audits, or verified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Building training sets that differ only in their fault (leakage paper, section 4)."""
+"""Training sets that differ only in their fault (leakage paper, section 4), or made of the table of an audit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scores of all finished cells of one collection, arranged as tables need them: rows by training set by size."""
+"""The choices of a report, and the scores of all finished cells arranged as its tables need them."""
 
 from __future__ import annotations
 

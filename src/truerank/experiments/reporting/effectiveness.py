@@ -1,4 +1,4 @@
-"""Cross-validated effectiveness by training set, with tuned weights: what differs, and which models change places."""
+"""Cross-validated effectiveness by training set: what differs, by size or depth too, and which models change places."""
 
 from __future__ import annotations
 

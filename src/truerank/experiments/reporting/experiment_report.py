@@ -1,4 +1,4 @@
-"""The report on an experiment: what its grid, or a pilot of it, shows as one value."""
+"""The report on an experiment as one value: what its grid, or a pilot of it, shows, and in sentences."""
 
 from __future__ import annotations
 
@@ -415,7 +415,7 @@ def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
         memorised=remembered,
         pilots=tuple(pilots),
         grid=grid_table(results),
-        left_out=(*missing_sentences(results), *_left_out(results, found, effects), *missing),
+        left_out=(*_missing(results), *_left_out(results, found, effects), *missing),
     )
 
 
@@ -456,12 +456,8 @@ def grid_table(results: GridResults) -> Table:
     return Table("The grid behind this report.", columns, tuple(rows), notes, starts)
 
 
-def missing_sentences(results: GridResults) -> tuple[str, ...]:
-    """What is not there, one sentence each; empty where everything is."""
-    return tuple(_sentences(results))
-
-
-def _sentences(results: GridResults) -> Iterator[str]:
+def _missing(results: GridResults) -> Iterator[str]:
+    """What is not there, one sentence each."""
     cells = results.cells
     open_cells = cells.filter(pl.col("status") != "done")
     if not open_cells.height:

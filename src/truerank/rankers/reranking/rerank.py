@@ -17,8 +17,8 @@ from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
+from truerank.rankers.machine import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.precision import agreement, settled
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
 from truerank.records import Input
 from truerank.reports.results import Result, Summary, place_note, summarises
@@ -199,7 +199,7 @@ def rerank(
     if isinstance(model, str):
         ranker = spec_of(model, runtime, {**set_, **({"probabilities": "true"} if probabilities else {})})
     made = partial(
-        _made, (run, topics, docs), ranker, options, engine=engine or LocalEngine(), told=progress or Quiet()
+        _made, (run, topics, docs), ranker, options, engine=engine or LocalEngine(), progress=progress or Quiet()
     )
     if out is None:
         with tempfile.TemporaryDirectory(prefix="truerank-rerank-") as temporary:
@@ -226,7 +226,7 @@ def _made(
     options: RerankOptions,
     *,
     engine: Engine,
-    told: Progress,
+    progress: Progress,
     folder_of: Callable[[str], Path],
 ) -> Reranked:
     run, topics, docs = sources
@@ -251,7 +251,7 @@ def _made(
     }
     folder = folder_of(digest(about))
     texts = folder / "documents.sqlite"
-    DocumentTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), told)
+    DocumentTexts.collect(texts, docs, frozenset(candidates["doc_id"].unique().to_list()), progress)
     blocks = _Blocks(candidates, queries)
     spec = ranker
     if isinstance(spec, RankerSpec):
@@ -265,7 +265,7 @@ def _made(
     elsewhere = placed(spec, opened) if isinstance(spec, RankerSpec) else spec
     task = _Task(opened if engine.in_process else elsewhere, texts, chosen, passages, options.cache)
     # Another ranker's blocks are others, so that options may change between two attempts.
-    job = Job(folder / opened.fingerprint[:16], engine, told)
+    job = Job(folder / opened.fingerprint[:16], engine, progress)
     # Scores that are kept may need no vectors at all: then each block encodes what it lacks.
     if options.cache is None:
         needed = (task.passages_of(block) for block in blocks)

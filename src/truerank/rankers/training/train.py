@@ -131,7 +131,9 @@ def train(
     alone = started("train", inputs, options, out, packages=_PACKAGES) if first else nullcontext(Artifacts(out))
     with alone as job:
         words = (vectors, collection, seed, Runtime(device=_device(device), backend="torch"))
-        trained, ranker = _trained(model, source, (chosen, of_model), words, artifacts=job, told=progress or Quiet())
+        trained, ranker = _trained(
+            model, source, (chosen, of_model), words, artifacts=job, progress=progress or Quiet()
+        )
         if isinstance(job, Run):
             _save(ranker, trained, job)
     return trained
@@ -144,18 +146,18 @@ def _trained(
     rest: tuple[str, DocumentSource | None, int, Runtime],
     *,
     artifacts: Artifacts,
-    told: Progress,
+    progress: Progress,
 ) -> tuple[Trained, Any]:
     (recipe, of_model), (vectors, collection, seed, runtime) = how, rest
     drawn = is_drawn(model)
     if drawn:
-        told.start("counting words")
+        progress.start("counting words")
         ranker = _drawn(model, source, recipe, of_model, rest)
     else:
         ranker = RankerSpec(model, runtime, tuple(sorted(of_model.items()))).open()
         check_trainable(ranker, model)
     before = ranker.fingerprint
-    fitted = fit(ranker, source, recipe, seed=seed, folder=artifacts.work, progress=told)
+    fitted = fit(ranker, source, recipe, seed=seed, folder=artifacts.work, progress=progress)
     provenance = {
         "model": model,
         "kind": ranker.kind,

@@ -34,8 +34,8 @@ from truerank.lexical import analyser_of, kept_index
 from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
 from truerank.rankers.base import Ranker, RankerSpec, default_model, placed, spec_of
+from truerank.rankers.machine import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.precision import agreement, settled
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
