@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.reusability.pools.depth import depth_pool
 from truerank.audits.reusability.pools.options import Pooling
 from truerank.audits.reusability.simulation.leave_out import unique_documents
@@ -28,8 +28,6 @@ from truerank.claims.unjudged import (
     DEEPEST,
     KEYS,
     DrawnGrades,
-    Flags,
-    Ints,
     JudgedResults,
     cutoff_of,
     judged_results,
@@ -121,7 +119,6 @@ def _trace(
     return PoolTrace(*found, near, soon + late, p, beyond)
 
 
-Floats = NDArray[np.float64]
 _QUESTION: Final = "pools"
 #: Results that a run has at least where all of them are judged and that tells something.
 _FEWEST_RESULTS: Final = 20

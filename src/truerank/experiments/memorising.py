@@ -12,13 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
-
-Floats = NDArray[np.float64]
 
 #: What a model said: of the documents that it reranked (`candidate`) and of leaked ones that it did not.
 SCORE_SCHEMA: Final[dict[str, Any]] = {

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import OptionError
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitude import IntervalMethod, detectable_difference, difference_interval, effect_size
@@ -185,8 +185,6 @@ class Comparison(Result, shown_in="truerank.measures.report"):
             found += f" Even uncorrected, differences below {ends} are too small for these topics to show reliably."
         return found
 
-
-Floats = NDArray[np.float64]
 
 _INTERVALS: Final[dict[str, IntervalMethod]] = {
     "welch": "welch",

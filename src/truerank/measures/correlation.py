@@ -14,10 +14,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.measures.significance import check_name
 
-Floats = NDArray[np.float64]
 Variant = Literal["a", "b"]
 
 #: The cases without a coefficient.

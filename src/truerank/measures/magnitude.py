@@ -8,12 +8,11 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.measures.resampling import Bootstrap, bootstrap_interval
 
-Floats = NDArray[np.float64]
 EffectSize = Literal["dz", "dav", "ds", "gz", "gav", "gs"]
 IntervalMethod = Literal["paired-t", "welch", "equal-variance-t"]
 

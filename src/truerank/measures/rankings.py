@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Ints
 from truerank.errors import OptionError
 from truerank.measures.equivalence import Equivalence
 from truerank.options import Ties
@@ -88,8 +89,6 @@ class GradeTable:
         found = results.join(self._table, on=["topic", "doc_id"], how="inner", maintain_order="left")
         return found.select("row", "relevance")
 
-
-Ints = NDArray[np.int64]
 
 _SALT: Final = np.uint32(0x9E37_79B1)
 _HALF: Final = np.uint64(32)

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.measures.comparison import Comparison, compare_evaluations
 from truerank.measures.correlation import Variant
@@ -25,8 +25,6 @@ from truerank.sources import parse
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -16,8 +16,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.near_duplicates.plan import ComparisonPlan
-from truerank.near_duplicates.shingling import Hashes, Numbers, runs_of, starts_of
+from truerank.near_duplicates.shingling import Numbers, runs_of, starts_of
 from truerank.near_duplicates.shuffling import Piece, Records, Shuffle, load_array, run_pieces, save_array, spans
 from truerank.work.jobs import Job
 from truerank.work.kept import forget

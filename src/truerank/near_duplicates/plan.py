@@ -11,8 +11,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.near_duplicates.options import Shingles
-from truerank.near_duplicates.shingling import Hashes, Numbers, shingled, starts_of
+from truerank.near_duplicates.shingling import Numbers, shingled, starts_of
 from truerank.near_duplicates.shuffling import load_array, save_array
 from truerank.near_duplicates.sketches import Sketches
 from truerank.work.kept import is_whole

@@ -16,9 +16,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.near_duplicates.options import Shingles
 
-Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 
 _SEPARATOR: Final = 0

@@ -17,10 +17,11 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
+from truerank.arrays import Hashes
 from truerank.errors import InputError
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.results import BOILERPLATE
-from truerank.near_duplicates.shingling import Hashes, Numbers, TextShingles, runs_of, shingled, windows_of
+from truerank.near_duplicates.shingling import Numbers, TextShingles, runs_of, shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest

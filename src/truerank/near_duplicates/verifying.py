@@ -11,10 +11,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.near_duplicates.options import Shingles
 from truerank.near_duplicates.plan import ComparisonPlan
 from truerank.near_duplicates.results import KINDS
-from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
+from truerank.near_duplicates.shingling import CommonShingles, Numbers, among, starts_of
 from truerank.near_duplicates.shuffling import Piece, Shuffle, engine_for, load_array, run_pieces, save_array, spans
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job

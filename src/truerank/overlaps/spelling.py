@@ -20,8 +20,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.near_duplicates import Sketches
-from truerank.near_duplicates.shingling import Hashes, Numbers, among, starts_of
+from truerank.near_duplicates.shingling import Numbers, among, starts_of
 from truerank.overlaps.parts import TextPart
 from truerank.overlaps.results import BRIEF_WORDS, WORDING_LIMIT, OverlapRules
 

@@ -8,10 +8,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
+
 _SEED = 0x7275_6E6B
 _HASHES = 2.0**64
-
-Hashes = NDArray[np.uint64]
 
 
 def text_hashes(texts: Sequence[str]) -> Hashes:

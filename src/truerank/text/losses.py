@@ -12,9 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.text.page_faults import WORD, PageWords, covered, cut_of
-
-Floats = NDArray[np.float64]
 
 #: Words of a piece that is looked for as a whole, and pieces on each side that share the query with it.
 _PIECE: Final = 12

@@ -22,11 +22,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.collection.fit_samples import (
     FEWEST,
     FitSample,
-    Floats,
-    Ints,
     bm25,
     by_run,
     ranked,

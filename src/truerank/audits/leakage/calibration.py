@@ -23,6 +23,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.leakage.calibration_results import Calibration, LabelNext, Support, plain
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
@@ -31,7 +32,6 @@ from truerank.judging.schemes import load_scheme
 
 __all__ = ["Calibration", "LabelNext", "Support", "calibrate", "similarities"]
 
-Floats: TypeAlias = NDArray[np.float64]
 
 _KNOTS: Final = 21
 _BENDS: Final = np.logspace(-2, 3, 9)

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.reports.results import Result
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class Support(NamedTuple):

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.leakage.exports.contamination import contaminations, contaminations_in
 from truerank.audits.leakage.results import AuditResult, VerdictWord, load_audit
 from truerank.audits.leakage.training_examples.candidates import as_candidates, holds_examples
@@ -110,7 +111,6 @@ def _ranked(scores: Evaluation, sources: tuple[QrelSource, RunSource]) -> Ranked
     return RankedDocuments.of(*sources, Scoring(ties=scores.policy.ties), [by_rank] if official else [])
 
 
-Floats: TypeAlias = NDArray[np.float64]
 #: An audit or its folder, or the ids of the topics that leak.
 LeakedTopics: TypeAlias = AuditResult | ExampleAudit | str | Path | Collection[str]
 

@@ -8,13 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final, Literal, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
+from truerank.arrays import Ints
 from truerank.audits.reusability.stopping import Decision, StoppingRule, TopicProgress
 from truerank.errors import OptionError
 
-Ints = NDArray[np.int64]
 #: How an outcome came about: the rule ended or dropped the topic; it wanted more than there is; the budget was spent.
 Ending = Literal["stop", "drop", "trace", "budget"]
 _STUCK: Final = "asks to go on, but not for more judgments than there are"

@@ -7,12 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from truerank.arrays import Ints
 from truerank.errors import OptionError
 
-Ints = NDArray[np.int64]
 Action = Literal["stop", "continue", "drop"]
 
 #: Relevant documents that a topic needs, and the largest share of them among its judged ones, in the track.

@@ -14,6 +14,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.measures import (
     correct,
     detectable_difference,
@@ -26,8 +27,6 @@ from truerank.measures.ordering import OrderChanges, order_changes
 from truerank.measures.significance import Correction
 from truerank.options import Confidence, Options, Scoring
 from truerank.reports.results import Result
-
-Floats = NDArray[np.float64]
 
 #: The tests of a depth against the full set, in words.
 TESTS: Final[dict[str, str]] = {

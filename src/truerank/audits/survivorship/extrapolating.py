@@ -9,12 +9,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.measures.intervals import Proportion, proportion
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Fewer depths than this carry no trend.
 _FEWEST_DEPTHS: Final = 4

@@ -9,12 +9,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes, Ints
 from truerank.audits.survivorship.passages import canonical
 from truerank.sources.documents import DocumentSource
 from truerank.work.progress import Progress
-
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 
 _BLOCK: Final = 1 << 11
 _WORD: Final = r"[\p{L}\p{N}]+"

@@ -11,12 +11,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.track.inputs import RunInfo
 from truerank.audits.track.scores import Scores
 from truerank.errors import OptionError
 from truerank.measures.correlation import kendall
-
-Floats = NDArray[np.float64]
 
 SUBTASKS: Final = ("fullrank", "rerank")
 #: Scores of a topic that differ by less than this are equal.

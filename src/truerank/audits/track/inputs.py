@@ -12,13 +12,11 @@ from typing import Any, Final, NamedTuple
 
 import ir_measures
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import Row, rows
-
-Floats = NDArray[np.float64]
 
 _RUN: Final = ("run", "run_id", "runid", "run_name", "run_tag", "runtag", "system", "tag", "name")
 _GROUP: Final = ("group", "participant", "team", "organization", "organisation", "affiliation", "org", "pid")

@@ -8,8 +8,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.experiments.grid.design import BenchmarkDesign, Design
 from truerank.experiments.grid.results import GridResults
@@ -17,8 +17,6 @@ from truerank.experiments.reporting.options import GROUP_SIGN, ReportChoices
 from truerank.measures import Evaluation, Policy, evaluate
 from truerank.measures.folds import Folds
 from truerank.measures.grammar import parse_measures
-
-Floats = NDArray[np.float64]
 
 #: So many cells are scored at once: more share the work on the judgments, fewer need less memory.
 _AT_ONCE: Final = 32

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.experiments.reporting.board import Board, BoardRow, size_name
 from truerank.experiments.reporting.options import Choose, ReportChoices
 from truerank.measures import (
@@ -28,8 +28,6 @@ from truerank.measures import (
 from truerank.measures.cross_validation import choose
 from truerank.measures.report import evaluation_notes
 from truerank.reports.tables import Cell, Column, Table
-
-Floats = NDArray[np.float64]
 
 
 class Tuned(NamedTuple):

@@ -14,7 +14,6 @@ from truerank.measures import MeanInterval, difference_interval, mean_interval
 from truerank.reports.figures import LinePanel, LineSeries
 from truerank.reports.tables import Column, Table
 
-Floats = NDArray[np.float64]
 #: The two sets of topics that effects are shown on.
 TOPICS: Final = ("leaking", "all")
 

@@ -16,7 +16,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from truerank.arrays import Floats
+
 LOSS: Final = "class-weighted logistic"
 
 _NEWTON_STEPS: Final = 50

@@ -7,17 +7,14 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.reusability.following import TopicJudgments, TopicOutcome, apply_rule
 from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels, Scorer, Universe
 from truerank.audits.reusability.simulation.trials import Traced
 from truerank.audits.reusability.stopping import StoppingRule
 from truerank.errors import OptionError
 from truerank.measures.correlation import kendall, ranks
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: How the condition without any team left out is called in files; a team cannot have an empty name.
 ALL_TEAMS: Final = ""

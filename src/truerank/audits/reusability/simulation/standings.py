@@ -16,6 +16,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.reusability.pools.depth import first_documents
 from truerank.errors import OptionError
 from truerank.measures import parse_measures
@@ -23,9 +24,6 @@ from truerank.measures.effectiveness import View, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
 from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Judgments that are scored at once.
 _CHUNK: Final = 1 << 19

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Ints
 from truerank.audits.reusability.following import TopicJudgments
 from truerank.audits.reusability.learning.active import LearnerOptions, Trace, traces
 from truerank.audits.reusability.learning.features import Features
@@ -24,8 +25,6 @@ from truerank.audits.reusability.simulation.planning import SimulationPlan, dura
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
-
-Ints = NDArray[np.int64]
 
 #: The columns of a block: which of the topic's pools a judgment belongs to, and what was judged in which batch.
 TRACE_SCHEMA: Final = {

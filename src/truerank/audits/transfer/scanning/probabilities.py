@@ -9,9 +9,8 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import OptionError
-
-Floats = NDArray[np.float64]
 
 #: Keeps the slope finite where all relevant documents score above all others.
 _PENALTY: Final = 1e-4
