@@ -27,7 +27,7 @@ from truerank.audits.survivorship.depth_training import TrainingEffect, training
 from truerank.audits.survivorship.evaluating import evaluate
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions
 from truerank.audits.survivorship.evaluation_report import depth_table, effect_table
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 
 LABELS = (*map(str, range(1, 10)), "all")
 #: Survivors at each depth of MS MARCO's dev set, by which the positions of answers are drawn.

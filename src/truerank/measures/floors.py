@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.measures.folds import folds
+from truerank.measures.cross_validation import folds
 from truerank.measures.grammar import parse_measures
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring

@@ -13,7 +13,7 @@ from truerank.arrays import Ints
 from truerank.errors import OptionError
 from truerank.measures.equivalence import Equivalence
 from truerank.options import Ties
-from truerank.sources.frames import repeated_pair
+from truerank.sources.lines import repeated_pair
 
 _BITS_PER_JUDGMENT: Final = 32
 _FEWEST_BITS: Final = 1 << 16

@@ -11,11 +11,9 @@ import numpy as np
 
 from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
-from truerank.measures.comparison import Comparison, compare_evaluations
-from truerank.measures.correlation import Variant
+from truerank.measures.comparison import Comparison, Significance, compare_evaluations
 from truerank.measures.grammar import lower_is_better
-from truerank.measures.method import Significance
-from truerank.measures.ordering import OrderChanges, evaluation_order_changes
+from truerank.measures.orders import OrderChanges, Variant, evaluation_order_changes
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, run_inputs
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems

@@ -20,9 +20,20 @@ import polars as pl
 
 from truerank.near_duplicates.shingling import Numbers
 from truerank.overlaps.parts import TextPart
-from truerank.text.matching import FORM_WORDS, core, folded, key, tokens
 from truerank.text.normalising import normalise
-from truerank.text.wording import LETTERS, LETTERS_HEARD, WORDS, WordingProbe, letter_rests, sound
+from truerank.text.wording import (
+    FORM_WORDS,
+    LETTERS,
+    LETTERS_HEARD,
+    WORDS,
+    WordingProbe,
+    core,
+    folded,
+    key,
+    letter_rests,
+    sound,
+    tokens,
+)
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_frame, kept_frame

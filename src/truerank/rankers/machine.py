@@ -17,8 +17,13 @@ from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import Backend, open_encoder
-from truerank.vectors.encoders.choosing import FIRST_PASS_ERROR, choose_first_pass
-from truerank.vectors.encoders.measuring import ChosenWay, instruction_sets, processor_name
+from truerank.vectors.encoders.speed import (
+    FIRST_PASS_ERROR,
+    ChosenWay,
+    choose_first_pass,
+    instruction_sets,
+    processor_name,
+)
 from truerank.work.engines import processors
 
 __all__ = ["Machine", "machine"]

@@ -9,7 +9,7 @@ from truerank.rankers.reranking.reranked import Reranked
 from truerank.rankers.training.train import Trained
 from truerank.reports.results import Summary, place_note, summarises
 from truerank.reports.tables import Column, Table
-from truerank.text.listing import first_few
+from truerank.text.printable import first_few
 
 #: Ids that a table names; the JSON has all.
 _NAMED: Final = 5

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Floats
 from truerank.sources.distinct import text_hashes
-from truerank.text.matching import is_question
 from truerank.text.normalising import normalise
+from truerank.text.wording import is_question
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.neighbours import PairProbe, Rows, TextBlock, blocks_of, empty_pairs
 from truerank.work.blocks import BlockStore, run_blocks

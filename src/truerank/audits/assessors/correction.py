@@ -26,7 +26,7 @@ from truerank.audits.assessors.sampling_designs import (
 )
 from truerank.errors import InputError
 from truerank.measures.grammar import MeasureSpec, parse_measures
-from truerank.measures.magnitude import mean_interval
+from truerank.measures.magnitudes import mean_interval
 from truerank.measures.prediction_powered import (
     Adjustment,
     LabelEstimates,

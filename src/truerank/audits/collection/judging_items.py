@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates
 from truerank.judging.ratings import read_ratings
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Labels
 
 #: Bands of Jaccard similarity from which a sample is drawn, by their lower ends.

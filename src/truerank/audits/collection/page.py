@@ -16,7 +16,7 @@ from truerank.reports.listings import Listing, ListingColumn
 from truerank.reports.pages import Facts, Part, Prose
 from truerank.reports.report import ReportSection
 from truerank.reports.tables import Cell, Column, Table
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 
 #: Instances of one kind that the page lists.
 _LISTED: Final = 1000

@@ -11,7 +11,7 @@ from scipy import sparse, stats
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
-from truerank.text.listing import and_more
+from truerank.text.printable import and_more
 
 #: Results of a topic that are looked at.
 DEEPEST: Final = 100

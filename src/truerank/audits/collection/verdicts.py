@@ -10,7 +10,7 @@ import polars as pl
 from truerank.audits.collection.catalogue import PARTS, Kind, Part, kinds
 from truerank.audits.collection.instances import Instances
 from truerank.audits.collection.results import CollectionFinding, PartVerdict, Word
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final[dict[str, tuple[str, ...]]] = {

@@ -34,8 +34,8 @@ from truerank.reports.pages import Drawing, Facts, Part, Prose
 from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.tables import Cell, Column, Table
-from truerank.text.listing import listed
 from truerank.text.normalising import normalise
+from truerank.text.printable import listed
 from truerank.text.wording import EVIDENCE
 from truerank.work.runs import Run
 

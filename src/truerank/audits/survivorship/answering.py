@@ -32,7 +32,7 @@ from truerank.audits.survivorship.queries import whole_numbers
 from truerank.errors import InputError, OptionError
 from truerank.judging import LabelCounts, table
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Confidence, Flag, Labels, Options, Out, Range, command
 from truerank.records import Input
 from truerank.sources.inputs import input_of

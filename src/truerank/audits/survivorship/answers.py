@@ -19,8 +19,8 @@ from truerank.options import Flag, Labels
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar, read_qrels_frame
 from truerank.sources.inputs import input_of
+from truerank.sources.query_files import as_text
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import as_text
 from truerank.work.artifacts import written_by
 
 #: The folder of a pool of answers that was judged.

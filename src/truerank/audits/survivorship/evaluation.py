@@ -23,7 +23,7 @@ from truerank.measures import (
     lower_is_better,
     mean_interval,
 )
-from truerank.measures.ordering import OrderChanges, order_changes
+from truerank.measures.orders import OrderChanges, order_changes
 from truerank.measures.significance import Correction
 from truerank.options import Confidence, Options, Scoring
 from truerank.reports.results import Result

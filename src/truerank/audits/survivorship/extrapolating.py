@@ -11,7 +11,7 @@ import numpy as np
 import scipy
 
 from truerank.arrays import Floats, Ints
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 
 #: Fewer depths than this carry no trend.
 _FEWEST_DEPTHS: Final = 4

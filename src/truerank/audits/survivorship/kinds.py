@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 
 Standing = Literal["over", "under", ""]
 #: Below this number of expected queries, a test of a kind is rough.

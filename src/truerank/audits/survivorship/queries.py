@@ -13,8 +13,8 @@ from truerank.sources import columns, formats, grammar
 from truerank.sources.annotation_logs import FAULTS, AnnotationLog, LogCounts
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
+from truerank.sources.query_files import as_text
 from truerank.sources.rows import rows
-from truerank.sources.tables import as_text
 
 #: Sources, perhaps with names: `NAME=SRC` or `SRC`; in Python also by name.
 NamedSources = str | Path | Sequence[str | Path] | Mapping[str, str | Path]

@@ -15,7 +15,7 @@ from truerank.arrays import Floats
 from truerank.audits.track.inputs import RunInfo
 from truerank.audits.track.scores import Scores
 from truerank.errors import OptionError
-from truerank.measures.correlation import kendall
+from truerank.measures.orders import kendall
 
 SUBTASKS: Final = ("fullrank", "rerank")
 #: Scores of a topic that differ by less than this are equal.

@@ -8,8 +8,7 @@ from typing import Final
 
 from truerank.core.verdict import Verdict
 from truerank.measures.comparison import MARK, Comparison, Difference
-from truerank.measures.pictures import difference_picture, order_picture
-from truerank.measures.report import difference_table
+from truerank.measures.report import difference_picture, difference_table, order_picture
 from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.reports.figures.export import Picture
 from truerank.reports.tables import Column, Table

@@ -31,7 +31,7 @@ from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Column, Table
-from truerank.text.listing import and_more
+from truerank.text.printable import and_more
 
 _NAMED: Final = 10
 #: Tables that are for files, not for reading through.

@@ -15,7 +15,7 @@ from truerank.experiments.grid.design import BenchmarkDesign, Design
 from truerank.experiments.grid.results import GridResults
 from truerank.experiments.reporting.options import GROUP_SIGN, ReportChoices
 from truerank.measures import Evaluation, Policy, evaluate
-from truerank.measures.folds import Folds
+from truerank.measures.cross_validation import Folds
 from truerank.measures.grammar import parse_measures
 
 #: So many cells are scored at once: more share the work on the judgments, fewer need less memory.

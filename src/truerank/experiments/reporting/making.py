@@ -22,7 +22,7 @@ from truerank.experiments.reporting.sizes import SizeEffect, size_effects
 from truerank.experiments.reporting.statements import ExperimentFinding, effect_statements, memory_statements
 from truerank.loading import json_file
 from truerank.measures import Comparison, Evaluation, compare_evaluations, lower_is_better, mean_interval
-from truerank.measures.method import Significance
+from truerank.measures.comparison import Significance
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.reports.tables import Cell, Column, Table

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Scores
-from truerank.vectors.encoders.measuring import (
+from truerank.vectors.encoders.speed import (
     CLOCK,
     ChosenWay,
     Clock,

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.results import KindFound, OtherTopics
-from truerank.measures.intervals import exact_interval
+from truerank.measures.magnitudes import exact_interval
 from truerank.overlaps import EVIDENCE_KINDS
 from truerank.overlaps.keeping import ComparedForm
 from truerank.records import TopicText

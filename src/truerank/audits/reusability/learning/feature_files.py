@@ -19,8 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.lexical.building import move_folder, temporary_folder
-from truerank.lexical.merging import StringFile
+from truerank.lexical.building import StringFile, move_folder, temporary_folder
 from truerank.loading import json_file
 from truerank.work.kept import all_whole, keep_json, kept_json, record
 

@@ -11,7 +11,7 @@ import polars as pl
 from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.errors import InputError, OptionError
 from truerank.sources import parse, read_run_frame, unique_names
-from truerank.text.listing import first_few
+from truerank.text.printable import first_few
 
 _SHOWN: Final = 5
 

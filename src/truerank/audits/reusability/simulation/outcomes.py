@@ -14,7 +14,7 @@ from truerank.audits.reusability.simulation.standings import JudgedSet, Qrels, S
 from truerank.audits.reusability.simulation.trials import Traced
 from truerank.audits.reusability.stopping import StoppingRule
 from truerank.errors import OptionError
-from truerank.measures.correlation import kendall, ranks
+from truerank.measures.orders import kendall, ranks
 
 #: How the condition without any team left out is called in files; a team cannot have an empty name.
 ALL_TEAMS: Final = ""

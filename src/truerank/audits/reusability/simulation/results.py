@@ -19,7 +19,7 @@ from truerank.audits.reusability.simulation.trials import Traces
 from truerank.audits.reusability.simulation.unlike import UnlikeSystem
 from truerank.audits.reusability.stopping import ConstantBudget, Keeping, OriginalSize
 from truerank.audits.reusability.stopping_specs import load_rule
-from truerank.measures.correlation import ranks
+from truerank.measures.orders import ranks
 from truerank.reports.results import Result
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.sources import compressed, grammar, rows
 from truerank.sources.lines import line_blocks
-from truerank.sources.tables import as_text, well_formed
+from truerank.sources.query_files import as_text, well_formed
 
 _NAMED: Final = (".jsonl", ".ndjson", ".csv", ".parquet", ".json")
 _HEADERS: Final = frozenset(("from", "source", "old", "passage_id", "pid", "doc_id", "docid", "docno", "id", "qid"))

@@ -16,8 +16,7 @@ from numpy.typing import NDArray
 from scipy.special import gammainc
 
 from truerank.records import Document
-from truerank.text.losses import NO_BODY, WordWeights
-from truerank.text.page_faults import PageWords
+from truerank.text.page_faults import NO_BODY, PageWords, WordWeights
 
 #: One row per text: the share of what was asked for that other documents have, how many have nearly all of it, and how
 #: many of the same version have little else.

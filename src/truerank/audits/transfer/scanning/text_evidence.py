@@ -15,8 +15,7 @@ from truerank.audits.transfer.scanning.repeated_texts import NewText, new_text, 
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
-from truerank.text.losses import Loss, WordWeights, lost_share, word_weights
-from truerank.text.page_faults import PageWords, shows_no_page
+from truerank.text.page_faults import Loss, PageWords, WordWeights, lost_share, shows_no_page, word_weights
 
 #: One row per judged document and pair of versions that differ: the share of what answered the query in one version
 #: that the other lacks, both ways; whether the words of one stand for the loss of a page; how much of its title, and of
