@@ -28,7 +28,7 @@ from truerank.judging import load_scheme, models, samples
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
 from truerank.measures import grammar
-from truerank.measures.folds import read_folds
+from truerank.measures.cross_validation import read_folds
 from truerank.rankers import vocabulary
 from truerank.rankers.training import instances
 from truerank.sources import annotation_logs, archive

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Final
 
 from shared_data import SHARED, table
-from truerank.vectors.encoders.measuring import instruction_sets, processor_name
+from truerank.vectors.encoders.speed import instruction_sets, processor_name
 from truerank.work.engines import processors
 
 HERE: Final = Path(__file__).resolve().parent

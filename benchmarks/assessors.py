@@ -48,8 +48,8 @@ from shared_data import SHARED, require_shared, table
 from truerank import judge
 from truerank.audits.assessors import AssessorAudit, AssessorRules, read_grades, read_voices, verdicts_of
 from truerank.audits.assessors.agreement import bootstrap, differences_frame
-from truerank.measures.correlation import order_statistics
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
+from truerank.measures.orders import order_statistics
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame
 

@@ -43,7 +43,7 @@ from check_plants import KEYS, KINDS, NAMES, Data, made_runs, planted, stands
 from shared_data import require_shared, table
 from truerank.claims.claim import chosen_claim
 from truerank.claims.questions import planned as plan_of
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
 from truerank.options import Scoring
 
 SEED = 21

@@ -27,7 +27,7 @@ import truerank
 from hand_collection import Collection, collection
 from shared_data import require_shared, table
 from truerank.measures import difference_interval, evaluate
-from truerank.measures.intervals import exact_interval
+from truerank.measures.magnitudes import exact_interval
 
 KEYS = ["topic_id", "doc_id"]
 MEASURE = "nDCG@10"

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.vectors.encoders import Encoder, open_encoder
+from truerank.vectors.encoders.model_folder import packaged_folder
 from truerank.vectors.encoders.openvino import bf16_is_native
-from truerank.vectors.encoders.packaged import packaged_folder
 
 SHARED = Path(os.environ.get("TRUERANK_SHARED", Path(__file__).parents[1] / ".." / "shared")) / "data"
 BASE = "SentenceTransformer.encode"

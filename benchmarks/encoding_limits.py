@@ -30,10 +30,8 @@ from truerank.errors import InputError
 from truerank.rankers.base import open_ranker
 from truerank.sources import open_queries
 from truerank.vectors.encoders import EncoderSpec, open_encoder, open_spec
-from truerank.vectors.encoders.choosing import first_passes
-from truerank.vectors.encoders.measuring import instruction_sets, processor_name
-from truerank.vectors.encoders.model_folder import read_model_folder
-from truerank.vectors.encoders.packaged import packaged_folder
+from truerank.vectors.encoders.model_folder import packaged_folder, read_model_folder
+from truerank.vectors.encoders.speed import first_passes, instruction_sets, processor_name
 from truerank.vectors.encoders.tokenizing import TextTokenizer
 from truerank.work.engines import processors
 

@@ -43,7 +43,7 @@ from truerank.reports.figures import IntervalPanel, IntervalValue, interval_pane
 from truerank.sources import open_documents, read_topics
 from truerank.sources.qrels import read_qrels_frame
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders.packaged import packaged_folder
+from truerank.vectors.encoders.model_folder import packaged_folder
 from truerank.work.artifacts import atomic_path
 
 Floats = NDArray[np.float32]

@@ -28,7 +28,7 @@ from truerank.records import Query
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import open_encoder
-from truerank.vectors.encoders.packaged import packaged_folder
+from truerank.vectors.encoders.model_folder import packaged_folder
 
 THRESHOLD = 0.91
 #: Pairs this near the threshold may fall on either side.

@@ -38,7 +38,7 @@ from truerank.text.rewordings import Kind, reword
 from truerank.text.wording import EVIDENCE, WordingProbe
 from truerank.text.words import words
 from truerank.vectors.encoders import Encoder, EncoderSpec, Vectors, open_spec
-from truerank.vectors.encoders.choosing import first_passes, spec_of_way, usual_first_pass
+from truerank.vectors.encoders.speed import first_passes, spec_of_way, usual_first_pass
 from truerank.vectors.neighbours import Rows
 from truerank.vectors.search import SearchPlan, search
 from truerank.work.jobs import Job

@@ -26,7 +26,7 @@ from shared_data import require_shared, table
 from template_families import FAMILIES, fill
 from truerank import leakage
 from truerank.audits.leakage.training_examples.results import ExampleOptions
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
 from truerank.text.normalising import normalise
 
 SIZES = (1, 2, 4, 8, 16)

@@ -46,7 +46,7 @@ import shared_data
 from shared_data import SHARED, require_shared
 from truerank.measures import evaluate
 from truerank.measures.document_placebo import RankedDocuments, document_placebos, share_compared
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_changes, placebo_removal, removal_draws
 from truerank.measures.scoring import run_frame
 from truerank.options import Resampling

@@ -27,9 +27,8 @@ from scipy import stats
 
 from shared_data import LOGS, SHARED, log_path, require_shared, table
 from truerank.sources import open_queries, read_topics
-from truerank.text.matching import is_question
 from truerank.text.normalising import normalise
-from truerank.text.wording import WordingProbe
+from truerank.text.wording import WordingProbe, is_question
 from truerank.vectors.encoders import CachedEncoder, Encoder, Vectors, open_encoder
 from truerank.vectors.prefilter import (
     DEFAULT_CUTS,

@@ -31,8 +31,8 @@ from truerank.lexical import build_index, model_of, search, topic_queries
 from truerank.lexical.searching import write_run
 from truerank.rankers.base import Pair, Ranker, open_ranker
 from truerank.sources import read_documents
-from truerank.vectors.encoders.measuring import processor_name
 from truerank.vectors.encoders.openvino import bf16_is_native
+from truerank.vectors.encoders.speed import processor_name
 
 DEPTH = 100
 
@@ -91,7 +91,7 @@ def bi_encoder(pairs: list[Pair]) -> tuple[str, str, Callable[[], np.ndarray]]:
     """The same of a bi-encoder."""
     from sentence_transformers import SentenceTransformer
 
-    from truerank.vectors.encoders.packaged import packaged_folder
+    from truerank.vectors.encoders.model_folder import packaged_folder
 
     peer = SentenceTransformer(str(packaged_folder()), device="cpu")
 

@@ -33,7 +33,7 @@ from shared_data import SHARED, log_path, require_shared, table
 from truerank import leakage
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.training_examples.results import ExampleOptions
-from truerank.measures.intervals import exact_interval
+from truerank.measures.magnitudes import exact_interval
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise

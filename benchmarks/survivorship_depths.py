@@ -26,7 +26,7 @@ from shared_data import SHARED, peak_memory, require_shared, table
 from truerank.audits.survivorship.depths import TrainingEffect, training_effect
 from truerank.audits.survivorship.evaluation import DepthEvaluation, DepthScores, EvaluateOptions, evaluate
 from truerank.audits.survivorship.evaluation_report import depth_table, effect_table
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 
 LABELS = (*map(str, range(1, 10)), "all")
 #: Survivors at each depth of MS MARCO's dev set, by which the positions of answers are drawn.

@@ -42,7 +42,7 @@ from typing import Any
 
 from planted_leaks import HARMLESS, KINDS, LENGTHS, TARGET, Bench, make, with_footers
 from shared_data import require_shared, table
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
 
 #: Collections by command. Thresholds were chosen on the first. The second was looked at before their last change, which
 #: was made on the first; the third was not.

@@ -20,10 +20,10 @@ from hypothesis import strategies as st
 
 from places import ROOT
 from truerank.errors import InputError
-from truerank.lexical import Analyser, Index, Searcher, build_index, merging
+from truerank.lexical import Analyser, Index, Searcher, build_index, building
 from truerank.lexical.analysis import TOKENISERS
+from truerank.lexical.building import ArrayFile
 from truerank.lexical.index import LETTERS, NUMBER, WORD, term_flags
-from truerank.lexical.merging import ArrayFile
 from truerank.records import Document
 from truerank.reports.results import summary
 from truerank.sources.documents import open_documents
@@ -155,7 +155,7 @@ def test_the_bytes_do_not_depend_on_how_runs_are_cut(texts: list[list[str]]) -> 
             built.append(content(index.folder))
         with pytest.MonkeyPatch.context() as patch:
             for name, size in (("_TERMS", 1), ("_FEWEST_TERMS", 2), ("_CHUNK", 3)):
-                patch.setattr(merging, name, size)  # terms are merged in many pieces, postings in many chunks
+                patch.setattr(building, name, size)  # terms are merged in many pieces, postings in many chunks
             source.batches = lambda size=0: iter(blocks[1])  # type: ignore[method-assign,misc]
             built.append(
                 content(build_index(source, folder / "pieces", fields=("title", "body"), run_postings=5).folder)

@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from truerank.errors import InputError
-from truerank.measures.correlation import Drop, kendall, largest_drop, ranks, tau_ap
-from truerank.measures.ordering import Overtaking, Swap, evaluation_order_changes, order_changes
+from truerank.measures.orders import (
+    Drop,
+    Overtaking,
+    Swap,
+    evaluation_order_changes,
+    kendall,
+    largest_drop,
+    order_changes,
+    ranks,
+    tau_ap,
+)
 from truerank.measures.report import order_table
 from truerank.measures.results import Evaluation, Policy
 from truerank.reports.results import summary

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from places import real
+from truerank.measures.cross_validation import folds
 from truerank.measures.floors import fixed_list
-from truerank.measures.folds import folds
 from truerank.sources import read_qrels_frame
 
 

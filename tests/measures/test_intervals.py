@@ -9,7 +9,7 @@ from scipy import stats
 
 from truerank.errors import OptionError
 from truerank.measures import proportion
-from truerank.measures.intervals import exact_interval
+from truerank.measures.magnitudes import exact_interval
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 5), (3, 10), (10, 10), (57, 400)])

@@ -13,7 +13,7 @@ from truerank.cli import main
 from truerank.errors import OptionError
 from truerank.measures import Evaluation, Policy
 from truerank.measures.comparison import compare_evaluations
-from truerank.measures.pictures import (
+from truerank.measures.report import (
     comparison_pictures,
     difference_picture,
     evaluation_pictures,

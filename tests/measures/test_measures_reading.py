@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.sources import read_qrels, read_qrels_frame, read_run, read_run_frame, run_frames
-from truerank.sources.frames import repeated_pair
+from truerank.sources.lines import repeated_pair
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 
@@ -141,7 +141,7 @@ def test_faulty_judgments(tmp_path: Path) -> None:
 
 def test_a_repeat_far_behind_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The stream forgets a pair after a million lines and more; the columns do not."""
-    monkeypatch.setattr("truerank.sources.frames._BLOCK", 1 << 12)
+    monkeypatch.setattr("truerank.sources.lines._BLOCK", 1 << 12)
     monkeypatch.setattr("truerank.sources.compressed._CHUNK", 1 << 11)
     path = tmp_path / "a.run"
     rows = [f"{number // 100} Q0 d{number % 100} {number % 100} {-number} t" for number in range(5_000)]

@@ -326,7 +326,7 @@ def test_runs_larger_than_one_block_are_scored_in_pieces(tmp_path: Path, monkeyp
     qrels = {str(t): {f"d{d}": int(generator.integers(0, 3)) for d in range(0, 60, 3)} for t in range(30)}
     q, r = write_qrels(tmp_path / "q.qrels", qrels), write_run(tmp_path / "r.run", run)
     whole = evaluate(str(q), str(r), "nDCG@10 AP infAP")
-    monkeypatch.setattr("truerank.sources.frames._BLOCK", 700)
+    monkeypatch.setattr("truerank.sources.lines._BLOCK", 700)
     monkeypatch.setattr("truerank.sources.compressed._CHUNK", 300)
     pieces = evaluate(str(q), str(r), "nDCG@10 AP infAP")
     assert np.array_equal(whole.values, pieces.values)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from truerank.measures.correlation import ORDER_STATISTICS, kendall, order_statistics, tau_ap
+from truerank.measures.orders import ORDER_STATISTICS, kendall, order_statistics, tau_ap
 from truerank.measures.significance import paired_t, paired_t_columns
 
 DRAW = np.random.default_rng(0)

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from truerank.errors import InputError
-from truerank.measures import magnitude, resampling, significance
-from truerank.measures.magnitude import difference_interval, effect_size, mean_interval
+from truerank.measures import magnitudes, resampling, significance
+from truerank.measures.magnitudes import difference_interval, effect_size, mean_interval
 from truerank.measures.significance import correct, difference_test
 
 RNG = np.random.default_rng(20221110)
@@ -360,14 +360,14 @@ def test_effect_sizes_without_an_answer():
 
 
 def test_detectable_difference_is_where_the_power_is_reached():
-    difference = magnitude.detectable_difference(43, 0.12, power=0.8, alpha=0.05)
+    difference = magnitudes.detectable_difference(43, 0.12, power=0.8, alpha=0.05)
     rng = np.random.default_rng(8)
     drawn = rng.normal(difference, 0.12, (4000, 43))
     found = stats.ttest_1samp(drawn, 0, axis=1).pvalue < 0.05
     assert found.mean() == pytest.approx(0.8, abs=0.02)
-    assert magnitude.detectable_difference(1, 0.12) is None
-    assert magnitude.detectable_difference(43, 0.12, alpha=1 - 1e-9) == 0
-    assert magnitude.detectable_difference(2, 0.12, alpha=1e-17) is None
+    assert magnitudes.detectable_difference(1, 0.12) is None
+    assert magnitudes.detectable_difference(43, 0.12, alpha=1 - 1e-9) == 0
+    assert magnitudes.detectable_difference(2, 0.12, alpha=1e-17) is None
 
 
 def test_the_interval_over_topics_and_seeds_is_that_of_loops():

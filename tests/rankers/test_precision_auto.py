@@ -15,7 +15,7 @@ from truerank.errors import InputError, OptionError
 from truerank.rankers import machine
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, Scores, open_ranker, rounded
 from truerank.rankers.machine import choose_runtime, ranker_ways, settled
-from truerank.vectors.encoders.measuring import ChosenWay, MeasuredWay, Way
+from truerank.vectors.encoders.speed import ChosenWay, MeasuredWay, Way
 
 #: Seconds for a pair, and the error of a score.
 WAYS = {

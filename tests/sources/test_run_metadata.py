@@ -12,7 +12,7 @@ from leakage_example import audit, save
 from truerank.errors import InputError
 from truerank.reports.results import summary
 from truerank.sources import read_run, read_run_frame
-from truerank.sources.run_metadata import TrainingData, run_metadata, trained_on
+from truerank.sources.runs import TrainingData, run_metadata, trained_on
 
 HEADER = """# ir_metadata.start
 # schema-version: 0.1

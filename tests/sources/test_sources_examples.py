@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from places import real
 from truerank.errors import InputError, OptionError
 from truerank.sources import open_documents, open_examples, open_queries
-from truerank.sources.roles import Roles, roles_of
+from truerank.sources.columns import Roles, roles_of
 
 QUERY, GOOD, BAD = "who sang hurt first", "Nine Inch Nails sang it in 1994.", "Cash was born in Arkansas."
 

@@ -19,7 +19,7 @@ from truerank.errors import OptionError
 from truerank.experiments.instances.options import TrainingOptions
 from truerank.options import Flag, Options, _kinds, adopted, declared
 from truerank.sources import open_documents, open_queries, read_qrels_frame, read_run_frame, read_topics
-from truerank.sources.given import NOUNS
+from truerank.sources.notebook import NOUNS
 
 TEXTS = {"1": "wild birds of the north", "2": "fast cars"}
 GRADES = {"1": {"a": 2, "b": 0}, "2": {"c": 1}}

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.sources import open_queries, parse, read_labels, read_qrels, read_run, read_topics, read_variants
-from truerank.sources.duplicates import IdWindow
+from truerank.sources.distinct import IdWindow
 from truerank.text.normalising import normalise
 
 FEW = settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

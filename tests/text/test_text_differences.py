@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from truerank.text.differences import mark
+from truerank.text.words import mark
 
 
 def _words(side: tuple[tuple[str, str], ...]) -> list[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from truerank.reports.tables import Column
-from truerank.text.listing import and_more, first_few, listed
+from truerank.text.printable import and_more, first_few, listed
 
 
 @pytest.mark.parametrize(

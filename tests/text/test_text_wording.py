@@ -8,9 +8,8 @@ import string
 import pytest
 
 from truerank.text import wording
-from truerank.text.matching import core, folded
 from truerank.text.rewordings import KINDS, reword
-from truerank.text.wording import LETTERS, WORDS, WordingProbe, one_letter_apart
+from truerank.text.wording import LETTERS, WORDS, WordingProbe, core, folded, one_letter_apart
 from truerank.text.words import words
 
 TOPICS = [

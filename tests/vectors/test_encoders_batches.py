@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from truerank.errors import InputError
 from truerank.vectors.encoders import CachedEncoder, Encoder
-from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_encoder import fingerprint, same_length_batches, to_unit_length
 
 

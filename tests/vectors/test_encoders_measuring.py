@@ -17,23 +17,21 @@ from truerank.audits.leakage import encoders
 from truerank.errors import OptionError
 from truerank.reports.results import summary
 from truerank.vectors.encoders.base import EncoderSpec
-from truerank.vectors.encoders.choosing import (
-    choose_first_pass,
-    first_passes,
-    measure_encoder,
-    spec_of_way,
-    usual_first_pass,
-)
-from truerank.vectors.encoders.measuring import (
+from truerank.vectors.encoders.speed import (
     ChosenWay,
     MeasuredWay,
     Trial,
     Way,
+    choose_first_pass,
     compare_ways,
     fastest,
+    first_passes,
     kept_choice,
     length_class,
     machine_key,
+    measure_encoder,
+    spec_of_way,
+    usual_first_pass,
     way_of,
 )
 from truerank.work.engines import ShardEngine
@@ -232,7 +230,7 @@ def test_batches_of_the_fastest_are_measured_beside_the_reference() -> None:
 def test_where_nothing_is_measured_the_processor_decides(
     sets: tuple[str, ...], here: tuple[str, ...], precision: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    choosing = importlib.import_module("truerank.vectors.encoders.choosing")
+    choosing = importlib.import_module("truerank.vectors.encoders.speed")
     spec = EncoderSpec("toy", backend="openvino")
     others = [replace(spec, precision=one, packed=one == "bf16") for one in here]  # type: ignore[arg-type]
     monkeypatch.setattr(choosing, "first_passes", lambda exact: (*others, replace(exact, backend="onnx")))

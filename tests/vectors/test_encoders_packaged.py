@@ -18,8 +18,7 @@ from places import DATA, SUPPORT
 from truerank.errors import InputError, MissingExtraError
 from truerank.vectors.encoders import Encoder, EncoderSpec, open_encoder
 from truerank.vectors.encoders.graph_encoder import same_length_batches
-from truerank.vectors.encoders.model_folder import read_model_folder
-from truerank.vectors.encoders.packaged import packaged_folder
+from truerank.vectors.encoders.model_folder import packaged_folder, read_model_folder
 from truerank.vectors.encoders.tokenizing import TextTokenizer
 
 pytestmark = pytest.mark.skipif(
@@ -234,7 +233,7 @@ def test_the_packaged_model_opens_without_importing_its_package() -> None:
 
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truerank.vectors.encoders.packaged._PACKAGE", "no_such_package_here")
+    monkeypatch.setattr("truerank.vectors.encoders.model_folder._PACKAGE", "no_such_package_here")
     with pytest.raises(MissingExtraError, match=r"pip install 'truerank\[offline\]'"):
         open_encoder("packaged")
 

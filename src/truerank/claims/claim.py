@@ -10,8 +10,8 @@ from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, difference_interval
 from truerank.measures.document_placebo import RankedDocuments, document_placebos
@@ -21,7 +21,6 @@ from truerank.measures.placebo import SystemPlacebo, edited, placebo_removal
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 
-Floats = NDArray[np.float64]
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
 #: In words, as the page says it.

@@ -13,7 +13,7 @@ from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
 from truerank.claims.questions import question
 from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 
 #: How the sentence begins where the word is about the claim.
 _FELL: Final = "The repair changes the difference by more than chance."

@@ -21,7 +21,7 @@ from truerank.claims.unjudged import cutoff_of, judged_results
 from truerank.measures.floors import fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.sources import open_documents, read_topics
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 
 #: Two runs are made from each other where so many of their lists are the same, or so many have the same documents.
 _SAME_LISTS, _SAME_DOCUMENTS = 0.2, 0.5

@@ -17,10 +17,9 @@ from truerank.loading import load_yaml, text_file
 from truerank.measures.scoring import named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
-from truerank.sources import beir, grammar, irds, open_documents, open_queries
-from truerank.sources.given import is_given
+from truerank.sources import formats, grammar, irds, open_documents, open_queries
 from truerank.sources.inputs import input_of, inputs_of
-from truerank.sources.notebook import frame_of
+from truerank.sources.notebook import frame_of, is_given
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.sources.sample import sample_folder
 
@@ -264,9 +263,9 @@ def completed(sources: ClaimSources) -> ClaimSources:
         if sources.qrels is None and _has_qrels(spec.location):
             found["qrels"] = sources.test
     elif spec.path.is_dir():
-        if sources.qrels is None and beir.qrels_file(spec.path) is not None:
+        if sources.qrels is None and formats.qrels_file(spec.path) is not None:
             found["qrels"] = sources.test
-        if sources.docs is None and beir.corpus_file(spec.path, missing_ok=True) is not None:
+        if sources.docs is None and formats.corpus_file(spec.path, missing_ok=True) is not None:
             found["docs"] = sources.test
     return replace(sources, **found)
 

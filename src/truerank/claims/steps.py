@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.records import Input
-from truerank.sources import beir, grammar
+from truerank.sources import formats, grammar
 from truerank.sources.inputs import input_of
 from truerank.version import __version__
 from truerank.work.artifacts import changed_artifact, digest
@@ -77,5 +77,6 @@ def _files(source: Any) -> list[Any]:
     spec = grammar.parse(str(source))
     if spec.scheme != "file" or not spec.path.is_dir():
         return [source]
-    files = (beir.queries_file(spec.path), beir.corpus_file(spec.path, missing_ok=True), beir.qrels_file(spec.path))
+    path = spec.path
+    files = (formats.queries_file(path), formats.corpus_file(path, missing_ok=True), formats.qrels_file(path))
     return [str(one) for one in files if one is not None]

@@ -10,8 +10,9 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.judging.coefficients import Coefficients, Floats, Score, drawn_weights, interval
+from truerank.judging.coefficients import Coefficients, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
 from truerank.judging.events import Annotator
 from truerank.judging.rating_table import Ratings

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Final, Literal, NamedTuple, TypeAlias
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-Floats: TypeAlias = NDArray[np.float64]
+from truerank.arrays import Floats
+
 Level = Literal["nominal", "ordinal", "interval"]
 #: How much two answers of Cohen's kappa disagree: at all, by their distance, or by its square.
 Weighting = Literal["plain", "linear", "quadratic"]

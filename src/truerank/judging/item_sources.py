@@ -30,10 +30,10 @@ from truerank.sources.labels import (
     TOPIC_NAMES,
 )
 from truerank.sources.lines import line_blocks
+from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import as_text, number_in, well_formed
-from truerank.text.listing import first_few
 from truerank.text.normalising import normalise
+from truerank.text.printable import first_few
 from truerank.work.artifacts import written_by
 
 _NEEDED: Final = ("test", "topic_id", "field", "topic_text", "query_id", "query_text", "similarity")

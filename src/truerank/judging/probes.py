@@ -23,7 +23,7 @@ from truerank.judging.models import Judge, ModelRun, judge_with_model
 from truerank.judging.ratings import read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Range, Seed
 from truerank.text.passages import sentences
 from truerank.work.progress import Progress

@@ -18,7 +18,7 @@ from truerank.judging.events import Annotator, Draft, Event, Kind, Role
 from truerank.judging.items import Item
 from truerank.judging.schemes import Scheme
 from truerank.loading import load_json, opened
-from truerank.sources.tables import well_formed
+from truerank.sources.query_files import well_formed
 
 #: "trkj": what `file` and we know a store by.
 APPLICATION_ID: Final = 0x74726B6A

@@ -287,7 +287,7 @@ def _count_rows(
 
 def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, pl.DataFrame]:
     # Imported here: labels of other schemes need no statistics.
-    from truerank.measures.intervals import proportion
+    from truerank.measures.magnitudes import proportion
 
     groups, whole = _grouped(counting)
     names = [choice.name for choice in scheme.choices]

@@ -11,12 +11,12 @@ from typing import Any, Final, Literal, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.lexical.index import LETTERS, NUMBER, WORD
 from truerank.lexical.models import BM25, Model, QueryLikelihood
 from truerank.lexical.scoring import BestDocuments, QueryTerms, Searcher, WeightedQuery, weighted_query
 
-Floats = NDArray[np.float64]
 #: A term in more than this share of the documents says nothing in feedback.
 _COMMON: Final = 0.1
 _AXIOMATIC_BEST: Final = 1000

@@ -6,11 +6,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
-
-Floats = NDArray[np.float64]
 
 
 class Statistics(NamedTuple):

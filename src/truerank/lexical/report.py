@@ -15,7 +15,7 @@ from truerank.measures import difference_interval
 from truerank.measures.report import choice_table
 from truerank.reports.results import Summary, place_note, summarises, writes
 from truerank.reports.tables import Column, Table
-from truerank.text.listing import first_few
+from truerank.text.printable import first_few
 from truerank.work.runs import Run
 
 

@@ -9,11 +9,11 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.lexical.index import Index
 from truerank.lexical.models import Model, Statistics
 
-Floats = NDArray[np.float64]
 #: The weight of each term, by its number.
 WeightedQuery = Mapping[int, float]
 

@@ -7,18 +7,14 @@ from typing import TYPE_CHECKING
 from truerank.lazy import lazily
 
 # A module has the name of this function: it is imported at once, so that the function hides it.
-from truerank.measures.folds import folds as folds
-from truerank.measures.folds import read_folds as read_folds
+from truerank.measures.cross_validation import folds as folds
+from truerank.measures.cross_validation import read_folds as read_folds
 
 if TYPE_CHECKING:
     from truerank.measures.comparison import Comparison as Comparison
     from truerank.measures.comparison import Difference as Difference
+    from truerank.measures.comparison import Significance as Significance
     from truerank.measures.comparison import compare_evaluations as compare_evaluations
-    from truerank.measures.correlation import Correlation as Correlation
-    from truerank.measures.correlation import Drop as Drop
-    from truerank.measures.correlation import kendall as kendall
-    from truerank.measures.correlation import largest_drop as largest_drop
-    from truerank.measures.correlation import tau_ap as tau_ap
     from truerank.measures.cross_validation import CrossValidation as CrossValidation
     from truerank.measures.cross_validation import FoldChoice as FoldChoice
     from truerank.measures.cross_validation import cross_validate as cross_validate
@@ -28,19 +24,23 @@ if TYPE_CHECKING:
     from truerank.measures.grammar import NCG as NCG
     from truerank.measures.grammar import RR_MSMARCO as RR_MSMARCO
     from truerank.measures.grammar import parse_measures as parse_measures
-    from truerank.measures.intervals import Proportion as Proportion
-    from truerank.measures.intervals import proportion as proportion
-    from truerank.measures.magnitude import MeanInterval as MeanInterval
-    from truerank.measures.magnitude import detectable_difference as detectable_difference
-    from truerank.measures.magnitude import difference_interval as difference_interval
-    from truerank.measures.magnitude import effect_size as effect_size
-    from truerank.measures.magnitude import mean_interval as mean_interval
-    from truerank.measures.method import Significance as Significance
-    from truerank.measures.ordering import OrderChanges as OrderChanges
-    from truerank.measures.ordering import Overtaking as Overtaking
-    from truerank.measures.ordering import Swap as Swap
-    from truerank.measures.ordering import evaluation_order_changes as evaluation_order_changes
-    from truerank.measures.ordering import order_changes as order_changes
+    from truerank.measures.magnitudes import MeanInterval as MeanInterval
+    from truerank.measures.magnitudes import Proportion as Proportion
+    from truerank.measures.magnitudes import detectable_difference as detectable_difference
+    from truerank.measures.magnitudes import difference_interval as difference_interval
+    from truerank.measures.magnitudes import effect_size as effect_size
+    from truerank.measures.magnitudes import mean_interval as mean_interval
+    from truerank.measures.magnitudes import proportion as proportion
+    from truerank.measures.orders import Correlation as Correlation
+    from truerank.measures.orders import Drop as Drop
+    from truerank.measures.orders import OrderChanges as OrderChanges
+    from truerank.measures.orders import Overtaking as Overtaking
+    from truerank.measures.orders import Swap as Swap
+    from truerank.measures.orders import evaluation_order_changes as evaluation_order_changes
+    from truerank.measures.orders import kendall as kendall
+    from truerank.measures.orders import largest_drop as largest_drop
+    from truerank.measures.orders import order_changes as order_changes
+    from truerank.measures.orders import tau_ap as tau_ap
     from truerank.measures.resampling import bootstrap_interval as bootstrap_interval
     from truerank.measures.results import Coverage as Coverage
     from truerank.measures.results import Evaluation as Evaluation

@@ -30,6 +30,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Flags, Floats, Ints
 from truerank.errors import OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import View
@@ -45,10 +46,6 @@ from truerank.measures.placebo import (
 from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped
 from truerank.measures.scoring import QrelSource, RunSource, named_runs, qrel_frame, run_frame
 from truerank.options import Resampling, Scoring, Ties
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 
 #: Ranks that count as near the top where a measure has no cutoff.
 _NEAR: Final = 100

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
-
-Floats: TypeAlias = NDArray[np.float64]
-Ints: TypeAlias = NDArray[np.int64]
 
 #: How many results MFR and HMFR look at where neither a cutoff nor a depth is given.
 FIRST_RANK_DEPTH: Final = 1000

@@ -9,13 +9,13 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.measures.folds import folds
+from truerank.measures.cross_validation import folds
 from truerank.measures.grammar import parse_measures
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
-Floats = NDArray[np.float64]
 _SPLITS: Final = 20
 #: Documents of the list where the measure has no cutoff.
 _LENGTH: Final = 100

@@ -21,12 +21,10 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.errors import OptionError
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 _CELLS_AT_ONCE: Final = 1 << 22
 

@@ -23,10 +23,8 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.errors import InputError
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: What the interval is for: these topics with all pairs judged by people, or the topics that these are a sample of.
 Target = Literal["collection", "topics"]

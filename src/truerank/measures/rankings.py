@@ -9,10 +9,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Ints
 from truerank.errors import OptionError
 from truerank.measures.equivalence import Equivalence
 from truerank.options import Ties
-from truerank.sources.frames import repeated_pair
+from truerank.sources.lines import repeated_pair
 
 _BITS_PER_JUDGMENT: Final = 32
 _FEWEST_BITS: Final = 1 << 16
@@ -88,8 +89,6 @@ class GradeTable:
         found = results.join(self._table, on=["topic", "doc_id"], how="inner", maintain_order="left")
         return found.select("row", "relevance")
 
-
-Ints = NDArray[np.int64]
 
 _SALT: Final = np.uint32(0x9E37_79B1)
 _HALF: Final = np.uint64(32)

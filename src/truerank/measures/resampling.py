@@ -11,7 +11,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from truerank.arrays import Floats
+
 Bootstrap = Literal["percentile", "bca"]
 
 _CELLS_AT_ONCE: Final = 2_000_000

@@ -12,8 +12,8 @@ import numpy as np
 import polars as pl
 from ir_measures.measures import registry
 from ir_measures.measures.base import Measure
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.options import Scoring
@@ -37,7 +37,6 @@ def lower_is_better(measure: str | Measure) -> bool:
 Aggregate = Literal["mean", "sum", "harmonic"]
 #: A second name of the options of scoring, for those who score in Python.
 Policy = Scoring
-Floats = NDArray[np.float64]
 
 #: `per_topic.parquet`: one value per run, measure and topic, in that order; null where a topic was skipped.
 PER_TOPIC_SCHEMA: Final[dict[str, Any]] = {

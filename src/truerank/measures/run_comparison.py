@@ -8,14 +8,12 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
-from truerank.measures.comparison import Comparison, compare_evaluations
-from truerank.measures.correlation import Variant
+from truerank.measures.comparison import Comparison, Significance, compare_evaluations
 from truerank.measures.grammar import lower_is_better
-from truerank.measures.method import Significance
-from truerank.measures.ordering import OrderChanges, evaluation_order_changes
+from truerank.measures.orders import OrderChanges, Variant, evaluation_order_changes
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, run_inputs
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
@@ -25,8 +23,6 @@ from truerank.sources import parse
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)

@@ -22,8 +22,8 @@ from truerank.measures.results import Coverage, Evaluation
 from truerank.options import Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
-from truerank.sources.frames import repeated_pair
 from truerank.sources.inputs import input_of, inputs_of
+from truerank.sources.lines import repeated_pair
 from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA

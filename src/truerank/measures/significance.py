@@ -11,12 +11,11 @@ from typing import Final, Literal, NamedTuple, get_args
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.measures.resampling import Resampled, shuffle_p, sign_flip_p
 
-Floats = NDArray[np.float64]
 Test = Literal["paired-t", "welch", "equal-variance-t", "wilcoxon", "randomisation", "unpaired-randomisation"]
 Correction = Literal["none", "bonferroni", "holm", "bh"]
 Zeros = Literal["wilcox", "pratt", "zsplit"]

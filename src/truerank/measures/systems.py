@@ -11,12 +11,12 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.measures.grammar import parse_measures
 from truerank.measures.results import Evaluation, load_evaluation
 from truerank.sources import parse, unique_names
 
-Floats = NDArray[np.float64]
 #: One evaluation, or several by name.
 Evaluations = Evaluation | Mapping[str, Evaluation]
 

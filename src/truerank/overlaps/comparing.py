@@ -11,9 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.arrays import Hashes
 from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
-from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, among, starts_of
+from truerank.near_duplicates.shingling import CommonShingles, Numbers, among, starts_of
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.keeping import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar

@@ -24,9 +24,20 @@ from numpy.typing import NDArray
 from truerank.near_duplicates import Sketches
 from truerank.near_duplicates.shingling import Hashes, Numbers, among, starts_of
 from truerank.overlaps.results import BRIEF_WORDS, WORDING_LIMIT, OverlapRules, TextPart
-from truerank.text.matching import FORM_WORDS, core, folded, key, tokens
 from truerank.text.normalising import normalise
-from truerank.text.wording import LETTERS, LETTERS_HEARD, WORDS, WordingProbe, letter_rests, sound
+from truerank.text.wording import (
+    FORM_WORDS,
+    LETTERS,
+    LETTERS_HEARD,
+    WORDS,
+    WordingProbe,
+    core,
+    folded,
+    key,
+    letter_rests,
+    sound,
+    tokens,
+)
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_frame, kept_frame

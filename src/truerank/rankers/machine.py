@@ -20,14 +20,15 @@ from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import Backend, open_encoder
-from truerank.vectors.encoders.choosing import FIRST_PASS_ERROR, choose_first_pass
-from truerank.vectors.encoders.measuring import (
+from truerank.vectors.encoders.speed import (
     CLOCK,
+    FIRST_PASS_ERROR,
     ChosenWay,
     Clock,
     MeasuredWay,
     Trial,
     Way,
+    choose_first_pass,
     compare_ways,
     instruction_sets,
     kept_choice,

@@ -21,7 +21,7 @@ from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.loading import json_file
 from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines
-from truerank.vectors.encoders.packaged import PACKAGED, packaged_folder
+from truerank.vectors.encoders.model_folder import PACKAGED, packaged_folder
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 from truerank.work.artifacts import atomic_path, digest, hash_file, write_text
 

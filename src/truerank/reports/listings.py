@@ -13,8 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from truerank.text.differences import MarkedPiece, mark
-from truerank.text.words import stem, words
+from truerank.text.words import MarkedPiece, mark, stem, words
 
 #: More distinct values than this are typed, fewer are chosen from a list.
 _MOST_CHOICES: Final = 40

@@ -3,9 +3,9 @@
 from truerank.sources.blocks import QueryBlock, SourceCounts
 from truerank.sources.documents import DocumentSource, open_documents, read_documents
 from truerank.sources.examples import ExampleSource, open_examples
-from truerank.sources.given import source_of
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.labels import read_labels
+from truerank.sources.notebook import source_of
 from truerank.sources.qrels import read_qrels, read_qrels_frame
 from truerank.sources.queries import QuerySource, TextColumns, by_column, open_queries
 from truerank.sources.runs import read_run, read_run_frame, run_frames

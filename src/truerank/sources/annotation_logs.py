@@ -17,8 +17,8 @@ from truerank.errors import InputError
 from truerank.loading import load_json, whole_number
 from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.query_files import as_text, well_formed
 from truerank.sources.rows import Parsed, Place, Row, ascending_at, member_places, parsed_at, rows
-from truerank.sources.tables import as_text, well_formed
 
 #: The columns that are read; "passages" leads, because it holds nearly all of the bytes.
 COLUMNS: Final[tuple[str, ...]] = ("passages", "query_id", "query", "query_type", "answers")

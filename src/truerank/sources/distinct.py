@@ -1,17 +1,23 @@
-"""Which texts of a stream are new, in bounded memory."""
+"""Which texts of a stream are new, and which ids stand for two different texts, in bounded memory."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Generator, Sequence
+from pathlib import Path
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
+from truerank.errors import InputError
+from truerank.records import Qrel, RunRow
+from truerank.sources.lines import line_blocks
+
 _SEED = 0x7275_6E6B
 _HASHES = 2.0**64
-
-Hashes = NDArray[np.uint64]
 
 
 def text_hashes(texts: Sequence[str]) -> Hashes:
@@ -83,3 +89,131 @@ class DistinctTexts:
             hashes = hashes[hashes < self._smallest[-1]]
         if len(hashes):
             self._smallest = np.union1d(self._smallest, hashes)[: self._sketch]
+
+
+_WINDOW: Final = 1 << 20
+_Keys = npt.NDArray[np.int64]
+R = TypeVar("R", Qrel, RunRow)
+
+
+class Conflict(NamedTuple):
+    """An id that was read twice with different texts: where (position in the block; line of the first one)."""
+
+    position: int
+    first_line: int
+
+
+class _Run(NamedTuple):
+    """Ids in the order of their hashes, with the hash of each text and its line."""
+
+    ids: _Keys
+    texts: _Keys
+    lines: _Keys
+
+
+class IdWindow:
+    """Remembers the ids of at least the last 2^19 records (at most three million, 24 bytes each) and texts' hashes.
+
+    Within that window every repeated id is found, up to collisions of 64-bit hashes (below one in ten million for ten
+    million records); beyond it none is. The memory is that of sorted runs which are merged as they grow, so that a
+    record costs a few hundred nanoseconds.
+    """
+
+    def __init__(self, window: int = _WINDOW) -> None:
+        self._window = window
+        self._runs: list[_Run] = []
+
+    def add(self, ids: Sequence[str], texts: Sequence[str], lines: Sequence[int]) -> tuple[int, Conflict | None]:
+        """Takes the next records."""
+        repeats, conflict = self.repeats(ids, texts, lines)
+        return len(repeats), conflict
+
+    def repeats(
+        self, ids: Sequence[str], texts: Sequence[str], lines: Sequence[int]
+    ) -> tuple[npt.NDArray[np.intp], Conflict | None]:
+        """Takes the next records; arguments as in `add`.
+
+        Returns:
+            The positions, ascending, of those that repeat an id with the same text, and the first one that repeats an
+            id with another text.
+        """
+        size = len(ids)
+        if not size:
+            return np.zeros(0, np.intp), None
+        hashed = _Run(
+            np.fromiter(map(hash, ids), np.int64, size),
+            np.fromiter(map(hash, texts), np.int64, size),
+            np.array(lines, np.int64) if not isinstance(lines, range) else np.arange(lines.start, lines.stop),
+        )
+        order = np.argsort(hashed.ids, kind="stable")
+        run = _Run(*(values[order] for values in hashed))
+        first = _first_of_group(run.ids)
+        earlier_texts, earlier_lines = run.texts[first], run.lines[first]
+        repeats = first != np.arange(size)
+        for past in reversed(self._runs):  # so that the earliest has the last word
+            found = np.searchsorted(past.ids, run.ids)
+            found[found == len(past.ids)] = 0
+            known = past.ids[found] == run.ids
+            earlier_texts = np.where(known, past.texts[found], earlier_texts)
+            earlier_lines = np.where(known, past.lines[found], earlier_lines)
+            repeats |= known
+        differs = repeats & (earlier_texts != run.texts)
+        conflict = None
+        if differs.any():
+            worst = np.flatnonzero(differs)[np.argmin(order[differs])]
+            conflict = Conflict(int(order[worst]), int(earlier_lines[worst]))
+        self._keep(run)
+        return np.sort(order[repeats & ~differs]), conflict
+
+    def _keep(self, run: _Run) -> None:
+        self._runs.append(run)
+        while len(self._runs) > 1 and len(self._runs[-2].ids) <= 2 * len(self._runs[-1].ids):
+            newer, older = self._runs.pop(), self._runs.pop()
+            if len(older.ids) >= self._window:
+                self._runs.append(newer)
+                continue
+            merged = [np.concatenate(pair) for pair in zip(older, newer, strict=True)]
+            order = np.argsort(merged[0], kind="stable")
+            self._runs.append(_Run(*(values[order] for values in merged)))
+
+
+class PairWindow:
+    """Refuses a pair of topic and document that was read before, within the last million rows of a file at least."""
+
+    def __init__(self, where: str | Path) -> None:
+        self._where = where
+        self._window = IdWindow(2 * _WINDOW)
+
+    def add(self, pairs: Sequence[tuple[str, str]], lines: Sequence[int]) -> None:
+        """Takes the pairs of the next rows."""
+        keys = [f"{topic}\t{document}" for topic, document in pairs]
+        _, conflict = self._window.add(keys, list(map(str, lines)), lines)
+        if conflict is not None:
+            topic, document = pairs[conflict.position]
+            raise InputError(
+                f"topic {topic} and document {document} stand in line {conflict.first_line} already",
+                "remove one of the two lines",
+                where=self._where,
+                line=lines[conflict.position],
+            )
+
+
+def _first_of_group(values: _Keys) -> npt.NDArray[np.intp]:
+    """For each position of a sorted array, the position of the first equal value."""
+    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    return np.repeat(starts, np.diff(np.append(starts, len(values))))
+
+
+def pair_records(
+    path: Path, read: Callable[[list[str], Path, int], R], header: tuple[str, ...] = ()
+) -> Generator[R, None, bool]:
+    """The records of a file with one pair of topic and document in each line; says whether there was any."""
+    window, found = PairWindow(path), False
+    for block in line_blocks(path):
+        lines = ((number, line.split()) for number, line in enumerate(block.lines, start=block.first))
+        cells = {number: some for number, some in lines if some and not (number == 1 and tuple(some) == header)}
+        records = [read(some, path, number) for number, some in cells.items()]
+        window.add([(one.topic_id, one.doc_id) for one in records], list(cells))
+        found = found or bool(records)
+        yield from records
+    return found

@@ -19,16 +19,16 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.loading import whole_number
 from truerank.records import Document
-from truerank.sources import beir, columns, compressed, formats, grammar, hub, irds
+from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
-from truerank.sources.duplicates import IdWindow
+from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import LineBlock, block_of, line_blocks, whole_text
 from truerank.sources.markup import html_text, is_html, trec_document
+from truerank.sources.query_files import as_text, identifier_of, well_formed
 from truerank.sources.rows import Row, parquet_frames, rows, saved_files
 from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
-from truerank.sources.tables import as_text, identifier_of, well_formed
 from truerank.text.normalising import normalise
 
 _IDS: Final = (
@@ -358,7 +358,7 @@ def document_form(path: Path, forced: str | None = None) -> str:
             raise InputError(f"a folder cannot be read as {forced}", "give a file in it", where=path)
         if forced is None and formats.is_saved(path):
             return "saved"
-        return "beir" if forced == "beir" or beir.corpus_file(path, missing_ok=True) else "folder"
+        return "beir" if forced == "beir" or formats.corpus_file(path, missing_ok=True) else "folder"
     start = compressed.head(path)
     if forced is None and _is_tar(start, path.name):
         return "tar"
@@ -399,7 +399,7 @@ def file_documents(path: Path, form: str, column: str | None = None, *, strict: 
 def folder_files(folder: Path, form: str) -> list[Path]:
     """The files that a folder's documents come from, by their paths; hidden ones are not among them."""
     if form == "beir":
-        return [cast(Path, beir.corpus_file(folder))]
+        return [cast(Path, formats.corpus_file(folder))]
     try:
         found = [path for path in folder.rglob("*") if path.is_file()]
     except OSError as error:
@@ -411,7 +411,7 @@ def folder_files(folder: Path, form: str) -> list[Path]:
 
 def _in_table(path: Path, form: str, column: str | None, strict: bool) -> FoundStream:
     if form == "beir":
-        path, form = cast(Path, beir.corpus_file(path)), "jsonl"
+        path, form = cast(Path, formats.corpus_file(path)), "jsonl"
     if form == "parquet":
         return documents_of_parquet(path, column)
     if form == "lines" or (form == "tsv" and not has_names(path)):

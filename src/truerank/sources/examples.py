@@ -14,19 +14,19 @@ from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeAlias, TypeVar
 
 from truerank.errors import InputError
-from truerank.sources import beir, columns, compressed, formats, grammar, hub, irds
+from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
+from truerank.sources.columns import Roles, number_of, roles_of, texts_of
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks
 from truerank.sources.qrels import BEIR_HEADER, read_qrels
 from truerank.sources.queries import QuerySource, open_queries
-from truerank.sources.roles import Roles, number_of, roles_of, texts_of
+from truerank.sources.query_files import identifier_of, well_formed
 from truerank.sources.rows import Row, rows, saved_files
 from truerank.sources.streamed import StreamedSource
-from truerank.sources.tables import identifier_of, well_formed
-from truerank.text.listing import listed
 from truerank.text.normalising import normalise
+from truerank.text.printable import listed
 
 _ROWS: Final = 1 << 14
 #: Ids of one look-up.
@@ -503,7 +503,7 @@ class ExampleSource(StreamedSource):
 
     def _examples(self) -> Iterator[tuple[str, list[tuple[str, str]], bool]]:
         if self._form == "beir":
-            folder = ExampleTexts(str(beir.queries_file(self.spec.path)), str(self._corpus()))
+            folder = ExampleTexts(str(formats.queries_file(self.spec.path)), str(self._corpus()))
             yield from self._with_texts(folder, of_judgments(str(self._judgments())))
         elif self._judged:
             _ = self.roles
@@ -549,7 +549,7 @@ class ExampleSource(StreamedSource):
     def _file_fingerprint(self) -> str:
         path = self.spec.path
         if self._form == "beir":
-            files: list[Path | None] = [beir.queries_file(path), self._corpus(), self._judgments()]
+            files: list[Path | None] = [formats.queries_file(path), self._corpus(), self._judgments()]
         else:
             files = list(saved_files(path) if self._form == "saved" else [path])
         return "+".join(compressed.fingerprint(file) for file in files if file is not None)
@@ -558,7 +558,7 @@ class ExampleSource(StreamedSource):
         return {"roles": str(self.roles), **self._texts.fingerprints()}
 
     def _judgments(self) -> Path:
-        found = beir.qrels_file(self.spec.path, self._split)
+        found = formats.qrels_file(self.spec.path, self._split)
         if found is None:
             raise InputError(
                 f"there is no qrels/{self._split}.tsv in it", "name another split, or give a file of examples",
@@ -567,7 +567,7 @@ class ExampleSource(StreamedSource):
         return found
 
     def _corpus(self) -> Path | None:
-        return beir.corpus_file(self.spec.path)
+        return formats.corpus_file(self.spec.path)
 
 
 def _texts_in(values: Mapping[str, Any], roles: Roles) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ from urllib.parse import quote, urljoin, urlsplit
 from truerank.errors import InputError
 from truerank.loading import load_json
 from truerank.network import HttpClient, NetworkError, is_this_machine, origin
-from truerank.sources import files, formats, tables
+from truerank.sources import formats, query_files
 from truerank.sources.blocks import RawBlock
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.rows import Row, rows
@@ -43,12 +43,12 @@ def queries(spec: SourceSpec, *, strict: bool = False) -> Iterator[RawBlock]:
     """
     stream = _streamed(spec)
     if stream is not None:
-        yield from tables.row_queries(stream, spec.column, spec.spec)
+        yield from query_files.row_queries(stream, spec.column, spec.spec)
         return
     before = 0
     for path in _downloaded(spec):
         last = 0
-        for block in files.file_queries(path, formats.detect(path), spec.column, strict=strict):
+        for block in query_files.file_queries(path, formats.detect(path), spec.column, strict=strict):
             last = max((last, *block.lines[-1:]))
             numbers = [before + line for line in block.lines]
             yield block._replace(lines=numbers, ids=block.ids if block.own_ids else list(map(str, numbers)))

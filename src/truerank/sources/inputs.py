@@ -7,8 +7,8 @@ from pathlib import Path
 
 from truerank.records import Input
 from truerank.sources import compressed, grammar
-from truerank.sources.given import is_given
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.notebook import is_given
 
 
 def input_of(role: str, source: object, name: str = "", rows: int | None = None) -> Input:

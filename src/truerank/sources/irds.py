@@ -14,8 +14,8 @@ from typing import Any, Final, Literal
 from truerank.errors import InputError
 from truerank.records import Document, Qrel, Topic
 from truerank.sources.blocks import RawBlock
+from truerank.sources.query_files import well_formed
 from truerank.sources.rows import Row
-from truerank.sources.tables import well_formed
 
 _BLOCK: Final = 1 << 13
 _TITLES: Final = ("title", "query", "text", "question", "original_query", "raw_utterance", "short_query")

@@ -11,8 +11,8 @@ from truerank.errors import InputError
 from truerank.records import Judgment
 from truerank.sources import columns, compressed, formats, grammar
 from truerank.sources.grammar import SourceSpec
+from truerank.sources.query_files import as_text, number_in, well_formed
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import as_text, number_in, well_formed
 
 #: Columns of items, the likeliest first.
 TOPIC_NAMES: Final = ("topic_id", "topic", "topic_number", "test_id")

@@ -1,11 +1,18 @@
-"""Text files as blocks of lines: decoded at once where the bytes are UTF-8, line by line where they are not."""
+"""Text files as blocks of lines, or as frames where all lines have so many columns.
+
+Lines are decoded at once where the bytes are UTF-8, one by one where they are not.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
 
 from truerank.errors import InputError
 from truerank.sources import compressed
@@ -171,3 +178,143 @@ def _check_length(pieces: list[bytes], path: Path, line: int) -> None:
         raise InputError(
             f"a line of more than {_LONGEST_LINE >> 20} MiB", "this is no text file of lines", where=path, line=line
         )
+
+
+#: Bytes of text that are parsed at once.
+_BLOCK: Final = 1 << 24
+#: What `str.split` takes for a blank besides the space and the line feed.
+_BLANKS: Final = tuple(bytes([code]) for code in b"\t\x0b\x0c\r\x1c\x1d\x1e\x1f")
+_TO_SPACES: Final = bytes.maketrans(b"".join(_BLANKS), b" " * len(_BLANKS))
+#: First bytes, in UTF-8, of the blanks beyond ASCII.
+_WIDE_BLANKS: Final = (b"\xc2\x85", b"\xc2\xa0", b"\xe1\x9a\x80", b"\xe2\x80", b"\xe2\x81\x9f", b"\xe3\x80\x80")
+
+#: One line, split at blanks, with the file and the line's number: the values of the frame's columns.
+LineReader: TypeAlias = Callable[[list[str], Path, int], Sequence[Any]]
+
+
+class Repeat(NamedTuple):
+    """A pair of topic and document that stands twice: the positions of the two rows, counted from 0."""
+
+    first: int
+    second: int
+
+
+def frames(
+    path: Path,
+    schema: Mapping[str, Any],
+    layouts: Sequence[Sequence[str | None]],
+    reader: LineReader,
+    *,
+    header: tuple[str, ...] = (),
+) -> Iterator[pl.DataFrame]:
+    """The lines of a text file, compressed or not, as frames of about 16 MiB of text.
+
+    Lines that have single blanks or tabs between their columns, or can be made so cheaply, are parsed as columns.
+    Where that fails the reader of single lines goes over the block: it raises the fault, or gives the same values.
+    """
+    for first, data in byte_blocks(path, _BLOCK):
+        if first == 1 and header and tuple(block_of(1, _first_line(data), path).text.split()) == header:
+            first, data = 2, data[len(_first_line(data)) + 1 :]
+        frame = _regular(data, schema, layouts)
+        if frame is None:
+            frame = _by_line(data, first, path, schema, reader)
+        if len(frame):
+            yield frame
+
+
+def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
+    """The first row of a frame whose topic and document an earlier row has already, None where there is none."""
+    keys = _pair_hashes(topics, documents)
+    ordered = np.sort(keys)
+    same = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(same):
+        return None
+    # Hashes may collide, so that what has the same one is compared in full.
+    rows = np.flatnonzero(np.isin(keys, same))
+    pairs = pl.DataFrame({"topic": topics.gather(rows), "document": documents.gather(rows), "row": rows})
+    repeats = pairs.with_columns(pl.col("row").first().over("topic", "document").alias("first"))
+    repeats = repeats.filter(pl.col("row") != pl.col("first"))
+    return Repeat(repeats["first"][0], repeats["row"][0]) if len(repeats) else None
+
+
+def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None:
+    """Says of a pair that stands twice which lines these are."""
+    row, first_line = -1, 0
+    for first, data in byte_blocks(path):
+        for number, line in enumerate(block_of(first, data, path).lines, start=first):
+            cells = line.split()
+            if not cells or (number == 1 and tuple(cells) == header):
+                continue
+            row += 1
+            if row == pair.first:
+                first_line = number
+            if row == pair.second:
+                raise InputError(
+                    f"topic {cells[0]} and document {cells[2 if len(cells) != 3 else 1]} stand in line {first_line} "
+                    "already",
+                    "remove one of the two lines",
+                    where=path,
+                    line=number,
+                )
+
+
+def _pair_hashes(topics: pl.Series, documents: pl.Series) -> NDArray[np.uint64]:
+    with np.errstate(over="ignore"):
+        mixed = topics.hash().to_numpy() * np.uint64(0x9E37_79B9_7F4A_7C15)
+        found: NDArray[np.uint64] = mixed ^ documents.hash().to_numpy()
+    return found
+
+
+def _regular(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
+    """The block parsed as columns; None where a line has another form or a value is no number."""
+    if not data.isascii() and (any(blank in data for blank in _WIDE_BLANKS) or not _is_utf8(data)):
+        return None
+    frame = None if any(blank in data for blank in _BLANKS) else _parsed(data, schema, layouts)
+    return _parsed(_single_spaced(data), schema, layouts) if frame is None else frame
+
+
+def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
+    """The lines as columns; None unless each has as many as the first one, single spaces between them, and numbers."""
+    if not data:
+        return pl.DataFrame(schema=schema)
+    width = _first_line(data).count(b" ") + 1
+    layout = next((names for names in layouts if len(names) == width), None)
+    if layout is None:
+        return None
+    kinds = {name or f" {position}": schema.get(name or "", pl.String) for position, name in enumerate(layout)}
+    try:
+        # All columns are read, since a line that is too long is noticed only then; one that is too short, has two
+        # spaces in a row or is blank holds a null.
+        frame = pl.read_csv(data, has_header=False, separator=" ", quote_char=None, schema=kinds)
+    except pl.exceptions.PolarsError:
+        return None
+    floats = [frame[name] for name, kind in schema.items() if kind == pl.Float64]
+    sound = not any(frame.null_count().row(0)) and all(column.is_finite().all() for column in floats)
+    return frame.select(list(schema)) if sound else None
+
+
+def _single_spaced(data: bytes) -> bytes:
+    """The block with one space between columns and no blank lines."""
+    lines = (b" ".join(line.split()) for line in data.translate(_TO_SPACES).split(b"\n"))
+    return b"\n".join(line for line in lines if line)
+
+
+def _first_line(data: bytes) -> bytes:
+    end = data.find(b"\n")
+    return data if end < 0 else data[:end]
+
+
+def _is_utf8(data: bytes) -> bool:
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _by_line(data: bytes, first: int, path: Path, schema: Mapping[str, Any], reader: LineReader) -> pl.DataFrame:
+    rows = []
+    for number, line in enumerate(block_of(first, data, path).lines, start=first):
+        if cells := line.split():
+            rows.append(reader(cells, path, number))
+    return pl.DataFrame(rows, schema=dict(schema), orient="row")

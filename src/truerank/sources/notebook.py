@@ -1,13 +1,25 @@
-"""Judgments and runs as people have them in a notebook: frames, dictionaries, records, objects of ranx."""
+"""Values of a notebook in place of sources: frames, mappings, lists and objects of ranx, for every option."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+import atexit
+import hashlib
+import json
+import math
+import os
+import shutil
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path, PurePath
+from typing import Any, Final, Literal, get_args
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
+from truerank.options import adopter
+from truerank.sources.grammar import ENDINGS, Scheme
+from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.runs import RUN_SCHEMA
 
 #: What other programs call the columns.
 _NAMES: Final = {
@@ -87,3 +99,219 @@ def _renamed(frame: pl.DataFrame) -> pl.DataFrame:
         if other in frame.columns and name not in frame.columns
     }
     return frame.rename(names)
+
+
+Noun = Literal["texts", "documents", "qrels", "run"]
+
+#: What the options of sources hold, by their names; other options take sources only.
+NOUNS: Final[Mapping[str, Noun]] = {
+    **dict.fromkeys(("train", "queries", "test", "topics", "train_queries"), "texts"),
+    **dict.fromkeys(
+        ("docs", "previous", "later", "version", "test_docs", "train_docs", "queries_from_documents", "collection"),
+        "documents",
+    ),
+    **dict.fromkeys(("qrels", "train_qrels", "also_qrels", "sparse_qrels", "expert_qrels", "official"), "qrels"),
+    **dict.fromkeys(("run", "first_stage", "test_run"), "run"),
+}
+#: The folder of this process, once it is needed.
+_folders: list[Path] = []
+#: Keys of a topic or document that is a mapping itself.
+_FIELDS: Final = frozenset(
+    ("title", "description", "narrative", "variants", "text", "query", "body", "url", "contents", "headline")
+)
+_SHOWN: Final[Mapping[Noun, str]] = {
+    "texts": "texts by id, a list of texts, or a frame with id and text",
+    "documents": "texts by id, a list of texts, or a frame with id and text",
+    "qrels": "grades by topic and document, or a frame with topic_id, doc_id and relevance",
+    "run": "scores by topic and document, or a frame with topic_id, doc_id and score; or such by name",
+}
+
+
+@adopter
+def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
+    """What an option reads in place of a value of a program.
+
+    Args:
+        name: of the option.
+        value: what was given: sources, which stay as they are, or a value.
+        several: the option takes several sources.
+        by_name: it takes a mapping of names to sources itself.
+
+    Returns:
+        Sources of the grammar; a value becomes a file.
+
+    Raises:
+        OptionError: it is none of what the option takes.
+    """
+    noun = NOUNS.get(name)
+    if noun is None or isinstance(value, str | Path) or value is None:
+        if (isinstance(value, Mapping) and not by_name) or _is_frame(value):
+            raise OptionError(name, f"cannot read a {type(value).__name__}", "give a path or an id")
+        return value if noun is None else _spelled(value)
+    if by_name and isinstance(value, Mapping):
+        return {
+            key: _spelled(one) if isinstance(one, str | Path) else _written(name, noun, str(key), one)
+            for key, one in value.items()
+        }
+    if isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
+        if not _are_texts(name, noun, value):
+            return type(value)(map(_spelled, value))
+    elif _is_list_of_values(value):
+        return tuple(_spelled(one) if isinstance(one, str | Path) else _written(name, noun, name, one) for one in value)
+    elif _is_by_name(noun, value):
+        made = tuple(_written(name, noun, str(key), one) for key, one in value.items())
+        if not several and len(made) > 1:
+            raise OptionError(name, f"one source was expected, got {len(made)}", "give one")
+        return made if several else made[0]
+    one = _written(name, noun, name, value)
+    return (one,) if several else one
+
+
+def _spelled(value: Any) -> Any:
+    """A path as text, as the grammar of sources takes it."""
+    return str(value) if isinstance(value, Path) else value
+
+
+def _is_frame(value: Any) -> bool:
+    """Whether a value is a frame of Polars or pandas, or a data set of Hugging Face."""
+    return isinstance(value, pl.DataFrame | pl.LazyFrame) or hasattr(value, "columns") or hasattr(value, "column_names")
+
+
+def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
+    """Whether strings are texts, and not paths or ids of sources; texts are recognised by their blanks."""
+    if noun not in ("texts", "documents"):
+        return False
+    sources = [_is_source(value) for value in values]
+    texts = [not source and len(str(value).split()) > 1 for value, source in zip(values, sources, strict=True)]
+    if any(texts) and any(sources):
+        odd = str(values[texts.index(True)])
+        raise OptionError(name, f"'{odd[:40]}' is no source, others are", "give sources, or a list of texts")
+    return any(texts)
+
+
+def _is_source(value: str | Path) -> bool:
+    text = str(value)
+    if isinstance(value, Path) or text.partition(":")[0] in get_args(Scheme):
+        return True
+    bare = text.partition("?")[0].partition("#")[0]
+    return PurePath(bare).suffix.lower() in ENDINGS or os.path.exists(text)  # noqa: PTH110 - false for texts that no path can be
+
+
+def _is_list_of_values(value: Any) -> bool:
+    """Whether a list holds sources or whole values, such as two frames."""
+    return (
+        isinstance(value, list | tuple)
+        and bool(value)
+        and all(isinstance(one, str | Path) or _is_frame(one) for one in value)
+    )
+
+
+def _is_by_name(noun: Noun, value: Any) -> bool:
+    """Whether a mapping holds several runs, or several sets of texts, by their names."""
+    if not isinstance(value, Mapping) or not value or noun == "qrels":
+        return False
+    if noun == "run":
+        return not is_single(value)
+    return all(
+        _is_frame(one) or isinstance(one, list | tuple)
+        or (isinstance(one, Mapping) and not _FIELDS & {str(key) for key in one})
+        for one in value.values()
+    )  # fmt: skip
+
+
+def _written(option: str, noun: Noun, name: str, value: Any) -> str:
+    """Writes a value to a file whose name is that of the option, or of the value; returns its path."""
+    try:
+        if noun in ("texts", "documents"):
+            ending, lines = "jsonl", [json.dumps(one, ensure_ascii=False) for one in _records(value)]
+        else:
+            ending, lines = noun.removesuffix("s") + ("s" if noun == "qrels" else ""), list(_table(noun, value))
+    except (InputError, TypeError, ValueError, KeyError, AttributeError, pl.exceptions.PolarsError) as error:
+        kind = type(value).__name__
+        within = f" of {next(iter(value.values())).__class__.__name__}" if isinstance(value, Mapping) and value else ""
+        fault = error.fault if isinstance(error, InputError) else f"cannot read a {kind}{within}"
+        raise OptionError(option, fault, f"give a path, an id, {_SHOWN[noun]}") from error
+    if not lines:
+        raise OptionError(option, f"the {type(value).__name__} is empty", f"give {_SHOWN[noun]}")
+    content = "".join(f"{line}\n" for line in lines).encode()
+    folder = _folder() / hashlib.sha256(content).hexdigest()[:16]
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"{name.replace('/', '-')}.{ending}"
+    path.write_bytes(content)
+    return str(path)
+
+
+def _records(value: Any) -> Iterator[dict[str, Any]]:
+    """Texts and documents as objects with an id."""
+    if _is_frame(value):
+        rows: Iterable[Any] = _frame(value).iter_rows(named=True)
+    elif isinstance(value, Mapping):
+        rows = ({"_id": str(key), **_fields_of(one)} for key, one in value.items())
+    elif isinstance(value, list | tuple):
+        rows = (_record(number, one) for number, one in enumerate(value, start=1))
+    else:
+        raise TypeError(type(value).__name__)
+    for row in rows:
+        yield {str(key): one for key, one in row.items() if not _is_missing(one)}
+
+
+def _fields_of(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, str | Mapping):
+        raise TypeError(type(value).__name__)
+    return value if isinstance(value, Mapping) else {"text": value}
+
+
+def _record(number: int, one: Any) -> Mapping[str, Any]:
+    if isinstance(one, str):
+        return {"_id": str(number), "text": one}
+    if isinstance(one, Mapping):
+        return one
+    if hasattr(one, "_asdict"):
+        found = one._asdict()
+        return {"_id" if key.endswith("_id") else key: value for key, value in found.items()}
+    identifier, text = one
+    return {"_id": str(identifier), **_fields_of(text)}
+
+
+def _is_missing(value: Any) -> bool:
+    return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def _frame(value: Any) -> pl.DataFrame:
+    if isinstance(value, pl.DataFrame | pl.LazyFrame):
+        return value.lazy().collect()
+    names = list(getattr(value, "column_names", None) or value.columns)
+    return pl.DataFrame({str(name): list(value[name]) for name in names}, strict=False)
+
+
+def _table(noun: Noun, value: Any) -> Iterator[str]:
+    """The lines of qrels or of a run."""
+    schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
+    frame = frame_of(_frame(value) if _is_frame(value) else value, schema, number)
+    lacking = [name for name in ("topic_id", "doc_id", number) if name not in frame.columns]
+    if lacking:
+        raise InputError(f"no column '{lacking[0]}'; there are {', '.join(frame.columns[:12])}", "name it so")
+    frame = frame.select(pl.col("topic_id", "doc_id").cast(pl.String), pl.col(number))
+    if frame.select((pl.col("topic_id") + pl.col("doc_id")).str.contains(r"\s").any()).item():
+        raise InputError("an id holds a blank", "replace the blanks in ids")
+    if noun == "run":
+        frame = frame.sort(pl.col("topic_id").rank("dense"), -pl.col(number), maintain_order=True)
+        places = pl.int_range(1, pl.len() + 1).over("topic_id")
+        for topic, document, score, place in frame.with_columns(place=places).iter_rows():
+            yield f"{topic} Q0 {document} {place} {float(score)!r} given"
+    else:
+        for topic, document, grade in frame.iter_rows():
+            yield f"{topic} 0 {document} {int(grade)}"
+
+
+def is_given(path: Path) -> bool:
+    """Whether a file holds a value of the caller's program."""
+    return any(folder in path.parents for folder in _folders)
+
+
+def _folder() -> Path:
+    """The folder of this process for values; it goes with the process."""
+    if not _folders:
+        _folders.append(Path(tempfile.mkdtemp(prefix="truerank-given-")))
+        atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)
+    return _folders[0]

@@ -12,8 +12,8 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.records import Qrel
-from truerank.sources import beir, compressed, formats, frames, grammar, irds
-from truerank.sources.duplicates import pair_records
+from truerank.sources import compressed, formats, grammar, irds, lines
+from truerank.sources.distinct import pair_records
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
 from truerank.sources.sharing import shared_frames
@@ -79,8 +79,8 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
         for _ in read_qrels(spec):
             pass
         raise
-    if spec.scheme != "irds" and (pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"])):
-        frames.raise_repeat(qrels_path(spec.path), pair, BEIR_HEADER)
+    if spec.scheme != "irds" and (pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"])):
+        lines.raise_repeat(qrels_path(spec.path), pair, BEIR_HEADER)
     return frame
 
 
@@ -94,7 +94,7 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
         return
     path = qrels_path(spec.path)
     found = False
-    blocks = partial(frames.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
+    blocks = partial(lines.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
     for frame in shared_frames(path, "qrels", blocks):
         found = True
         yield frame
@@ -142,8 +142,8 @@ def _checked(spec: str | SourceSpec) -> SourceSpec:
 def qrels_path(path: Path) -> Path:
     """The file of judgments that a path stands for: `qrels/test.tsv` of a BEIR folder, or the file itself."""
     if compressed.is_folder(path):
-        beir.queries_file(path)
-        judgments = beir.qrels_file(path)
+        formats.queries_file(path)
+        judgments = formats.qrels_file(path)
         if judgments is None:
             raise InputError("no qrels/test.tsv in this folder", "give the file of the judgments", where=path)
         path = judgments

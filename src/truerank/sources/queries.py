@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.records import Query
-from truerank.sources import beir, columns, compressed, formats, grammar, hub, irds, tables
+from truerank.sources import columns, compressed, formats, grammar, hub, irds, query_files
 from truerank.sources.blocks import QueryBlock, RawBlock, SourceCounts
-from truerank.sources.duplicates import IdWindow
-from truerank.sources.files import file_queries
+from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import FORMATS, SOURCES, SourceSpec
 from truerank.sources.lines import line_blocks
+from truerank.sources.query_files import file_queries
 from truerank.sources.rows import Row, rows, saved_files
 from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
@@ -61,7 +61,7 @@ def text_columns(spec: SourceSpec, *, strict: bool = False) -> TextColumns:
     if form == "qna":
         return TextColumns(spec.column or "query", ("passages", "answers"), readable=False)
     if form == "beir":
-        return _of_rows(rows(beir.queries_file(spec.path), "jsonl", strict=strict), spec.column)
+        return _of_rows(rows(formats.queries_file(spec.path), "jsonl", strict=strict), spec.column)
     if form in ("csv", "jsonl", "json", "parquet", "saved") or (form not in FORMATS and form in SOURCES):
         return _of_rows(rows(spec.path, form, strict=strict), spec.column)
     return _of_lines(spec, strict) if form == "tsv" else TextColumns(None)
@@ -91,14 +91,14 @@ def by_column(spec: SourceSpec, *, strict: bool = False) -> tuple[SourceSpec, ..
 def _of_rows(records: Iterable[Row], column: str | None) -> TextColumns:
     sample = [row.values for row in islice(records, columns.SAMPLE_LINES)]
     names = list(dict.fromkeys(name for values in sample for name in values))
-    query = next(filter(None, (tables.text_key(values, column) for values in sample)), None)
+    query = next(filter(None, (query_files.text_key(values, column) for values in sample)), None)
     ids = {name.lower() for name in columns.ID_NAMES}
     others = (name for name in names if name != query and name.lower() not in ids and _holds_texts(name, sample))
     return TextColumns(query, tuple(others))
 
 
 def _holds_texts(name: str, sample: Sequence[Mapping[str, Any]]) -> bool:
-    texts = [text for values in sample for text in tables.texts_in(values.get(name)) if isinstance(text, str)]
+    texts = [text for values in sample for text in query_files.texts_in(values.get(name)) if isinstance(text, str)]
     worded = sum(" " in text.strip() for text in texts)
     return bool(texts) and (worded * 10 >= len(texts) or name.strip().lower() in _OTHER_NAMES)
 
@@ -169,7 +169,7 @@ class QuerySource(StreamedSource):
                     f"a {self._format} file holds no query texts", "give the file of the queries", where=spec.location
                 )
             if self._format == "beir":
-                beir.queries_file(spec.path)
+                formats.queries_file(spec.path)
 
     @cached_property
     def columns(self) -> TextColumns:
@@ -251,7 +251,9 @@ class QuerySource(StreamedSource):
     def _file_fingerprint(self) -> str:
         if self._format == "saved":
             return "+".join(compressed.fingerprint(file) for file in saved_files(self.spec.path))
-        return compressed.fingerprint(beir.queries_file(self.spec.path) if self._format == "beir" else self.spec.path)
+        return compressed.fingerprint(
+            formats.queries_file(self.spec.path) if self._format == "beir" else self.spec.path
+        )
 
     def _raw_blocks(self) -> Iterator[RawBlock]:
         spec = self.spec

@@ -1,18 +1,22 @@
-"""Runs in TREC format, as a stream of rows or as columns, with the line of every fault."""
+"""Runs in TREC format, with the line of every fault, and what they say of themselves in a header of ir_metadata."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator
+import re
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
 from truerank.errors import InputError
+from truerank.loading import load_yaml
 from truerank.records import RunRow
-from truerank.sources import compressed, formats, frames, grammar
-from truerank.sources.duplicates import pair_records
+from truerank.sources import compressed, formats, grammar, lines
+from truerank.sources.distinct import pair_records
+from truerank.sources.lines import metadata_header
 from truerank.sources.sharing import is_shared, shared_frames
 
 #: The columns of a run as a frame.
@@ -57,8 +61,8 @@ def read_run_frame(path: str | Path) -> pl.DataFrame:
         InputError: as in `read_run`; a document that stands twice for a topic anywhere in the file.
     """
     frame = pl.concat([pl.DataFrame(schema=RUN_SCHEMA), *run_frames(path)], rechunk=True)
-    if pair := frames.repeated_pair(frame["topic_id"], frame["doc_id"]):
-        frames.raise_repeat(_checked(path), pair)
+    if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
+        lines.raise_repeat(_checked(path), pair)
     return frame
 
 
@@ -81,7 +85,7 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     read = {name: kind for name, kind in RUN_SCHEMA.items() if name in schema or kind != pl.String or is_shared()}
     layout = tuple(name if name in read else None for name in _LAYOUT)
     found = False
-    for frame in shared_frames(checked, "run", lambda: frames.frames(checked, read, [layout], _values_of(read))):
+    for frame in shared_frames(checked, "run", lambda: lines.frames(checked, read, [layout], _values_of(read))):
         found = True
         yield frame.select(list(schema))
     if not found:
@@ -96,7 +100,7 @@ def _checked(path: str | Path) -> Path:
     return spec.path
 
 
-def _values_of(columns: Collection[str]) -> frames.LineReader:
+def _values_of(columns: Collection[str]) -> lines.LineReader:
     positions = [RunRow._fields.index(name) for name in columns]
 
     def values(cells: list[str], path: Path, line: int) -> tuple[Any, ...]:
@@ -125,3 +129,96 @@ def _row(cells: list[str], path: Path, line: int) -> RunRow:
     if not math.isfinite(row.score):
         raise InputError(f"the score '{score}' is not finite", "write a finite number", where=path, line=line)
     return row
+
+
+#: A header that is longer is not looked for.
+_HEAD: Final = 1 << 19
+_COMMENT: Final = re.compile(r"^#[ \t]?", re.MULTILINE)
+_REMEDY_run_metadata: Final = "write it as www.ir-metadata.org says"
+
+
+class TrainingData(NamedTuple):
+    """One entry of `data: training data:`; `irds` is its id in ir_datasets, or empty."""
+
+    name: str
+    source: str
+    irds: str
+
+
+@dataclass(frozen=True)
+class RunMetadata:
+    """The header of a run.
+
+    Attributes:
+        tag: the run's tag; empty where it is not stated.
+        collection: the name of the test collection; likewise.
+        training: the training data; None where the header does not speak of any.
+    """
+
+    tag: str
+    collection: str
+    training: tuple[TrainingData, ...] | None
+
+
+def run_metadata(path: str | Path) -> RunMetadata | None:
+    """Reads the metadata header of a run."""
+    path = grammar.parse(str(path)).path
+    data = compressed.head(path, _HEAD).removeprefix(b"\xef\xbb\xbf")
+    length = metadata_header(data)
+    if not length:
+        return None
+    # The two marks stand around the YAML; a blank line keeps its lines those of the file.
+    lines = _COMMENT.sub("", data[:length].decode("utf-8", "replace")).splitlines()
+    content = load_yaml("\n".join(["", *lines[1:-1]]), path, _constructed, remedy=_REMEDY_run_metadata)
+    about = _inside(content, "data")
+    collection = _inside(about, "test collection")
+    training = about.get("training data")
+    return RunMetadata(
+        tag=str(content.get("tag") or "") if isinstance(content, Mapping) else "",
+        collection=str(collection.get("name") or ""),
+        training=None if training is None else tuple(_entries(training)),
+    )
+
+
+def trained_on(spec: str) -> tuple[str, ...]:
+    """The sources that stand for a run as training data: what its header names by ids of ir_datasets."""
+    parsed = grammar.parse(spec)
+    if parsed.scheme != "file" or not parsed.path.is_file():
+        return (spec,)
+    about = run_metadata(parsed.path)
+    if about is None:
+        return (spec,)
+    if not about.training:
+        raise InputError("the header of this run names no training data", "name the training data", where=spec)
+    unknown = [one.name or one.source for one in about.training if not one.irds]
+    if unknown:
+        fault = f"the training data '{unknown[0]}' of this run have no id of ir_datasets"
+        raise InputError(fault, "name their source yourself", where=spec)
+    return tuple(f"irds:{one.irds}" for one in about.training)
+
+
+def _inside(value: Any, key: str) -> Mapping[str, Any]:
+    found = value.get(key) if isinstance(value, Mapping) else None
+    return found if isinstance(found, Mapping) else {}
+
+
+def _constructed(loader: Any, node: Any) -> Any:
+    return loader.construct_document(node)
+
+
+def _entries(value: Any) -> Iterator[TrainingData]:
+    """A list of mappings, as the schema wants it; also one mapping, and bare names."""
+    for one in value if isinstance(value, list | tuple) else [value]:
+        if isinstance(one, Mapping):
+            yield TrainingData(str(one.get("name") or ""), str(one.get("source") or ""), _irds(one.get("ir_datasets")))
+        elif one is not None:
+            yield TrainingData(str(one), "", "")
+
+
+def _irds(value: Any) -> str:
+    """The id in an id, or in a link to its page: `https://ir-datasets.com/beir.html#beir/scifact`."""
+    text = str(value or "").strip()
+    if "://" not in text:
+        return text.removeprefix("irds:")
+    page, _, part = text.partition("#")
+    return part or page.rstrip("/").rpartition("/")[2].removesuffix(".html")

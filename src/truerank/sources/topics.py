@@ -10,15 +10,14 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.records import Topic
-from truerank.sources import beir, columns, compressed, files, formats, grammar, hub, irds, tables
+from truerank.sources import columns, compressed, formats, grammar, hub, irds, query_files
 from truerank.sources.blocks import RawBlock, SourceCounts
-from truerank.sources.files import file_queries
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import line_blocks, numbered_lines
 from truerank.sources.qrels import read_qrels
+from truerank.sources.query_files import as_text, file_queries, well_formed
 from truerank.sources.rows import Row, rows
 from truerank.sources.sharing import shared_stream
-from truerank.sources.tables import as_text, well_formed
 from truerank.text.normalising import normalise
 
 _TITLES: Final = ("title", "topic_title", *columns.TEXT_NAMES)
@@ -173,7 +172,7 @@ def _from_file(spec: SourceSpec, strict: bool) -> Iterator[_Found | int]:
     if form in ("qrels", "run"):
         raise InputError(f"a {form} file holds no topics", "give the file of the topics", where=path)
     if form in ("trec", "xml"):
-        read = files.trec_topics if form == "trec" else files.xml_topics
+        read = query_files.trec_topics if form == "trec" else query_files.xml_topics
         return (_Found(*found) for found in read(path, strict=strict))
     if form == "beir":
         return _from_beir(path, spec.column, strict)
@@ -199,8 +198,8 @@ def _from_blocks(blocks: Iterable[RawBlock]) -> Iterator[_Found | int]:
 
 
 def _from_beir(folder: Path, column: str | None, strict: bool) -> Iterator[_Found | int]:
-    path = beir.queries_file(folder)
-    judgments = beir.qrels_file(folder)
+    path = formats.queries_file(folder)
+    judgments = formats.qrels_file(folder)
     judged = None if judgments is None else {qrel.topic_id for qrel in read_qrels(str(judgments))}
     for found in _from_rows(rows(path, "jsonl", strict=strict), column, path):
         if isinstance(found, int) or judged is None or found.topic.topic_id in judged:
@@ -228,10 +227,10 @@ def _from_rows(records: Iterable[Row], column: str | None, where: Path | str) ->
             yield 1
             continue
         usable = True
-        identifier = tables.identifier_of(row, keys.identifier)
-        title, description, narrative = (tables.well_formed((text or "").strip()) for text in texts)
+        identifier = query_files.identifier_of(row, keys.identifier)
+        title, description, narrative = (query_files.well_formed((text or "").strip()) for text in texts)
         variants = _variants(row.values, keys.variants)
-        topic = Topic(tables.well_formed(identifier), title, description, narrative, variants)
+        topic = Topic(query_files.well_formed(identifier), title, description, narrative, variants)
         yield _Found(topic, row.line, int(row.repaired))
     if first is not None and not usable:
         raise columns.no_column(list(first.values), column, "a topic's title", where, first.line)
@@ -251,13 +250,13 @@ def _keys(values: Mapping[str, Any], column: str | None) -> _Keys:
 
 
 def _text(values: Mapping[str, Any], key: str | None) -> str | None:
-    return None if key is None else tables.as_text(values.get(key))
+    return None if key is None else query_files.as_text(values.get(key))
 
 
 def _variants(values: Mapping[str, Any], key: str | None) -> tuple[str, ...]:
     given = values.get(key) if key else None
     texts = [given] if isinstance(given, str) else given if isinstance(given, list) else []
-    kept = (tables.well_formed(text.strip()) for text in texts if isinstance(text, str))
+    kept = (query_files.well_formed(text.strip()) for text in texts if isinstance(text, str))
     return tuple(dict.fromkeys(text for text in kept if text))
 
 

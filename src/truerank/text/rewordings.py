@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from random import Random
 from typing import Final, Literal, get_args
 
-from truerank.text.matching import IRREGULAR
+from truerank.text.wording import IRREGULAR
 from truerank.text.words import FUNCTION_WORDS, words
 
 Kind = Literal[

@@ -10,16 +10,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice
-from typing import Any, Final, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.sources.distinct import text_hashes
-from truerank.text.matching import is_question
 from truerank.text.normalising import normalise
+from truerank.text.wording import is_question
 from truerank.vectors.encoders.base import Vectors
 from truerank.vectors.neighbours import PairProbe, Rows, TextBlock, blocks_of, empty_pairs
 from truerank.work.blocks import BlockStore, run_blocks
@@ -110,8 +111,6 @@ def _trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64
     keys, counts = np.unique(owner[inside] * _BUCKETS + code, return_counts=True)
     return keys // _BUCKETS, keys % _BUCKETS, counts
 
-
-Floats: TypeAlias = NDArray[np.float64]
 
 #: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).
 DEFAULT_CUTS: Final[Mapping[str, float]] = {"title": 0.45, "description": 0.4, "narrative": 0.4, "variant": 0.45}

@@ -442,7 +442,7 @@ def test_neighbours_of_a_topic(titles: leakage.AuditResult) -> None:
 @pytest.mark.shared
 def test_real_log_against_sentence_transformers(tmp_path: Path) -> None:
     transformers = pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
-    from truerank.vectors.encoders.packaged import packaged_folder
+    from truerank.vectors.encoders.model_folder import packaged_folder
 
     lines = list(open_queries(str(DATA / "query-logs/terabyte05-efficiency.tsv.gz")))[:3000]
     log = tmp_path / "log.tsv"

@@ -11,7 +11,7 @@ import pytest
 from truerank.audits.leakage.training_examples.texts import prompts
 from truerank.errors import InputError, OptionError
 from truerank.sources import open_examples
-from truerank.sources.roles import Roles
+from truerank.sources.columns import Roles
 
 INSTRUCTION = "Instruct: Given a question, find passages that answer it\nQuery: "
 

@@ -13,8 +13,7 @@ from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.audits.transfer.scanning.text_evidence import favoured, new_text, repeated_texts, text_losses, word_runs
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
-from truerank.text.losses import WordWeights
-from truerank.text.page_faults import PageWords
+from truerank.text.page_faults import PageWords, WordWeights
 
 WEIGHTS = WordWeights({}, 1.0)
 TAPE = "A drum holds the index of the reels, and one block of the tape is read after a search of eleven seconds."

@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.text.losses import WordWeights, lost_share, word_weights
-from truerank.text.page_faults import PageWords, notice_of, page_fault
+from truerank.text.page_faults import PageWords, WordWeights, lost_share, notice_of, page_fault, word_weights
 
 TITLE = "Magnetic tape for the storage of telephone directories"
 ABOUT = (

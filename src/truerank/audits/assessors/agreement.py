@@ -14,8 +14,9 @@ import numpy as np
 import polars as pl
 import scipy
 
+from truerank.arrays import Floats
 from truerank.audits.assessors.grades import Codes, Grades
-from truerank.judging.coefficients import Coefficients, Floats, drawn_weights
+from truerank.judging.coefficients import Coefficients, drawn_weights
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
 

@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 from ir_measures.measures.base import Measure
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.assessors.grades import Grades
 from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.sampling_designs import (
@@ -26,7 +26,7 @@ from truerank.audits.assessors.sampling_designs import (
 )
 from truerank.errors import InputError
 from truerank.measures.grammar import MeasureSpec, parse_measures
-from truerank.measures.magnitude import mean_interval
+from truerank.measures.magnitudes import mean_interval
 from truerank.measures.prediction_powered import (
     Adjustment,
     LabelEstimates,
@@ -40,10 +40,6 @@ from truerank.measures.prediction_powered import (
 )
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-
 
 _COLUMNS_AT_ONCE: Final = 500
 _SCORES: Final = {

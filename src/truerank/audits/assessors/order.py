@@ -13,13 +13,13 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.assessors.agreement import bootstrap
 from truerank.audits.assessors.grades import Grades
 from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.errors import InputError, OptionError
-from truerank.judging.coefficients import Floats
-from truerank.measures.correlation import ORDER_STATISTICS, order_statistics, ranks
 from truerank.measures.grammar import MeasureSpec
+from truerank.measures.orders import ORDER_STATISTICS, order_statistics, ranks
 from truerank.measures.results import Evaluation, lower_is_better
 from truerank.measures.scoring import RunSource, evaluate, named_runs
 from truerank.measures.significance import Correction, correct, paired_t_columns

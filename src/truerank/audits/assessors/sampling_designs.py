@@ -12,15 +12,13 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.errors import InputError, OptionError
 from truerank.measures.effectiveness import gains_of
 from truerank.measures.grammar import MeasureSpec, parse_measures
 from truerank.measures.prediction_powered import Adjustment, Target, allocate, basis, sums_by
 from truerank.measures.rankings import GradeTable, Ranking, grouped
 from truerank.options import Confidence, Options, Range, Scoring, Seed
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 class LinearMeasure(NamedTuple):

@@ -46,7 +46,7 @@ from truerank.audits.collection.topics import TopicTable, other_splits, read_top
 from truerank.audits.collection.verdicts import effect_here, looked_for, verdicts
 from truerank.errors import OptionError
 from truerank.judging.ratings import read_ratings
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.measures.scoring import named_runs
 from truerank.near_duplicates import within
 from truerank.near_duplicates.shingling import Shingles

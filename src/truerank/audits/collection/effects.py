@@ -11,8 +11,8 @@ import polars as pl
 from truerank.measures import Evaluation, difference_interval, evaluate, mean_interval
 from truerank.measures.equivalence import EquivalenceOptions
 from truerank.measures.grammar import parse_measures
-from truerank.measures.magnitude import MeanInterval
-from truerank.measures.ordering import OrderChanges, evaluation_order_changes
+from truerank.measures.magnitudes import MeanInterval
+from truerank.measures.orders import OrderChanges, evaluation_order_changes
 from truerank.measures.placebo import JudgmentPlacebo, Placebo, edits_between, placebo_changes
 from truerank.options import Scoring
 

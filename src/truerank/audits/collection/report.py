@@ -35,7 +35,7 @@ from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifLevel, Sari
 from truerank.reports.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.grammar import parse
 from truerank.sources.qrels import qrel_lines
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 

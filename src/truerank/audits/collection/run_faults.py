@@ -10,8 +10,8 @@ from typing import Final, Literal, NamedTuple
 import polars as pl
 
 from truerank.audits.collection.identifiers import likely, what_differs
-from truerank.text.listing import and_more
 from truerank.text.normalising import normalise
+from truerank.text.printable import and_more
 
 #: What follows: the comparison has no meaning; some topics have to be left out; somebody has to look; good to know.
 Weight = Literal["fault", "topics", "doubt", "note"]

@@ -7,14 +7,11 @@ from typing import Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
-from truerank.text.listing import and_more
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
+from truerank.text.printable import and_more
 
 #: Results of a topic that are looked at.
 DEEPEST: Final = 100

@@ -9,7 +9,7 @@ import polars as pl
 
 from truerank.audits.collection.instances import Instances
 from truerank.audits.collection.results import PARTS, CollectionFinding, Kind, Part, PartVerdict, Word, kinds
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 
 #: Which input a part is; what stands together needs two of them.
 _INPUT: Final[dict[str, tuple[str, ...]]] = {

@@ -48,13 +48,13 @@ from truerank.sources import (
     with_variants,
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
-from truerank.sources.run_metadata import trained_on
+from truerank.sources.runs import trained_on
 from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
 from truerank.vectors.encoders import Encoder
-from truerank.vectors.encoders.measuring import ChosenWay, processor_name
+from truerank.vectors.encoders.speed import ChosenWay, processor_name
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
 from truerank.vectors.words import WordVectors

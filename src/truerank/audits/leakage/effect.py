@@ -44,7 +44,7 @@ from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource, named_runs
 from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
 from truerank.reports.results import Result
-from truerank.sources.run_metadata import run_metadata
+from truerank.sources.runs import run_metadata
 
 
 @dataclass(frozen=True)

@@ -18,8 +18,15 @@ from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
 from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
-from truerank.vectors.encoders.choosing import choose_first_pass, first_passes, spec_of_way, usual_first_pass
-from truerank.vectors.encoders.measuring import ChosenWay, Way, way_of
+from truerank.vectors.encoders.speed import (
+    ChosenWay,
+    Way,
+    choose_first_pass,
+    first_passes,
+    spec_of_way,
+    usual_first_pass,
+    way_of,
+)
 from truerank.vectors.neighbours import Rows
 from truerank.vectors.prefilter import DEFAULT_CUTS, FilterPlan
 from truerank.vectors.search import SearchPlan, encode_each_once

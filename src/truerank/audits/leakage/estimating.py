@@ -19,7 +19,7 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED

@@ -18,10 +18,10 @@ import polars as pl
 
 from truerank.audits.outputs import Target, refuse_overwrite, written
 from truerank.errors import InputError
-from truerank.sources import beir, columns, compressed, formats
-from truerank.sources.files import file_queries
+from truerank.sources import columns, compressed, formats
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.queries import QuerySource
+from truerank.sources.query_files import file_queries
 
 __all__ = [
     "BREAKS", "Drop", "Record", "SourceForm", "Target", "copy", "copy_spans", "form_of", "output_format",
@@ -60,7 +60,7 @@ def form_of(spec: SourceSpec, out: Path) -> SourceForm:
         form = SourceForm(None, "")
     else:
         found = formats.detect(spec.path if spec.path.is_dir() else compressed.checked_file(spec.path), spec.format)
-        path, found = (beir.queries_file(spec.path), "jsonl") if found == "beir" else (spec.path, found)
+        path, found = (formats.queries_file(spec.path), "jsonl") if found == "beir" else (spec.path, found)
         form = SourceForm(path, found if found in ("lines", "tsv", "csv", "jsonl", "parquet") else "")
     refuse_overwrite(form.path, out)
     named, wanted = output_format(out), form.format or "tsv"

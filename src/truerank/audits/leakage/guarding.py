@@ -33,7 +33,7 @@ from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
 from truerank.records import TopicText
 from truerank.reports.results import Result
-from truerank.sources.roles import Roles, roles_of, texts_of
+from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors

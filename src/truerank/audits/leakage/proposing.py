@@ -13,8 +13,8 @@ from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import Topic, TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
-from truerank.text.matching import core, folded, key, tokens
 from truerank.text.normalising import normalise
+from truerank.text.wording import core, folded, key, tokens
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json

@@ -28,11 +28,10 @@ from truerank.measures import detectable_difference
 from truerank.measures.placebo import Placebo
 from truerank.options import Labels
 from truerank.records import Topic
-from truerank.sources import SourceSpec, TopicSet, compressed, files, formats, parse, read_topics
-from truerank.sources.files import file_queries
+from truerank.sources import SourceSpec, TopicSet, compressed, formats, parse, query_files, read_topics
 from truerank.sources.inputs import input_of
+from truerank.sources.query_files import as_text, file_queries
 from truerank.sources.rows import rows
-from truerank.sources.tables import as_text
 from truerank.work.runs import run as started
 
 #: Standard deviations of differences where no run says how large they are.
@@ -182,7 +181,7 @@ def _write(spec: SourceSpec, topics: TopicSet, removed: frozenset[str], target: 
 def _write_marked(path: Path, form: str, removed: frozenset[str], target: Target) -> None:
     """TREC topics and XML: the bytes of the records that stay, and all that stands between them."""
     content = b"".join(compressed.chunks(path))
-    found = list(files.trec_topics(path) if form == "trec" else files.xml_topics(path))
+    found = list(query_files.trec_topics(path) if form == "trec" else query_files.xml_topics(path))
     spans = _trec_spans(content) if form == "trec" else _xml_spans(content)
     if len(spans) != len(found):
         raise InputError("the topics cannot be told apart", "convert them to TSV", where=path)

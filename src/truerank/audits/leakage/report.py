@@ -38,8 +38,8 @@ from truerank.reports.results import Summary, reports, summarises, writes
 from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
 from truerank.reports.tables import Cell, Column, Table
 from truerank.sources import open_queries, parse
-from truerank.text.listing import listed
 from truerank.text.normalising import normalise
+from truerank.text.printable import listed
 from truerank.text.wording import EVIDENCE
 from truerank.work.runs import Run
 

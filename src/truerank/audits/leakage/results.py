@@ -12,7 +12,7 @@ import polars as pl
 from truerank.audits.leakage.calibration import Calibration
 from truerank.loading import json_file
 from truerank.reports.results import Result
-from truerank.text.listing import listed
+from truerank.text.printable import listed
 from truerank.work.artifacts import read_table, written_by
 
 VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]

@@ -14,7 +14,7 @@ import numpy as np
 
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
-from truerank.measures.intervals import exact_interval
+from truerank.measures.magnitudes import exact_interval
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, SEEN_KINDS, Kind, reword

@@ -18,9 +18,8 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
 from truerank.lexical import Analyser, Index, build_index, open_index
-from truerank.lexical.building import move_folder, temporary_folder
+from truerank.lexical.building import StringFile, move_folder, temporary_folder
 from truerank.lexical.index import BlockTask, IndexField, RunBuffer
-from truerank.lexical.merging import StringFile
 from truerank.loading import json_file
 from truerank.records import Document
 from truerank.sources import open_documents

@@ -14,7 +14,7 @@ from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Options, Range, Seed
 from truerank.sources import parse, read_run_frame, unique_names
-from truerank.text.listing import first_few
+from truerank.text.printable import first_few
 from truerank.work.artifacts import digest
 
 #: The columns of a pool.

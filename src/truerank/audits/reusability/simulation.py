@@ -43,7 +43,7 @@ from truerank.audits.reusability.trials import TopicWork, Traces, TraceTask, run
 from truerank.audits.reusability.unlike import Unlike, UnlikeSystem, first_overlaps, make_unlike, try_unlike
 from truerank.errors import InputError, OptionError
 from truerank.lexical import Index, kept_index
-from truerank.measures.correlation import ranks
+from truerank.measures.orders import ranks
 from truerank.options import Flag, Out, Source, Workers, command
 from truerank.reports.results import Result
 from truerank.work.artifacts import digest, installed_versions

@@ -23,9 +23,9 @@ from truerank.audits.reusability.stopping import StoppingRule, TopicJudgments, T
 from truerank.audits.reusability.trials import Traced
 from truerank.errors import OptionError
 from truerank.measures import parse_measures
-from truerank.measures.correlation import kendall, ranks
 from truerank.measures.effectiveness import View, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
+from truerank.measures.orders import kendall, ranks
 from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
 

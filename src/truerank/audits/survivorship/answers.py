@@ -31,13 +31,13 @@ from truerank.judging import Item, LabelCounts, Ratings, read_items, read_rating
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules
 from truerank.judging.schemes import load_scheme
 from truerank.loading import whole_number
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Confidence, Flag, Labels, Options, Out, Range, command
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar, read_qrels_frame
 from truerank.sources.inputs import input_of
+from truerank.sources.query_files import as_text
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import as_text
 from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress
 from truerank.work.publishing import publish

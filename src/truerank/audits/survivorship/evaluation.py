@@ -31,7 +31,7 @@ from truerank.measures import (
 )
 from truerank.measures import evaluate as score_runs
 from truerank.measures.grammar import MeasureSpec
-from truerank.measures.ordering import OrderChanges, order_changes
+from truerank.measures.orders import OrderChanges, order_changes
 from truerank.measures.rankings import whole_topics
 from truerank.measures.significance import Correction
 from truerank.options import Confidence, Flag, Options, Out, Scoring, command

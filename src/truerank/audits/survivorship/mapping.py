@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, canonical, keys_of, passage_table
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.errors import InputError
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
 from truerank.reports.results import Result
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations

@@ -26,7 +26,7 @@ from truerank.audits.survivorship.queries import (
     read_kinds,
 )
 from truerank.errors import InputError, OptionError
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, Resampling, command
 from truerank.records import Input
 from truerank.reports.results import Result

@@ -13,14 +13,14 @@ import scipy
 
 from truerank.errors import InputError, OptionError
 from truerank.loading import signed_number
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.records import Input
 from truerank.sources import columns, formats, grammar
 from truerank.sources.annotation_logs import FAULTS, AnnotationLog, LogCounts
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
+from truerank.sources.query_files import as_text
 from truerank.sources.rows import rows
-from truerank.sources.tables import as_text
 
 #: Sources, perhaps with names: `NAME=SRC` or `SRC`; in Python also by name.
 NamedSources = str | Path | Sequence[str | Path] | Mapping[str, str | Path]

@@ -15,7 +15,7 @@ from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, model_of, require_analyser
 from truerank.lexical.searching import TopicQuery, input_of_index, search
-from truerank.measures.intervals import Proportion, proportion
+from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, OutFile, Range, command
 from truerank.rankers.training.instances import open_instances
 from truerank.records import Input

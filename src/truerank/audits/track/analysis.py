@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from truerank.audits.track.inputs import RunInfo
 from truerank.audits.track.scores import Scores
 from truerank.errors import InputError, OptionError
-from truerank.measures.correlation import kendall
+from truerank.measures.orders import kendall
 from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import rows

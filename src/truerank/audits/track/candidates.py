@@ -16,8 +16,8 @@ from truerank.options import Flag, Range, Ties, command
 from truerank.records import Topic
 from truerank.reports.results import Result
 from truerank.sources import TopicSet, read_topics
-from truerank.sources.frames import repeated_pair
 from truerank.sources.inputs import inputs_of
+from truerank.sources.lines import repeated_pair
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 

@@ -8,8 +8,8 @@ from itertools import combinations
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.track.analysis import Agreement, Analysis, Duel
 from truerank.audits.track.similarity import RunMap, RunSimilarities
 from truerank.reports.figures import (
@@ -23,8 +23,6 @@ from truerank.reports.figures import (
     similarity_map,
     topic_pairs,
 )
-
-Floats = NDArray[np.float64]
 
 _NOT_STATED: Final = "not stated"
 #: Runs whose names a map has room for.

@@ -12,14 +12,12 @@ from typing import Any, Final, Literal, NamedTuple
 
 import ir_measures
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import InputError, OptionError
 from truerank.sources import compressed, formats, grammar, irds, open_queries, read_qrels_frame, read_topics
 from truerank.sources.documents import open_documents
 from truerank.sources.rows import Row, rows
-
-Floats = NDArray[np.float64]
 
 _RUN: Final = ("run", "run_id", "runid", "run_name", "run_tag", "runtag", "system", "tag", "name")
 _GROUP: Final = ("group", "participant", "team", "organization", "organisation", "affiliation", "org", "pid")

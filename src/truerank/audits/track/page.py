@@ -18,8 +18,7 @@ from truerank.audits.track.selecting import TopicSelection
 from truerank.audits.track.validating import RunCheck, Validation
 from truerank.core.verdict import Verdict
 from truerank.measures.comparison import MARK, Comparison, Difference
-from truerank.measures.pictures import difference_picture, order_picture
-from truerank.measures.report import difference_table
+from truerank.measures.report import difference_picture, difference_table, order_picture
 from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.options import Scoring
 from truerank.reports.figures.export import Picture
@@ -27,7 +26,7 @@ from truerank.reports.pages import Prose
 from truerank.reports.report import Report, ReportSection
 from truerank.reports.results import Summary, page_note, reports, summarises
 from truerank.reports.tables import Cell, Column, Table
-from truerank.text.listing import and_more
+from truerank.text.printable import and_more
 
 _SECTION: Final = "differences"
 

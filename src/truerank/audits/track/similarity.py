@@ -5,12 +5,10 @@ from __future__ import annotations
 from typing import Final, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.errors import MissingExtraError
 from truerank.measures import Evaluation
-
-Floats = NDArray[np.float64]
 
 #: Below this many runs neighbourhoods mean nothing: there, similarities are shown themselves.
 FEWEST_RUNS: Final = 10

@@ -22,7 +22,7 @@ from truerank.reports.results import Result
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels_frame
-from truerank.text.listing import and_more
+from truerank.text.printable import and_more
 from truerank.work.artifacts import hash_file
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish

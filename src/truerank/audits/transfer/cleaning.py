@@ -25,7 +25,7 @@ from truerank.reports.results import Result
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels
-from truerank.text.listing import and_more
+from truerank.text.printable import and_more
 from truerank.work.runs import run as started
 
 By: TypeAlias = Literal["max-or-texts", "max", "texts", "first", "any", "both"]

@@ -22,7 +22,7 @@ from truerank.work.artifacts import atomic_path, write_text
 from truerank.work.kept import is_unharmed, keep_text, kept_path
 
 if TYPE_CHECKING:
-    from truerank.measures.folds import Folds
+    from truerank.measures.cross_validation import Folds
 
 
 class GridTraining(NamedTuple):
@@ -249,7 +249,7 @@ class GridResults:
     def folds(self, benchmark: str) -> Folds:
         """The folds of the judged topics of a benchmark, or of a collection that stands alone."""
         # Here, because workers write results and need no statistics.
-        from truerank.measures.folds import folds, read_folds
+        from truerank.measures.cross_validation import folds, read_folds
 
         designed = self.design.benchmark(benchmark)
         if isinstance(designed.folds, str):

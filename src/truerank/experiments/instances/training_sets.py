@@ -43,8 +43,8 @@ from truerank.rankers.training.instances import Instance, open_instances
 from truerank.records import Input
 from truerank.sources import formats, hub
 from truerank.sources.columns import named
+from truerank.sources.query_files import as_text
 from truerank.sources.rows import rows
-from truerank.sources.tables import as_text
 from truerank.work.artifacts import digest
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run

@@ -14,7 +14,7 @@ from truerank.errors import InputError, OptionError
 from truerank.experiments.grid.design import BenchmarkDesign, Design, ReportKind
 from truerank.experiments.grid.results import GridResults
 from truerank.measures import Evaluation, Policy, Significance, evaluate
-from truerank.measures.folds import Folds
+from truerank.measures.cross_validation import Folds
 from truerank.measures.grammar import parse_measures
 from truerank.options import Flag, Options, Range, Scoring
 

@@ -32,7 +32,7 @@ from truerank.measures import (
     lower_is_better,
     mean_interval,
 )
-from truerank.measures.method import Significance
+from truerank.measures.comparison import Significance
 from truerank.options import Flag, Out, Scoring, command
 from truerank.reports.results import Result
 from truerank.reports.tables import Cell, Column, Table

@@ -29,7 +29,7 @@ from truerank.judging.web.access import Access, Visitor, fresh_token
 from truerank.loading import decimal_number
 from truerank.reports.pages import templates
 from truerank.reports.tables import escape_html
-from truerank.text.differences import MarkedPiece, mark
+from truerank.text.words import MarkedPiece, mark
 
 #: The keys of the page itself, beside those of the scheme's choices.
 PAGE_KEYS: Final = (

@@ -12,7 +12,7 @@ from typing import Any, Final
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.loading import json_file
 from truerank.options import Runtime
-from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
+from truerank.vectors.encoders.model_folder import PACKAGED, PACKAGED_MODEL, packaged_folder
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _LOAD_FAULTS: Final = (OSError, ValueError, ImportError, KeyError, RuntimeError, AttributeError, TypeError)

@@ -18,7 +18,7 @@ from truerank.rankers.base import Runtime
 from truerank.rankers.batches import length_batches, restore
 from truerank.rankers.pretrained.checkpoints import quiet
 from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker, packed_pairs, pair_types
-from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
 from truerank.vectors.encoders.openvino import bf16_is_native, openvino_package, quantising_fault, split_products
 from truerank.vectors.encoders.tokenizing import WIDTHS
 from truerank.work.engines import processors

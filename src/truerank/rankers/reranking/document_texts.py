@@ -11,7 +11,7 @@ from typing import Final
 from truerank.errors import OptionError
 from truerank.records import Document
 from truerank.sources.documents import open_documents
-from truerank.text.listing import first_few
+from truerank.text.printable import first_few
 from truerank.work.kept import is_whole, kept_path
 from truerank.work.progress import Progress, Quiet
 

@@ -27,9 +27,9 @@ from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
-from truerank.text.listing import first_few
 from truerank.text.normalising import normalise
 from truerank.text.passages import Policy, joined, policy_named
+from truerank.text.printable import first_few
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import Engine, LocalEngine, check_kept

@@ -22,8 +22,8 @@ from truerank.sources.columns import named
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import numbered_lines
+from truerank.sources.query_files import well_formed
 from truerank.sources.rows import Row, rows
-from truerank.sources.tables import well_formed
 from truerank.sources.topics import read_topics
 from truerank.work.artifacts import written_by
 

@@ -25,7 +25,7 @@ from truerank.vectors.encoders.bert_graph import (
     write_head,
     write_packed_head,
 )
-from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
 from truerank.vectors.encoders.model_folder import ModelFolder
 from truerank.vectors.encoders.tokenizing import WIDTHS
 from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files

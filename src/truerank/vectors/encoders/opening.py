@@ -16,11 +16,9 @@ import numpy as np
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
 from truerank.plugins import Plugins
-from truerank.vectors.encoders.base import Backend, Encoder, EncoderSpec, Precision, Vectors
+from truerank.vectors.encoders.base import Backend, Encoder, EncoderSpec, OpenedEncoder, Precision, Vectors
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES
-from truerank.vectors.encoders.model_folder import read_model_folder
-from truerank.vectors.encoders.opened import OpenedEncoder
-from truerank.vectors.encoders.packaged import PACKAGED, PACKAGED_MODEL, packaged_folder
+from truerank.vectors.encoders.model_folder import PACKAGED, PACKAGED_MODEL, packaged_folder, read_model_folder
 
 #: Each has `open(place, spec)`, which returns an `Encoder`. One that is to travel to worker processes can be pickled;
 #: an `OpenedEncoder` is opened anew there.
@@ -256,7 +254,7 @@ def _opened(spec: EncoderSpec) -> Encoder:
         from truerank.vectors.encoders.openvino import OpenVinoEncoder
 
         return OpenVinoEncoder(model, spec)
-    from truerank.vectors.encoders.onnx_runtime import OnnxEncoder
+    from truerank.vectors.encoders.graph_encoder import OnnxEncoder
 
     return OnnxEncoder(model, spec)
 

@@ -22,7 +22,7 @@ from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.loading import json_file
 from truerank.vectors.encoders.base import EncoderSpec, Vectors
 from truerank.vectors.encoders.bert_graph import INPUT_IDS
-from truerank.vectors.encoders.cache_folder import publish_folder, user_cache_folder
+from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
 from truerank.vectors.encoders.graph_encoder import (
     GraphEncoder,
     PreparedModel,

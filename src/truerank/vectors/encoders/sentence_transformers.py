@@ -8,9 +8,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from truerank.errors import MissingExtraError, OptionError
-from truerank.vectors.encoders.base import EncoderSpec, Vectors
+from truerank.vectors.encoders.base import EncoderSpec, OpenedEncoder, Vectors
 from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
-from truerank.vectors.encoders.opened import OpenedEncoder
 
 _CPU_BATCH: Final = 32
 _GPU_BATCH: Final = 512

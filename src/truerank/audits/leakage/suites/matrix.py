@@ -20,7 +20,7 @@ from truerank.audits.leakage.results import Sensitivity
 from truerank.audits.leakage.sensitivity import check
 from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, TextSource, read_suite
 from truerank.loading import json_file
-from truerank.measures.intervals import exact_interval
+from truerank.measures.magnitudes import exact_interval
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OVERLAPS, KeptTexts, OverlapRules, compare_all, keep, kept_before, open_kept
 from truerank.overlaps.comparing import semantic_state

@@ -38,10 +38,10 @@ from truerank.errors import InputError
 from truerank.options import Encoding, Flag, Out, Workers, command
 from truerank.overlaps import OverlapRules
 from truerank.sources import open_examples
+from truerank.sources.columns import ROLES
 from truerank.sources.distinct import text_hashes
 from truerank.sources.examples import ExampleBlock
 from truerank.sources.inputs import inputs_of
-from truerank.sources.roles import ROLES
 from truerank.text.normalising import normalise
 from truerank.version import __version__
 from truerank.work.artifacts import digest

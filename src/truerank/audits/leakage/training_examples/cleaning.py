@@ -41,13 +41,13 @@ from truerank.judging.ratings import label_inputs
 from truerank.measures.placebo import Placebo
 from truerank.options import Labels
 from truerank.records import Document, Qrel
-from truerank.sources import SourceSpec, beir, open_examples, parse
+from truerank.sources import SourceSpec, formats, open_examples, parse
 from truerank.sources.documents import DocumentSource, FoundDocument, document_form, open_documents
 from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import input_of
 from truerank.sources.qrels import qrel_lines, qrels_path, read_qrels
-from truerank.text.listing import first_few
 from truerank.text.normalising import normalise
+from truerank.text.printable import first_few
 from truerank.work.runs import run as started
 
 #: What makes a leak one of its own.
@@ -355,7 +355,7 @@ def _form(spec: SourceSpec, out: Path) -> SourceForm:
     """The form that the output has: the source's, or JSONL; with the format "trec" for `<DOC>` records."""
     form = document_form(spec.path, spec.format) if spec.scheme == "file" else ""
     if form in _TABLES:
-        path = beir.corpus_file(spec.path) if form == "beir" else spec.path
+        path = formats.corpus_file(spec.path) if form == "beir" else spec.path
         return form_of(replace(spec, location=str(path), format=None if form == "beir" else spec.format), out)
     path = spec.path if form == "trec" else None
     refuse_overwrite(path, out)

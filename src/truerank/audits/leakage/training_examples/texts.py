@@ -26,7 +26,7 @@ from truerank.sources import (
     DocumentSource,
     ExampleSource,
     TopicSet,
-    beir,
+    formats,
     open_documents,
     open_examples,
     parse,
@@ -34,11 +34,11 @@ from truerank.sources import (
     read_topics,
     unique_names,
 )
+from truerank.sources.columns import Roles
 from truerank.sources.distinct import DistinctTexts, text_hashes
 from truerank.sources.examples import ExampleTexts
-from truerank.sources.roles import Roles
-from truerank.text.matching import LABELS
 from truerank.text.normalising import normalise
+from truerank.text.wording import LABELS
 from truerank.vectors.encoders import Encoder
 from truerank.work.jobs import Job
 
@@ -73,8 +73,8 @@ class TestTexts:
         """Opens the test collection; a BEIR folder brings its documents and judgments along."""
         spec = parse(test)
         if spec.scheme == "file" and spec.path.is_dir():
-            qrels = qrels or (test if beir.qrels_file(spec.path) is not None else None)
-            docs = docs or (test if beir.corpus_file(spec.path, missing_ok=True) is not None else None)
+            qrels = qrels or (test if formats.qrels_file(spec.path) is not None else None)
+            docs = docs or (test if formats.corpus_file(spec.path, missing_ok=True) is not None else None)
         topics = read_topics(test, strict=strict)
         texts = topic_texts([topics], tuple(fields))
         if not texts:

@@ -14,7 +14,7 @@ from truerank.audits.leakage.training_examples.results import KINDS, ExampleOpti
 from truerank.audits.leakage.training_examples.sensitivity import CLAIMS as DOCUMENT_CLAIMS
 from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, ExampleSensitivity
 from truerank.audits.leakage.training_examples.texts import TestTexts
-from truerank.measures.intervals import proportion
+from truerank.measures.magnitudes import proportion
 from truerank.near_duplicates.shingling import shingled
 from truerank.overlaps import OverlapRules
 from truerank.text.rewordings import CLAIMS

@@ -19,7 +19,7 @@ from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import parse, unique_names
 from truerank.sources.inputs import shown_source
 from truerank.sources.lines import line_blocks
-from truerank.sources.tables import as_text, well_formed
+from truerank.sources.query_files import as_text, well_formed
 from truerank.work.artifacts import written_by
 
 #: What became of a judged document in another version.

@@ -20,8 +20,7 @@ from scipy.special import gammainc
 from truerank.audits.transfer.scanning.scoring import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
-from truerank.text.losses import NO_BODY, Loss, WordWeights, lost_share, word_weights
-from truerank.text.page_faults import PageWords, shows_no_page
+from truerank.text.page_faults import NO_BODY, Loss, PageWords, WordWeights, lost_share, shows_no_page, word_weights
 
 #: One row per text: the share of what was asked for that other documents have, how many have nearly all of it, and how
 #: many of the same version have little else.
