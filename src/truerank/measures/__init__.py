@@ -6,10 +6,6 @@ from typing import TYPE_CHECKING
 
 from truerank.lazy import lazily
 
-# A module has the name of this function: it is imported at once, so that the function hides it.
-from truerank.measures.cross_validation import folds as folds
-from truerank.measures.cross_validation import read_folds as read_folds
-
 if TYPE_CHECKING:
     from truerank.measures.comparison import Comparison as Comparison
     from truerank.measures.comparison import Difference as Difference
@@ -18,6 +14,8 @@ if TYPE_CHECKING:
     from truerank.measures.cross_validation import CrossValidation as CrossValidation
     from truerank.measures.cross_validation import FoldChoice as FoldChoice
     from truerank.measures.cross_validation import cross_validate as cross_validate
+    from truerank.measures.cross_validation import folds as folds
+    from truerank.measures.cross_validation import read_folds as read_folds
     from truerank.measures.grammar import DCG as DCG
     from truerank.measures.grammar import HMFR as HMFR
     from truerank.measures.grammar import MFR as MFR

@@ -173,6 +173,7 @@ class Machine(Result, shown_in="truerank.rankers.machine"):
     choice: ChosenWay
 
     def json(self) -> dict[str, Any]:
+        """All of it, as plain values."""
         return {
             "processor": self.processor,
             "processors": self.processors,

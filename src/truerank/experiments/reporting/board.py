@@ -117,6 +117,7 @@ class ReportChoices(ReportOptions):
         return Draws(self.confidence, self.method.draws, self.method.seed)
 
     def json(self) -> dict[str, Any]:
+        """All of it, as plain values."""
         return {
             **{name: value for name, value in asdict(self).items() if name not in ("policy", "method")},
             "measures": list(self.named),

@@ -51,6 +51,7 @@ class Trained(Result, shown_in="truerank.rankers.training.train"):
     provenance: Mapping[str, Any]
 
     def json(self) -> dict[str, Any]:
+        """What the manifest holds, and the folder."""
         return {"folder": str(self.folder), **self.provenance, **self.fitted.json()}
 
 

@@ -271,6 +271,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
         return next(one for one in self.kinds if one.kind == kind)
 
     def rows(self, kind: str) -> pl.DataFrame:
+        """The leaks of one kind."""
         return self.leaks.filter(pl.col("kind") == kind)
 
     def json(self) -> dict[str, Any]:
