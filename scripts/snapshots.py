@@ -263,7 +263,7 @@ def _cleaner(work: Path, written: Sequence[Path]) -> Callable[[str], str]:
     version = re.compile(rf"(?i)(?<![\w-])({named})((?:</?\w+>|\W){{1,5}})(\d[\w.+]*)")
     known = set(versions.values())
     manifests = (json.loads(file.read_text()) for file in written if file.name.endswith("manifest.json"))
-    given = (one for manifest in manifests for one in manifest["inputs"] if one["sha256"])
+    given = (one for manifest in manifests for one in manifest.get("inputs", ()) if one["sha256"])
     hashes = {one["sha256"]: "<sha256>" for one in given if not str(one["source"]).startswith("in/")}
     places = {str(work): "<work>", str(ROOT): "<root>", sys.prefix: "<python>", **hashes}
 
