@@ -31,7 +31,8 @@ from truerank.sources.sample import sample_folder
 FOOTER: Final = "this page was made by the people of the house and may be printed by all of them"
 HEADER: Final = "# ir_metadata.start\n# tag: b1\n# data:\n#   training data:\n#   - name: Log\n# ir_metadata.end\n"
 PAGE: Final = b"<html><head><title>t</title></head><body><main><p>The page says what it says.</p></main></body></html>"
-VIEWS: Final = {"pair": 1, "document": 2, "versions": 3, "passages": 3}
+#: The texts of an item by the view of its scheme, beside the query.
+VIEWS: Final = {"pair": (), "document": ("document",), "versions": ("V1", "V2"), "passages": ("passage 1", "passage 2")}
 LABELS: Final = ("only V1", "both", "V1 better", "neither", "only V2")
 
 
@@ -140,11 +141,11 @@ def _log(folder: Path, draw: random.Random) -> None:
 def _store(folder: Path, name: str, draw: random.Random) -> None:
     """A judging store in which two people, a model and an adjudicator spoke; of "leakage" also an empty one."""
     scheme = load_scheme(name)
-    parts = ("query", "V1", "V2") if scheme.view == "versions" else ("query", "passage 1", "passage 2")
     items = []
     for number in range(24):
         words = f"words {number} about slate roofs. It costs {number}%."
-        texts = tuple(Text(part, f"{part} {words}", f"{part}-{number}") for part in parts[: VIEWS[scheme.view]])
+        parts = ("query", *VIEWS[scheme.view])
+        texts = tuple(Text(part, f"{part} {words}", f"{part[0]}{number}") for part in parts)
         rest = {"score": 0.8 + number / 120, "dataset": ("news", "web")[number % 2], "probability": 0.5}
         title = f"slate roofs {number % 4}"
         items.append(Item(f"i{number}", str(number % 4), title, variant="roofs" * (number % 2), texts=texts, **rest))

@@ -263,14 +263,16 @@ def _cleaner(work: Path, written: Sequence[Path]) -> Callable[[str], str]:
     version = re.compile(rf"(?i)(?<![\w-])({named})((?:</?\w+>|\W){{1,5}})(\d[\w.+]*)")
     known = set(versions.values())
     manifests = (json.loads(file.read_text()) for file in written if file.name.endswith("manifest.json"))
-    given = (one for manifest in manifests for one in manifest.get("inputs", ()) if one["sha256"])
-    hashes = {one["sha256"]: "<sha256>" for one in given if not str(one["source"]).startswith("in/")}
+    given = [one for manifest in manifests for one in manifest.get("inputs", ()) if one["sha256"]]
+    own = {one["sha256"] for one in given if str(one["source"]).startswith("in/")}
+    hashes = {one["sha256"]: "<sha256>" for one in given if one["sha256"] not in own}
     places = {str(work): "<work>", str(ROOT): "<root>", sys.prefix: "<python>", **hashes}
 
     def clean(text: str) -> str:
         for place, name in places.items():
             text = text.replace(place, name)
         text = re.sub(r"(127\.0\.0\.1):\d+", r"\1:<port>", text)
+        text = re.sub(r'("identity": )"\w+"', r'\1"<hash>"', text)
         text = version.sub(lambda found: f"{found[1]}{found[2]}<version>" if found[3] in known else found[0], text)
         return MEASURED.sub("<measured>", text)
 
@@ -281,6 +283,8 @@ def _copy(file: Path, target: Path, clean: Callable[[str], str]) -> None:
     """A file without what varies; a database as its rows; what is hidden or a log, not at all."""
     if file.name.endswith(UNSTABLE) or any(part.startswith(".") for part in file.parts):
         return
+    # The addresses of servers are in these hashes.
+    target = target.with_name(re.sub(r"-[0-9a-f]{8}(?=\.manifest)", "-HASH", target.name))
     target.parent.mkdir(parents=True, exist_ok=True)
     content = file.read_bytes()
     if content.startswith(b"SQLite format 3"):
