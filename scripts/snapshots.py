@@ -41,11 +41,15 @@ LEFT_OUT: Final = {"judge serve": "waits for people", "machine": "prints measure
 #: Logs with times in them, checksums, and what a database leaves.
 UNSTABLE: Final = ("run.log", "cell.log", ".sum", "-wal", "-shm", "-journal")
 PROGRESS: Final = re.compile(r".*(?:\(\d+ min \d+ s\)|: reading |of processor time).*\n")
-#: Measured durations and rates, where they stand in texts.
+#: Measured durations, where they stand in what is printed.
 MEASURED: Final = re.compile(
-    r"""(?<="seconds": )[\d.e-]+|(?<=about )\d+(?= seconds)|[\d.]+ +[\d.]+ +[\d.]+(?= +a short trial)"""
+    r"(?<=about )\d+(?= seconds)|\d+(?= seconds on a cluster)|(?:[\d.]+ +){3}(?=a short trial)"
 )
-MARKUP: Final = re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]*>", re.S)
+#: What is no text of a page, and of a figure.
+MARKUP: Final = {
+    ".html": re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]*>", re.S),
+    ".svg": re.compile(r"<(style|metadata)\b.*?</\1>|<[^>]*>", re.S),
+}
 
 
 class _Clock(type):
@@ -200,7 +204,7 @@ def _called(words: Sequence[str] | str) -> tuple[int, bytes, str]:
             print(eval(words, {"truerank": truerank, "page": snapshot_inputs.page}))
         else:
             try:
-                main([*words, "--debug"])
+                main(words)
             except SystemExit as ended:
                 code = int(ended.code or 0)
     return code, printed.getvalue(), said.getvalue().decode()
@@ -257,23 +261,25 @@ def _cleaner(work: Path, written: Sequence[Path]) -> Callable[[str], str]:
     """What replaces folders, ports, versions, what was measured, and the hashes of what lines read of each other."""
     from truerank.version import __version__
 
-    versions = {each.metadata["Name"]: each.version for each in distributions()}
+    versions = {each.metadata["Name"].lower(): each.version for each in distributions()}
     versions |= {"python": ".".join(map(str, sys.version_info[:3])), "version": __version__}
     named = "|".join(sorted(map(re.escape, versions), key=len, reverse=True))
     version = re.compile(rf"(?i)(?<![\w-])({named})((?:</?\w+>|\W){{1,5}})(\d[\w.+]*)")
-    known = set(versions.values())
     manifests = (json.loads(file.read_text()) for file in written if file.name.endswith("manifest.json"))
     given = [one for manifest in manifests for one in manifest.get("inputs", ()) if one["sha256"]]
     own = {one["sha256"] for one in given if str(one["source"]).startswith("in/")}
     hashes = {one["sha256"]: "<sha256>" for one in given if one["sha256"] not in own}
     places = {str(work): "<work>", str(ROOT): "<root>", sys.prefix: "<python>", **hashes}
 
+    def versioned(found: re.Match[str]) -> str:
+        return f"{found[1]}{found[2]}<version>" if versions[found[1].lower()] == found[3] else found[0]
+
     def clean(text: str) -> str:
         for place, name in places.items():
             text = text.replace(place, name)
         text = re.sub(r"(127\.0\.0\.1):\d+", r"\1:<port>", text)
         text = re.sub(r'("identity": )"\w+"', r'\1"<hash>"', text)
-        text = version.sub(lambda found: f"{found[1]}{found[2]}<version>" if found[3] in known else found[0], text)
+        text = re.sub(r'("seconds": )[\d.e-]+', r'\1"<measured>"', version.sub(versioned, text))
         return MEASURED.sub("<measured>", text)
 
     return clean
@@ -315,7 +321,7 @@ def compare(first: Path, second: Path, lines: int) -> bool:
         counts[kind or "same"] += 1
         if kind:
             print(f"{kind}: {name}")
-            print("".join(f"    {detail}\n" for detail in details[:lines]), end="")
+            print("".join(f"    {detail:.200}\n" for detail in details[:lines]), end="")
             if len(details) > lines:
                 print(f"    … {len(details) - lines:,} more")
     print(", ".join(f"{count:,} {kind}" for kind, count in sorted(counts.items())))
@@ -340,8 +346,8 @@ def _difference(first: Path, second: Path) -> tuple[str, Sequence[str]]:
             found = list(_values_differ(json.loads(old), json.loads(new), ""))
             return "JSON" if found else "JSON, spelling only", found
     kind = f"text {first.suffix or 'without an ending'}"
-    if first.suffix in (".html", ".svg"):
-        old, new = (re.sub(r"\s*\n\s*", "\n", MARKUP.sub("\n", text)) for text in (old, new))
+    if markup := MARKUP.get(first.suffix):
+        old, new = (re.sub(r"\s*\n\s*", "\n", markup.sub("\n", text)) for text in (old, new))
         kind = f"{first.suffix[1:].upper()} {'text' if old != new else 'bytes, not its text'}"
     changes = difflib.unified_diff(old.splitlines(), new.splitlines(), lineterm="", n=0)
     return kind, [line for line in changes if not line.startswith(("---", "+++", "@@"))]
@@ -373,19 +379,14 @@ def _frames_differ(first: Path, second: Path) -> tuple[str, Sequence[str]]:
         kinds = ({name: str(kind) for name, kind in frame.schema.items()} for frame in (old, new))
         return "Parquet schema", list(_values_differ(*kinds, "")) or ("the order of columns",)
     details = [f"{old.height:,} rows, now {new.height:,}"] if old.height != new.height else []
-    both = min(old.height, new.height)
     for name in old.columns:
-        changed = [
-            at for at, (a, b) in enumerate(zip(old[name][:both], new[name][:both], strict=True)) if not _same(a, b)
-        ]
+        # As texts: a value that is no number equals itself there.
+        pairs = [(repr(a), repr(b)) for a, b in zip(old[name].to_list(), new[name].to_list(), strict=False)]
+        changed = [place for place, (a, b) in enumerate(pairs) if a != b]
         if changed:
-            values = f"{old[name][changed[0]]!r:.80} -> {new[name][changed[0]]!r:.80}"
+            values = " -> ".join(f"{value:.80}" for value in pairs[changed[0]])
             details.append(f"{name}: {len(changed):,} rows, first {changed[0]}: {values}")
     return "Parquet values" if details else "Parquet, bytes only", details
-
-
-def _same(old: Any, new: Any) -> bool:
-    return repr(old) == repr(new)
 
 
 if __name__ == "__main__":
