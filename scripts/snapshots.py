@@ -42,9 +42,7 @@ LEFT_OUT: Final = {"judge serve": "waits for people", "machine": "prints measure
 UNSTABLE: Final = ("run.log", "cell.log", ".sum", "-wal", "-shm", "-journal")
 PROGRESS: Final = re.compile(r".*(?:\(\d+ min \d+ s\)|: reading |of processor time).*\n")
 #: Measured durations, where they stand in what is printed.
-MEASURED: Final = re.compile(
-    r"(?<=about )\d+(?= seconds)|\d+(?= seconds on a cluster)|(?:[\d.]+ +){3}(?=a short trial)"
-)
+MEASURED: Final = re.compile(r"(?<=about )\d+(?= seconds)|\d+(?= seconds on a)|(?:[\d.]+ +){3}(?=a short trial)")
 #: What is no text of a page, and of a figure.
 MARKUP: Final = {
     ".html": re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]*>", re.S),
