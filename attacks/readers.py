@@ -17,21 +17,21 @@ from typing import Any, Final
 from seeds import FILES
 from truerank import loading, sources
 from truerank.audits.leakage import cleaning
-from truerank.audits.reusability import judged_topics, stopping
+from truerank.audits.pool import judged_topics, stopping
 from truerank.audits.survivorship import answers
-from truerank.audits.track import analysis, checking, inputs
+from truerank.audits.track import analysis, checking
 from truerank.audits.transfer import estimating
 from truerank.audits.transfer.matching import versions
 from truerank.errors import TruerankError
-from truerank.experiments.grid import design_file
 from truerank.judging import load_scheme, models, samples
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
+from truerank.lab.grid import design_file
 from truerank.measures import grammar
 from truerank.measures.cross_validation import read_folds
 from truerank.rankers import vocabulary
-from truerank.rankers.training import instances
-from truerank.sources import annotation_logs, archive
+from truerank.sources import annotation_logs, archive, instances
+from truerank.sources import run_tables as inputs
 from truerank.sources.grammar import parse
 from truerank.text import passages, urls
 from truerank.vectors.encoders.weights import open_weights

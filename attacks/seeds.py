@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.experiments import ready
+from truerank.lab import ready
 
 __all__ = ["FILES", "Files"]
 

@@ -32,14 +32,14 @@ from numpy.typing import NDArray
 from bi_encoder import FineTuning, fine_tune, open_bi_encoder
 from shared_data import SHARED, require_shared, table
 from truerank import lexical
-from truerank.experiments.instances import CutRule, build, open_built
-from truerank.experiments.instances.options import LeakOptions, TopicOptions, TrainingOptions
-from truerank.experiments.reporting.memorisation import memorisation
+from truerank.core.figures import IntervalPanel, IntervalValue, interval_panels, to_svg_file
+from truerank.lab.instances import CutRule, build, open_built
+from truerank.lab.instances.options import LeakOptions, TopicOptions, TrainingOptions
+from truerank.lab.reporting.memorisation import memorisation
 from truerank.measures import evaluate
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import crossed_interval
 from truerank.rankers.base import Pair
-from truerank.reports.figures import IntervalPanel, IntervalValue, interval_panels, to_svg_file
 from truerank.sources import open_documents, read_topics
 from truerank.sources.qrels import read_qrels_frame
 from truerank.text.normalising import normalise

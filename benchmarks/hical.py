@@ -23,10 +23,10 @@ import numpy as np
 import polars as pl
 
 from shared_data import SHARED, peak_memory, require_shared, table
-from truerank.audits.reusability import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
-from truerank.audits.reusability.active import rank
-from truerank.audits.reusability.features import TermCounts, write_features
-from truerank.audits.reusability.pooling import first_documents
+from truerank.audits.pool import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
+from truerank.audits.pool.active import rank
+from truerank.audits.pool.features import TermCounts, write_features
+from truerank.audits.pool.pooling import first_documents
 from truerank.lexical import build_index, model_of, search
 from truerank.sources import read_documents, read_qrels, read_topics
 from truerank.work.artifacts import digest

@@ -21,7 +21,7 @@ from importlib import resources
 from pathlib import Path
 
 import truerank
-from truerank.experiments.grid.yaml_tree import read_tree
+from truerank.sources.yaml_tree import read_tree
 
 _TIMED = "import time; start = time.process_time(); import {}; print(time.process_time() - start)"
 
@@ -45,7 +45,7 @@ def imported(name: str, repeats: int, folder: Path | None = None) -> float:
 
 def designs(repeats: int) -> None:
     """Reading the packaged designs, with the line of every value."""
-    paths = sorted(Path(str(resources.files("truerank.experiments.ready"))).rglob("*.yaml"))
+    paths = sorted(Path(str(resources.files("truerank.lab.ready"))).rglob("*.yaml"))
     kinds: dict[str, Callable[[], object]] = {
         "yaml_tree over PyYAML": lambda: [read_tree(path, {}, variables=False) for path in paths]
     }

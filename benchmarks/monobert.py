@@ -28,9 +28,9 @@ from training import DEPTH, FOLDS, MEASURE, SOURCES, Collection, instances, read
 from truerank import lexical, measures
 from truerank.rankers.base import Pair, open_ranker
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.training.instances import Instance
-from truerank.rankers.training.recipes import RECIPES
+from truerank.rankers.recipes import RECIPES
 from truerank.sources import read_documents
+from truerank.sources.instances import Instance
 
 #: First words of a document that become its query where it has no title, and how many it must have beyond them.
 QUERY_WORDS, REST = 8, 12

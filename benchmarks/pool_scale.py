@@ -26,9 +26,9 @@ import numpy as np
 from hical import GeneratedCollection
 from shared_data import table
 from truerank import pool
-from truerank.audits.reusability.active import ActiveLearner, LearnerOptions, ModelQuery, rank
-from truerank.audits.reusability.features import Features, TermCounts, write_features
-from truerank.audits.reusability.trials import duration, steps_of
+from truerank.audits.pool.active import ActiveLearner, LearnerOptions, ModelQuery, rank
+from truerank.audits.pool.features import Features, TermCounts, write_features
+from truerank.audits.pool.trials import duration, steps_of
 from truerank.options import Workers
 from truerank.work.progress import ProgressLines
 

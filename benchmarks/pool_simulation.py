@@ -24,8 +24,8 @@ from pathlib import Path
 
 from shared_data import ROOT, SHARED, require_shared
 from truerank import pool
-from truerank.audits.reusability import Simulation
-from truerank.audits.reusability.page import simulation_tables
+from truerank.audits.pool import Simulation
+from truerank.audits.pool.page import simulation_tables
 from truerank.options import Workers
 from truerank.work.engines import processors
 

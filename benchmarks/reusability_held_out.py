@@ -34,10 +34,10 @@ import scipy.stats
 from pool_simulation import SOURCES
 from shared_data import ROOT, SHARED, require_shared, table
 from truerank import pool
-from truerank.audits.reusability import Simulation
-from truerank.audits.reusability.page import official_lines
-from truerank.audits.reusability.standings import ALL_TEAMS
-from truerank.audits.reusability.unlike import UNLIKE, UNLIKE_PASSED
+from truerank.audits.pool import Simulation
+from truerank.audits.pool.page import official_lines
+from truerank.audits.pool.standings import ALL_TEAMS
+from truerank.audits.pool.unlike import UNLIKE, UNLIKE_PASSED
 from truerank.measures import evaluate
 from truerank.options import Workers
 from truerank.sources import read_qrels_frame, read_run_frame

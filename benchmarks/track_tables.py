@@ -19,7 +19,7 @@ import vaswani_runs
 from shared_data import SHARED, require_shared
 from truerank.audits import track
 from truerank.audits.track.page import counts_table
-from truerank.reports.results import report
+from truerank.core.result import report
 
 #: By task: the printed table, the value of the column `task`, that of the column `evaluation`, and the stated figures:
 #: percentages of section 4 and counts of Table 2.

@@ -29,11 +29,11 @@ from truerank.rankers.base import Pair
 from truerank.rankers.duet import Duet
 from truerank.rankers.knrm import Knrm
 from truerank.rankers.pacrr import Pacrr
+from truerank.rankers.recipes import RECIPES
 from truerank.rankers.small_ranker import SmallRanker
-from truerank.rankers.training.instances import Instance
-from truerank.rankers.training.recipes import RECIPES
 from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.sources import read_documents, read_qrels_frame, read_topics
+from truerank.sources.instances import Instance
 
 SOURCES = {"vaswani": ("docs.trec.gz", "topics.trec.txt"), "cacm": ("cacm.tar.gz", "topics.txt")}
 MODELS: Mapping[str, tuple[type[SmallRanker], dict[str, Any]]] = {

@@ -22,8 +22,8 @@ from shared_data import require_shared, table
 from training import instances, read
 from truerank.rankers.base import open_ranker
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.training.instances import Instance
-from truerank.rankers.training.recipes import RECIPES
+from truerank.rankers.recipes import RECIPES
+from truerank.sources.instances import Instance
 
 
 def ours(start: Path, given: list[Instance], batch: int, folder: Path) -> tuple[float, float]:

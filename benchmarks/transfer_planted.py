@@ -45,7 +45,7 @@ from truerank import lexical, measures, train, transfer
 from truerank.audits.transfer.scanning.candidates import difference
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.rankers.base import RankerSpec, Runtime
-from truerank.rankers.training.instances import Instance
+from truerank.sources.instances import Instance
 
 #: The reason that a fault should be given.
 REASONS = {

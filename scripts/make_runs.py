@@ -32,9 +32,9 @@ from truerank import lexical
 from truerank.errors import InputError
 from truerank.lexical import BM25, BM25PRF, RM3, Analyser, Axiomatic, QueryLikelihood
 from truerank.rankers.base import Pair
-from truerank.rankers.training.instances import Instance
-from truerank.rankers.training.recipes import RECIPES
+from truerank.rankers.recipes import RECIPES
 from truerank.sources import read_documents, read_qrels_frame, read_topics
+from truerank.sources.instances import Instance
 from truerank.vectors.encoders import open_encoder
 
 HERE = Path(__file__).resolve().parent

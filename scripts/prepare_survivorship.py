@@ -15,9 +15,9 @@ import json
 from pathlib import Path
 
 from truerank.audits import survivorship
-from truerank.experiments import instances
+from truerank.lab import instances
 from truerank.lexical import build_index
-from truerank.rankers.training.instances import open_instances
+from truerank.sources.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 
 

@@ -24,8 +24,8 @@ import transfer_example
 from judging_example import store_of
 from judging_web_sample import Browser, served
 from truerank import judge
-from truerank.experiments.grid.design import ModelDesign, ReportDesign, SetDesign
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
+from truerank.lab.grid.design import ModelDesign, ReportDesign, SetDesign
 from truerank.sources.sample import sample_folder
 
 FOOTER: Final = "this page was made by the people of the house and may be printed by all of them"

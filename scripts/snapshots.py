@@ -221,7 +221,7 @@ def _places() -> Iterator[Place]:
 
 def _watched() -> set[Place]:
     """The places that a table passed while it was made; grows while commands run."""
-    from truerank.reports.tables import Table
+    from truerank.core.tables import Table
 
     places: dict[str, list[Place]] = {}
     for place in _places():

@@ -7,20 +7,23 @@ from typing import TYPE_CHECKING
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
-    from truerank import experiments as experiment  # noqa: F401
     from truerank import judge as judge
     from truerank import judging as judging
+    from truerank import lab as experiment  # noqa: F401
     from truerank import lexical as lexical
     from truerank.audits import collection as collection
     from truerank.audits import leakage as leakage
-    from truerank.audits import reusability as pool  # noqa: F401
+    from truerank.audits import pool as pool
     from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.audits.leakage.demo import demo as demo
     from truerank.claims.checking import check as check
-    from truerank.experiments import instances as instances
+    from truerank.core.result import report as report
+    from truerank.core.result import summary as summary
     from truerank.integrations.ir_datasets import register as register
+    from truerank.lab import instances as instances
+    from truerank.lab.train import train as train
     from truerank.lexical.building import build_index as build_index
     from truerank.lexical.building import index as index
     from truerank.lexical.searching import search as search
@@ -35,9 +38,6 @@ if TYPE_CHECKING:
     from truerank.options import Scoring as Scoring
     from truerank.rankers.machine import machine as machine
     from truerank.rankers.reranking.rerank import rerank as rerank
-    from truerank.rankers.training.train import train as train
-    from truerank.reports.results import report as report
-    from truerank.reports.results import summary as summary
     from truerank.version import __version__ as __version__
     from truerank.work.merging import merge as merge
 

@@ -135,8 +135,8 @@ def serve(
     """
     if not learning.pool:
         return open_desk(store, serving)
-    from truerank.audits.reusability.active import LearnerOptions
-    from truerank.audits.reusability.assistant import pool_assistant
+    from truerank.audits.pool.active import LearnerOptions
+    from truerank.audits.pool.assistant import pool_assistant
 
     first = 1 if learning.batch is None else learning.batch
     assistant = pool_assistant(

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from truerank import judge
+from truerank.core.tables import Column, Table
 from truerank.judging import Store, load_scheme
 from truerank.judging.items import Item, Text
-from truerank.reports.tables import Column, Table
 
 _COMMAND = '=HYPERLINK("http://a";"x")'
 _TEXTS = [_COMMAND, "+1+1", "-2+3", "@SUM(A1)", "\t=1", "-0.5", "+1e3", "plain", "a=b"]

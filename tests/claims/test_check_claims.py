@@ -14,8 +14,8 @@ import pytest
 import scipy.stats
 
 import truerank
-from truerank.audits.reusability.inputs import SimulationOptions
-from truerank.audits.reusability.simulation import simulate
+from truerank.audits.pool.inputs import SimulationOptions
+from truerank.audits.pool.simulation import simulate
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, change_by, chosen_claim, repaired_effect
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import example_leaks, without_leaked

@@ -11,9 +11,9 @@ from test_check_claims import collection
 import truerank
 from truerank.claims import data_questions
 from truerank.cli import main
+from truerank.core.figures.export import to_svg
+from truerank.core.figures.forest import ForestRow, forest_plot
 from truerank.errors import InputError
-from truerank.reports.figures.export import to_svg
-from truerank.reports.figures.forest import ForestRow, forest_plot
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import truerank
 from truerank.cli import main
 from truerank.cli.commands import COMMANDS, first_sentence
 from truerank.cli.declarations import Command, command_at, flag_of
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Scoring
-from truerank.reports.results import Result
 
 #: The vocabulary: what a name means, in every command that has it. A name that is missing here, or that a command
 #: needs for something else, is a reason to talk about the command, not about this list.

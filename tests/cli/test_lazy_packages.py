@@ -10,11 +10,11 @@ import sys
 import pytest
 
 LAZY = (
-    "truerank.audits.reusability",
+    "truerank.audits.pool",
     "truerank.audits.survivorship",
     "truerank.audits.transfer",
-    "truerank.experiments",
-    "truerank.experiments.grid",
+    "truerank.lab",
+    "truerank.lab.grid",
     "truerank.lexical",
     "truerank.measures",
 )

@@ -11,7 +11,7 @@ import pytest
 
 import truerank
 from places import SUPPORT
-from truerank.audits.reusability.stopping import load_rule
+from truerank.audits.pool.stopping import load_rule
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import lower_is_better, parse_measures

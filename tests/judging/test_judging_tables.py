@@ -12,10 +12,10 @@ import pytest
 from judging_example import pair_item, store_of, written_csv
 from places import DATA, real
 from truerank import judge
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.judging import Annotator, Item, Store, Text, load_scheme
 from truerank.judging.report import label_tables
-from truerank.reports.results import summary
 
 
 @pytest.fixture

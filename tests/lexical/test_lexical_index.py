@@ -19,13 +19,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from places import ROOT
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, Searcher, build_index, building
 from truerank.lexical.analysis import TOKENISERS
 from truerank.lexical.building import ArrayFile
 from truerank.lexical.index import LETTERS, NUMBER, WORD, term_flags
 from truerank.records import Document
-from truerank.reports.results import summary
 from truerank.sources.documents import open_documents
 
 DOCS = [

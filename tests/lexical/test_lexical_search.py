@@ -14,12 +14,12 @@ import pytest
 import truerank
 from places import DATA
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, TopicQuery, build_index, model_of, search
 from truerank.lexical.presets import PRESETS
 from truerank.lexical.tuning import GRIDS, grid_of, tune
 from truerank.measures import evaluate
-from truerank.reports.results import summary
 from truerank.sources import read_run_frame
 
 MODELS = ("bm25", "ql", "rm3", "axiomatic", "prf")

@@ -14,6 +14,7 @@ from scipy import stats
 import truerank
 from places import DATA
 from truerank.cli.app import main
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.measures import (
     Evaluation,
@@ -26,7 +27,6 @@ from truerank.measures import (
 from truerank.measures import compare_evaluations as compared
 from truerank.measures.report import difference_table, score_table
 from truerank.measures.systems import shared_topics, systems
-from truerank.reports.results import summary
 from truerank.work.publishing import publish
 from truerank.work.runs import run
 

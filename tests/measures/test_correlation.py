@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.measures.orders import (
     Drop,
@@ -24,7 +25,6 @@ from truerank.measures.orders import (
 )
 from truerank.measures.report import order_table
 from truerank.measures.results import Evaluation, Policy
-from truerank.reports.results import summary
 
 SCORES = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=2, max_size=12)
 

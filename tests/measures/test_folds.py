@@ -11,10 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from places import DATA
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.measures import Policy, cross_validate, evaluate, folds, read_folds
 from truerank.records import Qrel, RunRow
-from truerank.reports.results import summary
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 

@@ -10,11 +10,11 @@ import numpy as np
 import polars as pl
 import pytest
 
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.measures import Coverage, Evaluation, Policy, load_evaluation
 from truerank.measures.report import evaluation_table, scores_by_topic
 from truerank.measures.results import PER_TOPIC_SCHEMA
-from truerank.reports.results import summary
 from truerank.work.publishing import publish
 from truerank.work.runs import run
 

@@ -9,7 +9,7 @@ from small_rankers import instances, pairs, vocabulary
 from truerank.errors import InputError
 from truerank.rankers.base import open_ranker
 from truerank.rankers.hint import Hint
-from truerank.rankers.training.recipes import RECIPES
+from truerank.rankers.recipes import RECIPES
 
 SETTINGS = {"passage": 10, "max_query": 6, "max_document": 80, "strongest": 4, "memory": 3}
 

@@ -10,10 +10,10 @@ import pytest
 from tiny_models import save_bert
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, open_ranker
+from truerank.rankers.fitting import fit
 from truerank.rankers.pretrained.passage_ranker import PassageRanker, PassageSettings, chosen_passages
-from truerank.rankers.training.fitting import fit
-from truerank.rankers.training.instances import Instance
-from truerank.rankers.training.recipes import RECIPES
+from truerank.rankers.recipes import RECIPES
+from truerank.sources.instances import Instance
 
 SMALL = {"passage": 6, "stride": 4, "passages": 3, "sequence": 16}
 KINDS = ("cedr", "parade")

@@ -18,12 +18,12 @@ import pytest
 
 import truerank
 from places import SUPPORT
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.lexical import BM25, build_index, model_of, search
 from truerank.rankers.base import Pair, Scores, open_ranker, rounded
 from truerank.rankers.bm25 import Bm25
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache
-from truerank.reports.results import summary
 from truerank.sources import read_run_frame
 from truerank.text.passages import passages, policy_named
 

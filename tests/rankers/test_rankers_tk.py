@@ -10,8 +10,8 @@ import pytest
 from small_rankers import instances, pairs, vocabulary
 from truerank.errors import InputError
 from truerank.rankers.base import open_ranker
+from truerank.rankers.recipes import RECIPES
 from truerank.rankers.tk import Tk
-from truerank.rankers.training.recipes import RECIPES
 
 SETTINGS = {"heads": 3, "projection": 5, "feed_forward": 7}
 

@@ -14,15 +14,15 @@ import torch
 import truerank
 from small_rankers import instances, pairs, vocabulary
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError
+from truerank.rankers import fitting
 from truerank.rankers.base import Pair, open_ranker
+from truerank.rankers.fitting import CHECKPOINT, fit
 from truerank.rankers.knrm import Knrm
-from truerank.rankers.training import fitting
-from truerank.rankers.training.fitting import CHECKPOINT, fit
-from truerank.rankers.training.instances import Instance, open_instances
-from truerank.rankers.training.recipes import RECIPES, recipe_named
+from truerank.rankers.recipes import RECIPES, recipe_named
 from truerank.rankers.vocabulary import open_vocabulary, read_word_vectors
-from truerank.reports.results import summary
+from truerank.sources.instances import Instance, open_instances
 from truerank.work.kept import record
 
 FAST = RECIPES["truerank"].changed({"batch": 4, "lr": 0.01})

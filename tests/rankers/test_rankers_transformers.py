@@ -15,11 +15,11 @@ import torch
 
 import tiny_models
 from eight_bits import SATURATES, WHY_SATURATED
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, open_ranker
 from truerank.rankers.pretrained.openvino_ranker import run_packed
 from truerank.rankers.pretrained.torch_ranker import TokenRow, packed_pairs
-from truerank.reports.results import summary
 
 #: Longer than every model here reads, and ten thousand words.
 LONG = " ".join(["the speed of sound in water"] * 120)

@@ -9,8 +9,8 @@ import pytest
 
 import truerank
 from leakage_example import audit, save
+from truerank.core.result import summary
 from truerank.errors import InputError
-from truerank.reports.results import summary
 from truerank.sources import read_run, read_run_frame
 from truerank.sources.runs import TrainingData, run_metadata, trained_on
 

@@ -16,7 +16,7 @@ from truerank import leakage, pool, transfer
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import command_at
 from truerank.errors import OptionError
-from truerank.experiments.instances.options import TrainingOptions
+from truerank.lab.instances.options import TrainingOptions
 from truerank.options import Flag, Options, _kinds, adopted, declared
 from truerank.sources import open_documents, open_queries, read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.notebook import NOUNS

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.optimize
 from numpy.typing import NDArray
 
-from truerank.audits.reusability import ActiveLearner
+from truerank.audits.pool import ActiveLearner
 from truerank.lexical import Analyser
 from truerank.records import Document
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import leakage_example
 from truerank import lexical
-from truerank.experiments.instances import Built, build
+from truerank.lab.instances import Built, build
 
 WORDS = [first + second for first in ("ba", "ce", "di", "fo", "gu", "ha", "ke", "li") for second in
          ("mar", "nel", "pod", "rit", "sun", "tav", "vex", "zol")]  # fmt: skip

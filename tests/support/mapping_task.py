@@ -9,8 +9,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from truerank.audits.reusability.active import ModelQuery, rank
-from truerank.audits.reusability.features import Features
+from truerank.audits.pool.active import ModelQuery, rank
+from truerank.audits.pool.features import Features
 
 
 class MappingBlock(NamedTuple):

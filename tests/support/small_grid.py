@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
-from truerank.experiments.grid.design import CollectionDesign, Design, ModelDesign, ReportDesign, SetDesign
-from truerank.experiments.grid.results import (
+from truerank.lab.grid.design import CollectionDesign, Design, ModelDesign, ReportDesign, SetDesign
+from truerank.lab.grid.results import (
     Cell,
     write_cell,
     write_collection,
@@ -94,7 +94,7 @@ def write_grid(
                         if unfinished(cell) == "done":
                             write_cell(out, cell, scores(plan, cell, strength, topics), steps=size // 32, loss=0.5)
                         elif unfinished(cell) == "failed":
-                            from truerank.experiments.grid.results import write_failed
+                            from truerank.lab.grid.results import write_failed
 
                             write_failed(out, cell, "the loss is not a number")
     write_record(out, cells)

@@ -7,8 +7,8 @@ import random
 import numpy as np
 
 from truerank.rankers.base import Pair
-from truerank.rankers.training.instances import Instance
 from truerank.rankers.vocabulary import Frequencies, WordVocabulary
+from truerank.sources.instances import Instance
 
 WORDS = tuple(f"w{number:02d}" for number in range(40))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truerank.reports.tables import Column
+from truerank.core.tables import Column
 from truerank.text.printable import and_more, first_few, listed
 
 

@@ -14,8 +14,8 @@ import pytest
 import truerank
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import encoders
+from truerank.core.result import summary
 from truerank.errors import OptionError
-from truerank.reports.results import summary
 from truerank.vectors.encoders.base import EncoderSpec
 from truerank.vectors.encoders.speed import (
     ChosenWay,

@@ -283,7 +283,7 @@ def read_material(sources: ClaimSources) -> ClaimMaterial:
     """Reads judgments, runs and teams."""
     # Imported here, as in `check`.
     from truerank.audits.collection.judgments import read_judgments, usable
-    from truerank.audits.track.inputs import RowFilter, read_metadata
+    from truerank.sources.run_tables import RowFilter, read_metadata
 
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
         raise OptionError("test", "nothing to check", "give `test`, `qrels` or `docs`, and `run` for a claim")

@@ -11,16 +11,16 @@ from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
 from truerank.claims.questions import QUESTIONS, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
+from truerank.core.figures.export import Picture
+from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
+from truerank.core.page import AnswerLine, AnswerList, Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, place_note, reports, summarises, writes
+from truerank.core.sarif import SEVERITIES, SarifFinding, SarifRule, sarif
+from truerank.core.tables import Column, Table, escape_markdown
 from truerank.core.verdict import Level, Verdict
 from truerank.errors import InputError
 from truerank.records import Input
-from truerank.reports.figures.export import Picture
-from truerank.reports.figures.forest import ForestMark, ForestRow, forest_plot
-from truerank.reports.pages import AnswerLine, AnswerList, Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, place_note, reports, summarises, writes
-from truerank.reports.sarif import SEVERITIES, SarifFinding, SarifRule, sarif
-from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.version import __version__
 from truerank.work.kept import RECORD
 from truerank.work.publishing import write_pictures, write_tables

@@ -12,11 +12,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.reusability.inputs import SimulationOptions
-from truerank.audits.reusability.pooling import Pooling, depth_pool
-from truerank.audits.reusability.simulation import Simulation, simulate
-from truerank.audits.reusability.standings import ALL_TEAMS, Judging, unique_documents
-from truerank.audits.reusability.stopping import OriginalSize
+from truerank.audits.pool.inputs import SimulationOptions
+from truerank.audits.pool.pooling import Pooling, depth_pool
+from truerank.audits.pool.simulation import Simulation, simulate
+from truerank.audits.pool.standings import ALL_TEAMS, Judging, unique_documents
+from truerank.audits.pool.stopping import OriginalSize
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.results import ClaimAnswer

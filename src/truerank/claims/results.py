@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
 from truerank.claims.questions import PlannedQuestion, question
-from truerank.reports.results import Result
+from truerank.core.result import Result
 
 ConclusionWord = Literal[
     "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"

@@ -16,10 +16,10 @@ from cyclopts.completion import ShellDetectionError
 from truerank.cli import streams
 from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
+from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
 from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
 from truerank.loading import decimal_number, signed_number
-from truerank.reports.results import Format, Result, summary
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 

@@ -16,10 +16,10 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 import docstring_parser
 
+from truerank.core.result import Result
 from truerank.errors import OptionError, TruerankError
 from truerank.loading import decimal_number, signed_number
 from truerank.options import Flag, Options, Range, declared
-from truerank.reports.results import Result
 
 #: Parameters that the command line supplies itself: progress, or what shows it in a way of its own.
 _SUPPLIED: Final = frozenset({"progress", "view"})

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.coefficients import Coefficients, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
@@ -19,7 +20,6 @@ from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, Range, Seed, command
-from truerank.reports.results import Result
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 

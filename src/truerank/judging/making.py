@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item
@@ -16,7 +17,6 @@ from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Annotator, Store
 from truerank.options import Flag, Names, Options, Range, Seed, command
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.runs import run as started

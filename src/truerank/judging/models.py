@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.endpoints import Client, Patience, RefusedError, UnavailableError
 from truerank.judging.items import Item
@@ -23,7 +24,6 @@ from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store
 from truerank.loading import load_json, text_file
 from truerank.options import Flag, Options, Range
-from truerank.reports.results import Result
 from truerank.work.progress import Progress, Quiet
 
 __all__ = [

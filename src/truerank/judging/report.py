@@ -8,6 +8,8 @@ from typing import Any, Final
 
 import polars as pl
 
+from truerank.core.result import Summary, summarises, writes
+from truerank.core.tables import Cell, Column, Table
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
@@ -19,8 +21,6 @@ from truerank.judging.rating_table import listed
 from truerank.judging.samples import ItemSample
 from truerank.judging.tables import COMBINED, LabelCounts
 from truerank.judging.web.server import Desk
-from truerank.reports.results import Summary, summarises, writes
-from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 

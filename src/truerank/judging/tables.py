@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 
+from truerank.core.result import Result
+from truerank.core.tables import Cell
 from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
 from truerank.judging.rating_table import Ratings, Unit
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, command
-from truerank.reports.results import Result
-from truerank.reports.tables import Cell
 from truerank.sources import parse, read_topics
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started

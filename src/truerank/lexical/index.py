@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.lexical.analysis import Analyser
 from truerank.loading import json_file
 from truerank.records import Document
-from truerank.reports.results import Result
 from truerank.work.artifacts import digest, hash_file
 
 KIND: Final = "truerank index"

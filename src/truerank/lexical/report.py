@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from truerank.core.result import Summary, place_note, summarises, writes
+from truerank.core.tables import Column, Table
 from truerank.lexical.index import Index
 from truerank.lexical.scoring import DECIMALS
 from truerank.lexical.searching import SearchResult, model_text, write_run
 from truerank.lexical.tuning import Tuning
 from truerank.measures import difference_interval
 from truerank.measures.report import choice_table
-from truerank.reports.results import Summary, place_note, summarises, writes
-from truerank.reports.tables import Column, Table
 from truerank.text.printable import first_few
 from truerank.work.runs import Run
 

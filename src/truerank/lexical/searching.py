@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 import numpy as np
 import polars as pl
 
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.lexical.expansions import Expansion
 from truerank.lexical.index import Index, open_index
@@ -21,7 +22,6 @@ from truerank.lexical.presets import DEFAULT_PRESET, ModelName, PresetName, mode
 from truerank.lexical.scoring import DECIMALS, BestDocuments, Searcher, parse_query, weighted_query
 from truerank.options import Flag, Options, OutFile, Processes, Range, command
 from truerank.records import Input, Topic
-from truerank.reports.results import Result
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.runs import RUN_SCHEMA

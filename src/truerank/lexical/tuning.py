@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 import polars as pl
 
+from truerank.core.result import Result
 from truerank.errors import OptionError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import ModelName, changed, model_of, preset_named, require_analyser
@@ -19,7 +20,6 @@ from truerank.lexical.searching import Retrieval, input_of_index, search, topic_
 from truerank.loading import whole_number
 from truerank.measures import CrossValidation, Evaluation, cross_validate, difference_interval, evaluate
 from truerank.options import Flag, Options, Out, Range, Seed, Source, command
-from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish

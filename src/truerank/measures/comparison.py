@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.core.result import Result
 from truerank.errors import OptionError
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitudes import (
@@ -36,7 +37,6 @@ from truerank.measures.significance import (
 )
 from truerank.measures.systems import Evaluations, System, measure_names, named_evaluations, shared_topics, systems
 from truerank.options import Confidence, Flag, Options, Range, Scoring, Seed
-from truerank.reports.results import Result
 
 Family = Literal["measure", "all"] | Annotated[int, Range(at_least=1)]
 

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_json, whole_number
 from truerank.measures.grammar import MeasureSpec, lower_is_better
@@ -20,7 +21,6 @@ from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, evaluate
 from truerank.options import Out, Scoring
 from truerank.records import RunRow
-from truerank.reports.results import Result
 from truerank.sources import SourceSpec, compressed, read_qrels_frame, read_run_frame
 from truerank.sources.inputs import input_of
 from truerank.sources.lines import numbered_lines, whole_text

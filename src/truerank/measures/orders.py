@@ -19,12 +19,12 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.results import Evaluation
 from truerank.measures.significance import check_name
 from truerank.measures.systems import measure_names
-from truerank.reports.results import Result
 
 Variant = Literal["a", "b"]
 

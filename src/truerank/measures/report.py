@@ -10,6 +10,16 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from truerank.core.figures import (
+    DifferencePanel,
+    ForestRow,
+    Picture,
+    difference_panels,
+    forest_plot,
+    order_overview,
+)
+from truerank.core.result import Result, Summary, summarises, summary, writes
+from truerank.core.tables import Cell, Column, Table
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.grammar import lower_is_better
@@ -18,16 +28,6 @@ from truerank.measures.orders import OrderChanges, ranks
 from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison, TopicDifferences
 from truerank.measures.significance import CASES, TESTS
-from truerank.reports.figures import (
-    DifferencePanel,
-    ForestRow,
-    Picture,
-    difference_panels,
-    forest_plot,
-    order_overview,
-)
-from truerank.reports.results import Result, Summary, summarises, summary, writes
-from truerank.reports.tables import Cell, Column, Table
 from truerank.work.publishing import write_pictures
 from truerank.work.runs import Run
 

@@ -14,11 +14,11 @@ from ir_measures.measures import registry
 from ir_measures.measures.base import Measure
 
 from truerank.arrays import Floats
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.options import Scoring
 from truerank.plugins import Plugins
-from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
 
 #: Measures of other packages: each is a `Measure` of ir_measures with `values(view)`, which returns the value of every

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures.comparison import Comparison, Significance, compare_evaluations
 from truerank.measures.grammar import lower_is_better
@@ -18,7 +19,6 @@ from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, run_inputs
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
 from truerank.options import Flag, Options, Out, Scoring, command
-from truerank.reports.results import Result
 from truerank.sources import parse
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish

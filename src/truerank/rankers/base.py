@@ -22,7 +22,7 @@ from truerank.errors import InputError, OptionError, TruerankError
 from truerank.loading import json_file
 from truerank.options import Runtime, value_of
 from truerank.plugins import Plugins
-from truerank.rankers.training.recipes import Recipe, recipe_named
+from truerank.rankers.recipes import Recipe, recipe_named
 from truerank.work.artifacts import write_text
 
 __all__ = [

@@ -11,11 +11,11 @@ from typing import Annotated, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.core.result import Result, Summary, summarises
+from truerank.core.tables import Column, Table
 from truerank.errors import OptionError
 from truerank.options import Encoding, Flag, Range, Runtime, command
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Scores, spec_of
-from truerank.reports.results import Result, Summary, summarises
-from truerank.reports.tables import Column, Table
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE
 from truerank.text.normalising import normalise

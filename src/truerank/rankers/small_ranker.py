@@ -13,7 +13,7 @@ import numpy as np
 from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, settings_from, write_description
 from truerank.rankers.batches import length_batches, padded, restore
-from truerank.rankers.training.fitting import Fitting
+from truerank.rankers.fitting import Fitting
 from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.work.artifacts import atomic_path, digest
 

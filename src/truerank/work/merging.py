@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
+from truerank.core.result import Result, Summary, summarises
+from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, command
-from truerank.reports.results import Result, Summary, summarises
-from truerank.reports.tables import Column, Table
 from truerank.work.artifacts import WORK
 from truerank.work.kept import is_whole, record
 from truerank.work.runs import locked

@@ -9,8 +9,8 @@ import time
 from collections.abc import Iterator
 from typing import Final, Protocol, TextIO
 
+from truerank.core.tables import escape_html
 from truerank.errors import InputError
-from truerank.reports.tables import escape_html
 from truerank.text.printable import printable
 
 #: Seconds between two lines where there is no terminal.

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from truerank.reports.results import Result, writer
-from truerank.reports.results import report as report_of
-from truerank.reports.tables import Table
+from truerank.core.result import Result, writer
+from truerank.core.result import report as report_of
+from truerank.core.tables import Table
 from truerank.work.artifacts import Artifacts
 from truerank.work.runs import Run
 
 if TYPE_CHECKING:
-    from truerank.reports.figures import Picture
-    from truerank.reports.report import Report
+    from truerank.core.figures import Picture
+    from truerank.core.report import Report
 
 _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
     "txt": Table.text,
@@ -51,7 +51,7 @@ def write_tables(artifacts: Artifacts, tables: Mapping[str, Table]) -> None:
 def write_pictures(artifacts: Artifacts, pictures: Iterable[Picture], folder: str = "figures/") -> dict[str, str]:
     """Writes each figure as `figures/NAME.svg` and `.pdf`."""
     # Imported here: commands without figures do not wait for them.
-    from truerank.reports.figures import to_files
+    from truerank.core.figures import to_files
 
     svgs: dict[str, str] = {}
     for one in pictures:

@@ -10,9 +10,9 @@ from leakage_example import audit, save
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.card import card, card_schema
 from truerank.audits.leakage.summaries import card_markdown
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.records import Judgment
-from truerank.reports.results import summary
 
 KEY = b"0123456789abcdef"
 ROWS = [

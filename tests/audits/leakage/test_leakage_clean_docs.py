@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from truerank import leakage
 from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.options import Resampling
-from truerank.reports.results import summary
 
 NAMES = [f"d{n}" for n in range(12)]
 TEXTS = {name: f"the words of {name}, with “quotes”" for name in NAMES}

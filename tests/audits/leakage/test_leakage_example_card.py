@@ -14,9 +14,9 @@ import truerank
 from truerank import leakage
 from truerank.audits.leakage.card import Card, card_schema
 from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.records import Judgment
-from truerank.reports.results import summary
 
 ROW = {"source": "secret log", "example_id": "7", "examples": 2, "evidence": "exact"}
 ROWS: list[dict[str, Any]] = [

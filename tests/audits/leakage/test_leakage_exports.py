@@ -23,8 +23,8 @@ from truerank.audits.leakage.exports import CONDA_HEADER, TaskEntry, contaminati
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
+from truerank.core.result import summary
 from truerank.errors import InputError, OptionError
-from truerank.reports.results import summary
 
 ROWS = [
     ("sci", "1", "title", "log", "q1", "red apples", 0.97),

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import truerank
+from truerank.core.result import summary
 from truerank.errors import OptionError
-from truerank.reports.results import summary
 
 TOPICS = {"1": "red apples in winter", "2": "blue whale song", "3": "deafness in children"}
 ROWS: list[dict[str, Any]] = [

@@ -105,7 +105,7 @@ def test_a_faulty_judgment_stands_in_its_line(tmp_path: Path, monkeypatch: pytes
 def test_what_is_not_listed_is_counted(inputs: list[Input], monkeypatch: pytest.MonkeyPatch) -> None:
     from truerank.audits.collection import report as collection_report
     from truerank.audits.leakage import report as leakage_report
-    from truerank.reports import sarif
+    from truerank.core import sarif
 
     for module in (sarif, leakage_report, collection_report):
         monkeypatch.setattr(module, "MOST_FINDINGS", 2)

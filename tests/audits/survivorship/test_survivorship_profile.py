@@ -15,8 +15,8 @@ from places import DATA
 from truerank.audits.survivorship import ProfileOptions, independence, profile
 from truerank.audits.survivorship.profiling import depth_curve
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import OptionError
-from truerank.reports.results import summary
 
 DATA = DATA / "survivorship"
 #: The authors' categories of the dev queries: all, discarded.

@@ -13,8 +13,8 @@ from places import DATA
 from truerank.audits.survivorship import RescueOptions, rescue
 from truerank.cli import main
 from truerank.errors import InputError, OptionError
-from truerank.rankers.training.instances import open_instances
 from truerank.sources import read_qrels
+from truerank.sources.instances import open_instances
 
 
 def test_judgments_and_instances(tmp_path: Path) -> None:

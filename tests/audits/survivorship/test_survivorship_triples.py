@@ -12,9 +12,9 @@ import pytest
 
 from truerank.audits.survivorship import SimulateOptions, TriplesOptions, depth, simulate, triples
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError, OptionError
-from truerank.rankers.training.instances import open_instances
-from truerank.reports.results import summary
+from truerank.sources.instances import open_instances
 
 
 def log_and_triples(folder: Path) -> tuple[dict[tuple[str, str], int], list[tuple[str, str, str]]]:

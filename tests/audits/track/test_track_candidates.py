@@ -19,8 +19,8 @@ from places import DATA
 from truerank.audits.track import candidates, validate
 from truerank.audits.track.candidates import Short
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError
-from truerank.reports.results import summary
 from truerank.sources import read_run
 
 RUN = """2 Q0 d9 1 7.5 bm25

@@ -16,8 +16,8 @@ from places import DATA
 from truerank.audits.track import select_topics
 from truerank.audits.track.selecting import TopicRow
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError
-from truerank.reports.results import summary
 from truerank.sources import read_qrels, read_run
 
 DOCUMENTS = tuple("abcdefghijkl")

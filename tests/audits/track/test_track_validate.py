@@ -20,8 +20,8 @@ from truerank.audits.track import Limits, validate
 from truerank.audits.track.checking import KINDS
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError
-from truerank.reports.results import summary
 from truerank.sources import lines
 
 GOOD = "1 Q0 d1 1 3.5 bm25\n1 Q0 d2 2 3.5 bm25\n1 Q0 d3 3 -1e-3 bm25\n2 Q0 d1 1 2 bm25\n"

@@ -22,10 +22,10 @@ from truerank.audits.transfer.scanning.candidates import Comparing, _flagged, di
 from truerank.audits.transfer.scanning.judging_items import band_of
 from truerank.audits.transfer.scanning.scan import default_ranker
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError, OptionError, ShardFinishedError
 from truerank.judging import load_scheme
 from truerank.rankers.base import Pair, RankerSpec, Runtime, open_ranker
-from truerank.reports.results import summary
 from truerank.sources.documents import DocumentSource
 from truerank.text.passages import passages, policy_named
 from truerank.work.engines import LocalEngine

@@ -14,7 +14,7 @@ from truerank import transfer
 from truerank.audits.transfer import Scan
 from truerank.cli import main
 from truerank.errors import InputError
-from truerank.rankers.training.instances import open_instances
+from truerank.sources.instances import open_instances
 
 STRATEGIES = ("max", "min", "bm25", "random", "version:new")
 

@@ -15,6 +15,7 @@ from truerank.audits.assessors.correction import corrected_frame, plans_frame
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.order import FamilySource, SystemScores, families_frame, last_stage_frame, read_families
+from truerank.core.result import Result
 from truerank.judging.rating_table import Ratings
 from truerank.judging.ratings import named_source
 from truerank.judging.store import Store
@@ -22,7 +23,6 @@ from truerank.measures.grammar import MeasureSpec
 from truerank.measures.scoring import RunSource, has_runs, run_inputs
 from truerank.options import Flag, Out, Resampling, Scoring, command
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources.inputs import input_of
 from truerank.sources.notebook import is_single
 from truerank.work.publishing import publish

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats
 from truerank.audits.assessors.agreement import bootstrap
 from truerank.audits.assessors.grades import Grades
-from truerank.audits.track.inputs import RowFilter, read_metadata
 from truerank.errors import InputError, OptionError
 from truerank.measures.grammar import MeasureSpec
 from truerank.measures.orders import ORDER_STATISTICS, order_statistics, ranks
@@ -26,6 +25,7 @@ from truerank.measures.significance import Correction, correct, paired_t_columns
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_run_frame
 from truerank.sources.notebook import frame_of
+from truerank.sources.run_tables import RowFilter, read_metadata
 from truerank.sources.runs import RUN_SCHEMA
 
 #: The best so many systems are looked at for themselves.

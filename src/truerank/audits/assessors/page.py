@@ -13,14 +13,14 @@ from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.order import SystemScores
 from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
+from truerank.core.figures.export import Picture
+from truerank.core.figures.forest import IntervalPanel, IntervalValue, interval_panels
+from truerank.core.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
+from truerank.core.page import Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, reports, summarises, writes
+from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
-from truerank.reports.figures.export import Picture
-from truerank.reports.figures.forest import IntervalPanel, IntervalValue, interval_panels
-from truerank.reports.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
-from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, page_note, reports, summarises, writes
-from truerank.reports.tables import Table
 from truerank.version import __version__
 from truerank.work.publishing import publish
 from truerank.work.runs import Run

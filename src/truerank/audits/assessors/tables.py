@@ -10,8 +10,8 @@ from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
 from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.verdicts import USES, verdicts_of
+from truerank.core.tables import Cell, Column, Table
 from truerank.measures.significance import CORRECTIONS
-from truerank.reports.tables import Cell, Column, Table
 
 _MOVES: Final = 5
 _LOWEST: Final = 20

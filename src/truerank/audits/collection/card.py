@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Annotated, Any, Final
 
 from truerank.audits.collection.results import CollectionAudit, load_audit
+from truerank.core.cards import CardDate, CardStatement, card_head, card_with
+from truerank.core.result import Result, summary
 from truerank.loading import text_file
 from truerank.options import Flag, command
-from truerank.reports.cards import CardDate, CardStatement, card_head, card_with
-from truerank.reports.results import Result, summary
 from truerank.work.artifacts import hash_file
 
 _SCHEMA: Final = "truerank/collection-card/1"

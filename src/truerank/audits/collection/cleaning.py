@@ -14,10 +14,10 @@ import polars as pl
 from truerank.audits.collection.duplicates import representatives
 from truerank.audits.collection.judgments import JudgmentTable, closed, closing_of, read_judgments
 from truerank.audits.collection.results import CollectionAudit, load_audit
+from truerank.core.result import Result
 from truerank.measures.equivalence import EQUIVALENT_SCHEMA, Combine
 from truerank.options import Flag, Out, command
 from truerank.records import Input, Qrel
-from truerank.reports.results import Result
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, QrelLine, qrel_lines

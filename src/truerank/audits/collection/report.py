@@ -22,17 +22,17 @@ from truerank.audits.collection.results import (
     Word,
     kinds,
 )
+from truerank.core.figures.export import Picture
+from truerank.core.figures.forest import ChangeRow, change_rows
+from truerank.core.listings import Listing, ListingColumn
+from truerank.core.page import Facts, Part, Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Format, Summary, page_note, place_note, reports, summarises, writes
+from truerank.core.sarif import MOST_FINDINGS, SarifFinding, SarifLevel, SarifRule, sarif
+from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.core.verdict import Verdict
 from truerank.measures.equivalence import COMBINE
 from truerank.records import Input, Qrel
-from truerank.reports.figures.export import Picture
-from truerank.reports.figures.forest import ChangeRow, change_rows
-from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Facts, Part, Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Format, Summary, page_note, place_note, reports, summarises, writes
-from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifLevel, SarifRule, sarif
-from truerank.reports.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.grammar import parse
 from truerank.sources.qrels import qrel_lines
 from truerank.text.printable import listed

@@ -13,9 +13,9 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, cast, get_args
 import polars as pl
 
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
+from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.near_duplicates.results import GROUPS, PAIRS
-from truerank.reports.results import Result
 from truerank.work.artifacts import written_by
 
 Part = Literal["judgments", "documents", "topics", "together", "versions"]

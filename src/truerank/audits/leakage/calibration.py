@@ -24,11 +24,11 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
 from truerank.judging.labels import JudgedPair, LabelSource, open_judgments
 from truerank.judging.schemes import load_scheme
-from truerank.reports.results import Result
 
 __all__ = ["Calibration", "LabelNext", "Support", "calibrate", "similarities"]
 

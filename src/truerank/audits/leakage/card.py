@@ -28,12 +28,12 @@ from truerank.audits.leakage.training_examples.results import (
     kind_named,
     opened_examples,
 )
+from truerank.core.cards import CardDate, card_head
+from truerank.core.result import Result, summary
+from truerank.core.tables import Column, Table, escape_markdown
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
-from truerank.reports.cards import CardDate, card_head
-from truerank.reports.results import Result, summary
-from truerank.reports.tables import Column, Table, escape_markdown
 from truerank.work.artifacts import hash_file, read_table, written_by
 
 EXAMPLE_SCHEMA: Final = "truerank/leakage-examples-card/1"

@@ -15,12 +15,12 @@ from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, opened_audit
 from truerank.audits.leakage.training_examples.results import as_candidates, check_kinds, holds_examples
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
 from truerank.judging.ratings import label_inputs
 from truerank.options import Labels, Names, Options, Range
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
 from truerank.sources.inputs import shown_source

@@ -12,9 +12,9 @@ from truerank.audits.leakage.audit import PACKAGES, Audit, audit
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.options import AuditOptions
 from truerank.audits.leakage.results import AuditResult, AuditSummary
+from truerank.core.tables import Column, Table
 from truerank.judging.labels import open_judgments
 from truerank.options import Encoding, Flag, Labels, command
-from truerank.reports.tables import Column, Table
 from truerank.sources import open_queries
 from truerank.sources.sample import SAMPLE, TruthRow, read_truth
 from truerank.text.normalising import normalise

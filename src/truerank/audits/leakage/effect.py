@@ -27,6 +27,7 @@ from truerank.audits.leakage.training_examples.results import (
     kind_named,
     opened_examples,
 )
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
     Evaluation,
@@ -43,7 +44,6 @@ from truerank.measures.placebo import Placebo, difficulty_classes, placebo_remov
 from truerank.measures.resampling import shuffle_p
 from truerank.measures.scoring import QrelSource, RunSource, named_runs
 from truerank.options import Flag, Names, Resampling, Scoring, Ties, command
-from truerank.reports.results import Result
 from truerank.sources.runs import run_metadata
 
 

@@ -20,10 +20,10 @@ import polars as pl
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.results import AuditResult
 from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.core.cards import CardKind, CardStatement, card_with
+from truerank.core.tables import Table
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file, text_file
-from truerank.reports.cards import CardKind, CardStatement, card_with
-from truerank.reports.tables import Table
 from truerank.sources.grammar import parse
 from truerank.text.normalising import normalise
 from truerank.version import __version__

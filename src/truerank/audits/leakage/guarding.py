@@ -29,10 +29,10 @@ from truerank.audits.leakage.training_examples.results import (
     holds_examples,
     leaks_that_count,
 )
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
 from truerank.records import TopicText
-from truerank.reports.results import Result
 from truerank.sources.columns import Roles, roles_of, texts_of
 from truerank.text.normalising import normalise
 from truerank.text.wording import EVIDENCE, WORDS, WordingProbe

@@ -27,16 +27,16 @@ from truerank.audits.leakage.results import (
     columns_read,
 )
 from truerank.audits.leakage.summaries import calibration_lines
+from truerank.core.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
+from truerank.core.listings import Listing, ListingColumn
+from truerank.core.page import Drawing, Facts, Part, Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, reports, summarises, writes
+from truerank.core.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.errors import InputError, OptionError
 from truerank.records import Input
-from truerank.reports.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
-from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Facts, Part, Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, reports, summarises, writes
-from truerank.reports.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
-from truerank.reports.tables import Cell, Column, Table
 from truerank.sources import open_queries, parse
 from truerank.text.normalising import normalise
 from truerank.text.printable import listed

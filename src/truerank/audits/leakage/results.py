@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Final, Literal, NotRequired, TypedDict
 import polars as pl
 
 from truerank.audits.leakage.calibration import Calibration
+from truerank.core.result import Result
 from truerank.loading import json_file
-from truerank.reports.results import Result
 from truerank.text.printable import listed
 from truerank.work.artifacts import read_table, written_by
 

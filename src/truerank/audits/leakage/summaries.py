@@ -19,10 +19,10 @@ from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
 from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
 from truerank.audits.leakage.training_examples.results import kind_named
+from truerank.core.result import Format, Summary, summarises
+from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
-from truerank.reports.results import Format, Summary, summarises
-from truerank.reports.tables import Cell, Column, Table, escape_markdown
 
 _SCORE: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
 _MOVE: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}

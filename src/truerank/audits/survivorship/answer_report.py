@@ -13,14 +13,14 @@ from truerank.audits.survivorship.pooling import ITEMS, POOL, REASONS, AnswerPoo
 from truerank.audits.survivorship.queries import fault_notes, percent
 from truerank.audits.survivorship.report import FOOTER
 from truerank.audits.survivorship.rescuing import RESCUED, Rescued
+from truerank.core.figures.export import Picture
+from truerank.core.figures.forest import ForestRow, forest_plot
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, place_note, reports, summarises, writes
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.judging import Item
 from truerank.judging.report import label_tables
-from truerank.reports.figures.export import Picture
-from truerank.reports.figures.forest import ForestRow, forest_plot
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
-from truerank.reports.tables import Cell, Column, Table
 from truerank.sources.qrels import qrel_text
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run

@@ -13,11 +13,11 @@ import polars as pl
 
 from truerank.audits.survivorship.passages import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
 from truerank.measures import Comparison, Evaluation, Significance, compare_evaluations, evaluate, lower_is_better
 from truerank.options import Flag, Options, Out, Range, Scoring, command
-from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.inputs import inputs_of

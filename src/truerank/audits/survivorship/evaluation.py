@@ -19,6 +19,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import by_depth, depth_label
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
     correct,
@@ -36,7 +37,6 @@ from truerank.measures.rankings import whole_topics
 from truerank.measures.significance import Correction
 from truerank.options import Confidence, Flag, Options, Out, Scoring, command
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources import parse, read_qrels_frame, read_run_frame, run_frames, unique_names
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet

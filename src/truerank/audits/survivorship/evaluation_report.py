@@ -8,12 +8,12 @@ from typing import Any
 from truerank.audits.survivorship.depths import MARKS, TrainingEffect
 from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
 from truerank.audits.survivorship.report import FOOTER
+from truerank.core.figures.export import Picture
+from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, reports, summarises
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
-from truerank.reports.figures.export import Picture
-from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, page_note, reports, summarises
-from truerank.reports.tables import Cell, Column, Table
 
 
 @summarises(DepthEvaluation)

@@ -18,13 +18,13 @@ from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depth_batches, depths_file
 from truerank.audits.survivorship.passages import Keys, hex_keys, keys_of, lookup, sorted_keys
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.options import Flag, Out, Range, command
-from truerank.rankers.training.instances import Instance, InstanceSource, open_instances
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources.distinct import text_hashes
 from truerank.sources.inputs import inputs_of
+from truerank.sources.instances import Instance, InstanceSource, open_instances
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from truerank.audits.survivorship.passages import MAPPING_SCHEMA, PassageTable, canonical, keys_of, passage_table
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, command
-from truerank.reports.results import Result
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.inputs import inputs_of

@@ -13,12 +13,12 @@ import polars as pl
 
 from truerank.audits.survivorship.evaluation import kept_run
 from truerank.audits.survivorship.queries import Survival, input_of_log, named_source, named_sources, read_ids
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, Text
 from truerank.judging.items import content_id
 from truerank.options import Flag, Options, Range, Seed
 from truerank.records import Document, Input
-from truerank.reports.results import Result
 from truerank.sources import SourceSpec, read_topics
 from truerank.sources.annotation_logs import Annotation, LogCounts, open_annotations
 from truerank.sources.documents import open_documents

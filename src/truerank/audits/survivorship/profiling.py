@@ -25,11 +25,11 @@ from truerank.audits.survivorship.queries import (
     read_ids,
     read_kinds,
 )
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, Out, Range, Resampling, command
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources.annotation_logs import Annotation, AnnotationLog, LogCounts, open_annotations
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of

@@ -11,13 +11,13 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profiling import DepthCurve, Profile, Split
 from truerank.audits.survivorship.queries import FEWEST_EXPECTED, Kinds, fault_notes, percent
 from truerank.audits.survivorship.simulating import Simulated
+from truerank.core.figures.export import Picture
+from truerank.core.figures.forest import ForestRow, forest_plot
+from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, place_note, reports, summarises, writes
+from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
-from truerank.reports.figures.export import Picture
-from truerank.reports.figures.forest import ForestRow, forest_plot
-from truerank.reports.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, page_note, place_note, reports, summarises, writes
-from truerank.reports.tables import Column, Table
 from truerank.work.runs import Run
 
 #: The end of every page of this audit.

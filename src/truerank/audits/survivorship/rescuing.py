@@ -17,11 +17,11 @@ from truerank.audits.survivorship.answers import (
     judged_by_people,
     read_firsts,
 )
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import label_rules
 from truerank.options import Flag, Labels, Options, Out, Range, Seed, command
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.publishing import publish

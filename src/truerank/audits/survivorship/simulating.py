@@ -11,17 +11,17 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
 from truerank.lexical.presets import DEFAULT_PRESET, PresetName, model_of, require_analyser
 from truerank.lexical.searching import TopicQuery, input_of_index, search
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.options import Flag, Options, OutFile, Range, command
-from truerank.rankers.training.instances import open_instances
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.inputs import inputs_of
+from truerank.sources.instances import open_instances
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
 

@@ -13,13 +13,13 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.audits.track.inputs import RunInfo
 from truerank.audits.track.scores import Scores
+from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError
 from truerank.measures.orders import kendall
-from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, formats, grammar
 from truerank.sources.rows import rows
+from truerank.sources.run_tables import RunInfo
 
 Floats = NDArray[np.float64]
 

@@ -11,10 +11,10 @@ import polars as pl
 
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.audits.track.scanning import run_path, strict_frames
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Range, Ties, command
 from truerank.records import Topic
-from truerank.reports.results import Result
 from truerank.sources import TopicSet, read_topics
 from truerank.sources.inputs import inputs_of
 from truerank.sources.lines import repeated_pair

@@ -12,7 +12,7 @@ import numpy as np
 from truerank.arrays import Floats
 from truerank.audits.track.analysis import Agreement, Analysis, Duel
 from truerank.audits.track.similarity import RunMap, RunSimilarities
-from truerank.reports.figures import (
+from truerank.core.figures import (
     Panel,
     Picture,
     RunGroup,

@@ -11,21 +11,21 @@ from typing import Any, Final
 from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, Statement, agrees, statements_table
 from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
-from truerank.audits.track.inputs import FileStatistics
 from truerank.audits.track.reporting import TrackReport
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selecting import TopicSelection
 from truerank.audits.track.validating import RunCheck, Validation
+from truerank.core.figures.export import Picture
+from truerank.core.page import Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, reports, summarises
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.report import difference_picture, difference_table, order_picture
 from truerank.measures.significance import CORRECTIONS, TESTS
 from truerank.options import Scoring
-from truerank.reports.figures.export import Picture
-from truerank.reports.pages import Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, page_note, reports, summarises
-from truerank.reports.tables import Cell, Column, Table
+from truerank.sources.run_tables import FileStatistics
 from truerank.text.printable import and_more
 
 _SECTION: Final = "differences"

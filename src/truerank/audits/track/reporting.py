@@ -8,16 +8,16 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from truerank.audits.track.analysis import Analysis, Statement, analyse, read_stated, statements
-from truerank.audits.track.inputs import FileStatistics, Kind, RowFilter, file_statistics, measure_name, read_metadata
 from truerank.audits.track.options import CountedFiles, TrackReportOptions
 from truerank.audits.track.scores import Scores, from_runs, from_tables
 from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, RunSimilarities, run_map, run_similarities
+from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.measures.comparison import Comparison, compare_evaluations
 from truerank.options import Flag, Out, Scoring, command
-from truerank.reports.results import Result
 from truerank.sources import read_topics
 from truerank.sources.inputs import inputs_of
+from truerank.sources.run_tables import FileStatistics, Kind, RowFilter, file_statistics, measure_name, read_metadata
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 

@@ -13,11 +13,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.result import Result
+from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, evaluate
 from truerank.options import Flag, Options, OutFile, Range, Scoring, Seed, Source, Ties, command
-from truerank.reports.results import Result
-from truerank.reports.tables import Column, Table
 from truerank.sources import TopicSet, read_qrels_frame, read_topics
 from truerank.sources.inputs import inputs_of
 from truerank.work.runs import Run

@@ -11,9 +11,9 @@ from typing import Annotated, ClassVar, NamedTuple
 from truerank.audits.track.checking import Allowed, Fault, Ledger, Level, Limits, RunChecker, levels_of, read_allowed
 from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
 from truerank.audits.track.scanning import run_path
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Range, command
-from truerank.reports.results import Result
 from truerank.sources import compressed, parse, unique_names
 from truerank.work.progress import Progress, Quiet
 

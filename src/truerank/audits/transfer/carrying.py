@@ -13,12 +13,12 @@ import polars as pl
 from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.matching.versions import Matched
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures import Proportion, proportion
 from truerank.measures.equivalence import COMBINE, Combine, combined_grade
 from truerank.options import Confidence, Flag, Options, OutFile, Range, Source, command
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources import grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import QREL_SCHEMA, read_qrels_frame

@@ -13,10 +13,10 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.audits.transfer.matching.versions import read_mapping
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file, whole_number
 from truerank.options import Flag, Options, Range, command
-from truerank.reports.results import Result
 from truerank.sources.archive import (
     Archive,
     ArchiveOptions,

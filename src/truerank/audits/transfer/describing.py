@@ -14,9 +14,9 @@ import polars as pl
 from truerank.audits.transfer.estimating import Estimates, estimate
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
+from truerank.core.cards import CardDate, card_head
+from truerank.core.result import Result
 from truerank.options import Flag, Labels, command
-from truerank.reports.cards import CardDate, card_head
-from truerank.reports.results import Result
 from truerank.work.artifacts import hash_file
 
 #: The last row: all judged documents that were compared.

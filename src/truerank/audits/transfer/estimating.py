@@ -16,11 +16,11 @@ from truerank.audits.transfer.scanning.candidates import set_name
 from truerank.audits.transfer.scanning.judging_items import band_of, highest_difference
 from truerank.audits.transfer.scanning.options import TEXTS
 from truerank.audits.transfer.scanning.results import Scan, load_scan
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import read_ratings
 from truerank.measures import proportion
 from truerank.options import Confidence, Flag, Labels, Seed, command
-from truerank.reports.results import Result
 from truerank.sources.compressed import checked_file
 from truerank.sources.rows import rows
 

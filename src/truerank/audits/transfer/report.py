@@ -17,8 +17,8 @@ from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimate
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selecting import Selection
-from truerank.reports.results import Format, Summary, place_note, summarises, writes
-from truerank.reports.tables import Cell, Column, Table, escape_markdown
+from truerank.core.result import Format, Summary, place_note, summarises, writes
+from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
 

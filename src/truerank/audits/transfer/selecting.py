@@ -14,6 +14,7 @@ import polars as pl
 from truerank.audits.transfer.matching.versions import Version, VersionSources, read_versions, version_inputs
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan, scan_inputs
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.lexical import TopicQuery, analyser_of, kept_index, model_of, search
 from truerank.loading import json_file
@@ -21,7 +22,6 @@ from truerank.options import Flag, Options, Range, Seed, command
 from truerank.rankers.base import Pair
 from truerank.rankers.bm25 import Bm25
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.reports.results import Result
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.runs import read_run_frame

@@ -16,6 +16,8 @@ from pathlib import Path, PurePath
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, get_args
 
+from truerank.core.result import Result
+from truerank.core.tables import is_formula
 from truerank.errors import InputError, OptionError
 from truerank.judging.events import Annotator, Draft, Event, Role
 from truerank.judging.exchange import forms
@@ -46,8 +48,6 @@ from truerank.judging.store_rows import (
 )
 from truerank.loading import load_json
 from truerank.options import Flag, Names, command
-from truerank.reports.results import Result
-from truerank.reports.tables import is_formula
 from truerank.work.runs import run as started
 
 #: What a row can be that is not what it was.

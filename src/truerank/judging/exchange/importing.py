@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
+from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
 from truerank.judging.events import Draft, Event, Kind, Role
@@ -24,7 +25,6 @@ from truerank.judging.store_rows import check_draft
 from truerank.judging.votes import Votes
 from truerank.options import Flag, command
 from truerank.records import Judgment
-from truerank.reports.results import Result
 from truerank.sources import compressed, formats, read_labels, read_qrels
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of

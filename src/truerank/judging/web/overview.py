@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from truerank.core.tables import Column, Table
 from truerank.errors import InputError
 from truerank.judging.agreement import agreement
 from truerank.judging.coefficients import Score
 from truerank.judging.definitions import definitions
 from truerank.judging.store import Store
 from truerank.judging.web.pages import counted, entered, people
-from truerank.reports.tables import Column, Table
 
 _TITLES: Final = {
     "percentage": "AnnotatorAgreement",

@@ -21,14 +21,14 @@ from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from truerank.core.page import templates
+from truerank.core.tables import escape_html
 from truerank.judging.events import Annotator, Disagreement, Event, JudgingProgress, Kind, Standing
 from truerank.judging.items import Item, Text
 from truerank.judging.schemes import Choice, Scheme, View
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, Visitor, fresh_token
 from truerank.loading import decimal_number
-from truerank.reports.pages import templates
-from truerank.reports.tables import escape_html
 from truerank.text.words import MarkedPiece, mark
 
 #: The keys of the page itself, beside those of the scheme's choices.
@@ -301,7 +301,7 @@ def _sign(match: re.Match[str]) -> str:
 
 
 _STATIC: Final = {
-    "page.css": ("truerank.reports", "templates", "text/css"),
+    "page.css": ("truerank.core", "templates", "text/css"),
     "judge.css": ("truerank.judging.web", "static", "text/css"),
     "judge.js": ("truerank.judging.web", "static", "text/javascript"),
     "icon.svg": ("truerank.judging.web", "static", "image/svg+xml"),

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlencode
 
+from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.judging.proposers import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, fresh_token, host_of, is_loopback, token_hash
 from truerank.options import Flag, Names, Options, Range
-from truerank.reports.results import Result
 
 if TYPE_CHECKING:
     from truerank.judging.web.door import Server

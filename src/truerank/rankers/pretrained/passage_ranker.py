@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded, settings_from
 from truerank.rankers.batches import length_batches, padded, restore
+from truerank.rankers.fitting import Fitting
 from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
 from truerank.rankers.pretrained.torch_ranker import (
     CPU_TOKENS,
@@ -24,7 +25,6 @@ from truerank.rankers.pretrained.torch_ranker import (
     pair_types,
     token_ids,
 )
-from truerank.rankers.training.fitting import Fitting
 from truerank.work.artifacts import atomic_path
 
 try:

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from truerank.errors import OptionError
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
+from truerank.rankers.fitting import Fitting
 from truerank.rankers.pretrained import checkpoints
-from truerank.rankers.training.fitting import Fitting
 from truerank.vectors.encoders.tokenizing import PackedBatch, Packing, TokenIds, best_widths
 from truerank.work.artifacts import digest
 

@@ -13,6 +13,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.core.result import Result, Summary, place_note, summarises
+from truerank.core.tables import Column, Table
 from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
@@ -21,8 +23,6 @@ from truerank.rankers.machine import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
 from truerank.records import Input
-from truerank.reports.results import Result, Summary, place_note, summarises
-from truerank.reports.tables import Column, Table
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of

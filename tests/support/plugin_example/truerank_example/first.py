@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from truerank.audits.reusability.stopping import AS_THE_TRACK, Decision, Keeping, TopicProgress
+from truerank.audits.pool.stopping import AS_THE_TRACK, Decision, Keeping, TopicProgress
 
 
 @dataclass(frozen=True)

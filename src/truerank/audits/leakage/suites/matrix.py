@@ -19,6 +19,7 @@ from truerank.audits.leakage.options import CALIBRATED_FOR
 from truerank.audits.leakage.results import Sensitivity
 from truerank.audits.leakage.sensitivity import check
 from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, TextSource, read_suite
+from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.measures.magnitudes import exact_interval
 from truerank.options import Flag, Out, Processes, command
@@ -28,7 +29,6 @@ from truerank.overlaps.keeping import ComparedForm, holds_any, keep_without, sha
 from truerank.overlaps.meaning import ReadTexts
 from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText
-from truerank.reports.results import Result
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import SEEN_KINDS, UNPLANTED

@@ -11,7 +11,6 @@ from typing import Final
 
 from truerank.audits.leakage.training_examples.texts import prompts
 from truerank.errors import InputError
-from truerank.experiments.grid.yaml_tree import Value, YamlMapping, read_tree
 from truerank.records import Input
 from truerank.sources import (
     DocumentSource,
@@ -28,6 +27,7 @@ from truerank.sources import (
 from truerank.sources.compressed import fingerprint
 from truerank.sources.examples import ExampleTexts
 from truerank.sources.inputs import input_of
+from truerank.sources.yaml_tree import Value, YamlMapping, read_tree
 from truerank.work.artifacts import digest
 
 #: What is compared with what: texts of the two sides.

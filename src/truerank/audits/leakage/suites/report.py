@@ -11,15 +11,15 @@ import polars as pl
 
 from truerank.audits.leakage.report import no_picture
 from truerank.audits.leakage.suites.matrix import LeakageMatrix
+from truerank.core.figures.export import page_svg
+from truerank.core.figures.style import ACCENT, INK, QUIET
+from truerank.core.listings import Listing, ListingColumn
+from truerank.core.page import Drawing, Part, Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, reports, summarises, writes
+from truerank.core.tables import Cell, Column, Table, escape_html
 from truerank.core.verdict import Verdict
 from truerank.overlaps.results import PART_SHARE, PART_WORDS
-from truerank.reports.figures.export import page_svg
-from truerank.reports.figures.style import ACCENT, INK, QUIET
-from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Drawing, Part, Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, reports, summarises, writes
-from truerank.reports.tables import Cell, Column, Table, escape_html
 from truerank.text.normalising import normalise
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run

@@ -10,13 +10,13 @@ import polars as pl
 
 from truerank.audits.leakage.report import SIGNS, no_picture
 from truerank.audits.leakage.training_examples.results import KINDS, ExampleAudit, kind_named
+from truerank.core.listings import Listing, ListingColumn
+from truerank.core.page import Facts, Part, Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, reports, summarises, writes
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
-from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Facts, Part, Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, reports, summarises, writes
-from truerank.reports.tables import Cell, Column, Table
 from truerank.text.normalising import normalise
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run

@@ -20,13 +20,13 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
+from truerank.core.result import Result
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments
 from truerank.loading import json_file
 from truerank.options import Flag, Names, Options, Range, Seed, Source
 from truerank.overlaps import OverlapRules
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.sources.examples import ExampleTexts
 from truerank.work.artifacts import hash_file, read_table, written_by
 

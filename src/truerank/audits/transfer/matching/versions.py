@@ -9,11 +9,11 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
+from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Document, Input
-from truerank.reports.results import Result
 from truerank.sources import compressed, grammar, rows
 from truerank.sources.documents import DocumentSource, open_documents
 from truerank.sources.grammar import parse, unique_names

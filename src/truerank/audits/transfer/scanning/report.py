@@ -11,14 +11,14 @@ import polars as pl
 from truerank.audits.transfer.scanning.judging_items import highest_difference, write_items
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS
 from truerank.audits.transfer.scanning.results import LOW, VERY, Scan, curves
+from truerank.core.figures import Picture, cumulative_curves, side_by_side_histograms
+from truerank.core.listings import Listing, ListingColumn
+from truerank.core.page import Part, Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, reports, summarises, writes
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.reports.figures import Picture, cumulative_curves, side_by_side_histograms
-from truerank.reports.listings import Listing, ListingColumn
-from truerank.reports.pages import Part, Prose
-from truerank.reports.report import Report, ReportSection
-from truerank.reports.results import Summary, page_note, reports, summarises, writes
-from truerank.reports.tables import Cell, Column, Table
 from truerank.text.page_faults import REASONS
 from truerank.text.passages import joined, policy_named
 from truerank.work.publishing import write_pictures

@@ -10,10 +10,10 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
+from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.options import Flag
 from truerank.records import Input
-from truerank.reports.results import Result
 from truerank.work.artifacts import hash_file, read_table, written_by
 
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the

@@ -1,0 +1,599 @@
+"""How a simulation is shown: what the command prints, its page, its figures, and its files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+import polars as pl
+
+from truerank.audits.pool.judged_topics import TaskTopics, TopicStatistics
+from truerank.audits.pool.report import topic_table
+from truerank.audits.pool.simulation import Simulation
+from truerank.audits.pool.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT_UNIQUES, RANDOM, Change, Judging
+from truerank.audits.pool.stopping import OriginalSize
+from truerank.audits.pool.unlike import UNLIKE, UNLIKE_PASSED
+from truerank.audits.pool.verdict import verdict_of
+from truerank.core.figures.export import Picture
+from truerank.core.figures.heat_maps import HeatMap, heat_maps
+from truerank.core.figures.lines import Panel, Series, scatter_panels
+from truerank.core.page import Prose
+from truerank.core.report import Report, ReportSection
+from truerank.core.result import Summary, page_note, reports, summarises, writes
+from truerank.core.tables import Cell, Column, Table
+from truerank.core.verdict import Verdict
+from truerank.work.publishing import publish
+from truerank.work.runs import Run
+
+_FORMATS: Final = {
+    "τ": ".4f",
+    "smallest τ": ".4f",
+    "largest swap": ".4f",
+    "overlap": ".0%",
+    "ungraded": ".0%",
+    "there": ".0%",
+}
+_NONE: Final = "–"
+
+
+def _columns(*titles: str, above: tuple[str, ...] = ()) -> tuple[Column, ...]:
+    return tuple(Column(title, above, "right", _FORMATS.get(title, ",d")) for title in titles)
+
+
+def _by_measure(simulation: Simulation, *titles: str, below: tuple[str, ...] = ()) -> Iterator[Column]:
+    """The same columns for each measure."""
+    for measure in simulation.standing.scorer.names:
+        yield from _columns(*titles, above=(measure, *below))
+
+
+def topics_table(simulation: Simulation) -> Table:
+    task = TaskTopics("", simulation.judged_topics(), simulation.options.rel)
+    name = f"the official qrels ({simulation.standing.official.name})"
+    return topic_table(TopicStatistics(name, (task,), simulation.keeping))
+
+
+def evidence_table(simulation: Simulation) -> Table:
+    columns = (
+        Column("measure"), Column("test"), Column("word"), *_columns("orders", "smallest τ", "ranks lost"),
+        Column("by"), *_columns("ranks won", "largest swap"),
+    )  # fmt: skip
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            verdict.measure, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
+            one.won, one.largest_swap,
+        )
+        for verdict in verdict_of(simulation).measures
+        for one in verdict.evidence
+    )  # fmt: skip
+    return Table(
+        "What the verdict rests on: the worst of each test.",
+        columns,
+        rows,
+        notes=(
+            "Largest swap: the largest difference at which a new run and another changed places, in the judgments with "
+            "or without the new run's documents. It is the largest that was seen, and bounds nothing.",
+        ),
+    )
+
+
+def trials_table(simulation: Simulation) -> Table:
+    """τ and the largest drop of every trial: all teams, and the worst team left out (Table 6)."""
+    measures = simulation.standing.scorer.names
+    columns = [Column("trial")]
+    for above in ("All vs. Official", "Omit Team vs. Official"):
+        for measure in measures:
+            columns += _columns("τ", "drop", above=(above, measure))
+    rows: list[tuple[Cell, ...]] = []
+    for trial in range(1, simulation.options.trials + 1):
+        cells: list[Cell] = [str(trial)]
+        for left_out in (False, True):
+            for measure in measures:
+                every = simulation.of_rule(OriginalSize.name, measure)
+                cells += worst([one for one in every if one.trial == trial and (one.left_out != ALL_TEAMS) == left_out])
+        rows.append(tuple(cells))
+    return Table(
+        "Kendall's τ and the largest drop in ranks of each trial, against the official order.",
+        tuple(columns),
+        tuple(rows),
+        notes=(
+            "Every trial judges as many documents of each topic as the official qrels have. With a team omitted: the "
+            f"smallest τ and the largest drop of any run, over {len(simulation.standing.teams):,} teams left out.",
+            "τ-b; equal means share the best rank.",
+        ),
+    )
+
+
+def rules_table(simulation: Simulation) -> Table:
+    """What each stopping rule costs, how many topics it keeps, and how it ranks the runs (Table 7)."""
+    measures = simulation.standing.scorer.names
+    headings = (("judgments", "total"), ("topics", "evaluation"), ("relevant", "found"))
+    columns = (
+        Column("criterion"),
+        *(Column(title, (above,), align="right") for title, above in headings),
+        *_by_measure(simulation, "τ", "drop"),
+    )
+    official = simulation.standing.official
+    relevant = sum(row.relevant for row in simulation.judged_topics())
+    sizes = (f"{size:,}" for size in (sum(official.sizes.values()), len(official.qrels.sets), relevant))
+    rows: list[tuple[Cell, ...]] = [("Official", *sizes, *([None, None] * len(measures)))]
+    for rule in (*simulation.rules, RANDOM, COMPLETE):
+        cells: list[Cell] = [rule, *_ranges(simulation.judgings_of(rule))]
+        for measure in measures:
+            cells += worst([one for one in simulation.of_rule(rule, measure) if one.left_out == ALL_TEAMS])
+        rows.append(tuple(cells))
+    return Table(
+        "Effect of stopping criteria on the quality of the qrels and the judgments needed.",
+        columns,
+        tuple(rows),
+        notes=(
+            f"Means over {simulation.options.trials:,} trials with all teams [fewest–most]; the smallest τ and the "
+            "largest drop of a trial. Judgments count the topics that a criterion leaves out too.",
+            f"{RANDOM}: the control; the same pools and as many judgments, without the learner.",
+            f"{COMPLETE}: every document of the official topics that the assessor has a grade for.",
+            *simulation.notes,
+        ),
+        rules=(1, len(simulation.rules) + 1),
+    )
+
+
+def teams_table(simulation: Simulation) -> Table:
+    """What becomes of each team's runs when it is left out, beside the classical test."""
+    rows = []
+    for team, own in simulation.standing.teams.items():
+        cells: list[Cell] = [team, len(own)]
+        for measure in simulation.standing.scorer.names:
+            changes = [one for one in simulation.of_rule(OriginalSize.name, measure) if one.left_out == team]
+            cells += [*worst(changes), _own_drop(changes), _own_gain(changes)]
+        rows.append(tuple(cells))
+    measured = _by_measure(simulation, "τ", "drop", "own drop", "own gain", below=("worst trial",))
+    return Table(
+        "Each team left out of the pools: how the order of runs changes.",
+        (Column("team left out"), *_columns("runs"), *measured),
+        tuple(rows),
+        notes=("Own: the most ranks that a run of this team loses or wins; drop: that any run loses.",),
+    )
+
+
+def uniques_table(simulation: Simulation) -> Table:
+    """The classical test: the official qrels without the relevant documents that one team alone contributed."""
+    rows = []
+    for unique in simulation.uniques:
+        cells: list[Cell] = [unique.team, simulation.overlaps[unique.team], *unique[1:]]
+        for measure in simulation.standing.scorer.names:
+            changes = [one for one in simulation.of_rule(LEAVE_OUT_UNIQUES, measure) if one.left_out == unique.team]
+            cells += [*worst(changes), _own_drop(changes)]
+        rows.append(tuple(cells))
+    unique_columns = _columns("documents", "relevant", "topics", above=("unique",))
+    measured = _by_measure(simulation, "τ", "drop", "own drop")
+    return Table(
+        "Leave out uniques: the official qrels without what one team alone contributed to the pools.",
+        (Column("team"), *_columns("overlap"), *unique_columns, *measured),
+        tuple(rows),
+        notes=(
+            "Overlap: the share of the team's pool that other teams' pools hold too.",
+            "Unique: documents of the pools that no other team's runs, and no sparse judgment, brought in; relevant "
+            "ones among the kept topics' judgments, which are taken out. The learner might have found them again: the "
+            "simulation says whether it does.",
+        ),
+    )
+
+
+def unlike_table(simulation: Simulation) -> Table:
+    """Systems unlike the runs: how unlike, and the worst that became of each."""
+    rows = []
+    for system in simulation.unlike:
+        ungraded = None if system.ungraded is None or not system.first else system.ungraded / system.first
+        cells: list[Cell] = [system.name, system.overlap, ungraded, system.new_relevant]
+        for measure in simulation.standing.scorer.names:
+            changes = [
+                one for rule in UNLIKE for one in simulation.of_rule(rule, measure) if one.left_out == system.name
+            ]
+            cells += [
+                int(changes[0].positions[-1]), next(worst(changes)), _own_drop(changes), _own_gain(changes),
+                max(one.largest_swap for one in changes),
+            ]  # fmt: skip
+        rows.append(tuple(cells))
+    measured = _by_measure(simulation, "rank", "τ", "own drop", "own gain", "largest swap")
+    return Table(
+        "Systems unlike the runs, made from the collection and not pooled.",
+        (Column("system"), *_columns("overlap", "ungraded", "relevant outside the pools"), *measured),
+        tuple(rows),
+        notes=(
+            f"Overlap: the share of its first {simulation.sources.depth:,} documents that the pools hold; ungraded: "
+            "that the assessor has no grade for, a dash where the judgments hold relevant rows only.",
+            "Rank: by the official judgments, among the runs and the system. The others: the worst over the official "
+            "judgments and every trial, beside the same with the system's first documents judged, and beside complete "
+            "judgments. Largest swap: the largest difference at which the system and a run change places.",
+        ),
+    )
+
+
+def budgets_table(simulation: Simulation) -> Table:
+    rows = []
+    before = 0.0, 0.0
+    for budget, name in simulation.budgets():
+        judgings = simulation.judgings_of(name)
+        spent, found = (float(np.mean([getattr(one, what) for one in judgings])) for what in ("judgments", "relevant"))
+        price = (spent - before[0]) / (found - before[1]) if found > before[1] else None
+        before = spent, found
+        cells: list[Cell] = [budget, *_ranges(judgings), price]
+        for measure in simulation.standing.scorer.names:
+            cells += worst(simulation.of_rule(name, measure))
+        rows.append(tuple(cells))
+    return Table(
+        "What the next judgments cost: constant budgets of each topic, all teams.",
+        (
+            *_columns("budget"),
+            *Column.numbers("", "judgments", "topics", "relevant"),
+            *Column.numbers(",.1f", "judgments per further relevant"),
+            *_by_measure(simulation, "τ", "drop"),
+        ),
+        tuple(rows),
+        notes=("Means over the trials [fewest–most]; the smallest τ and the largest drop against the official order.",),
+    )
+
+
+def risks_table(simulation: Simulation) -> Table:
+    measure = simulation.standing.scorer.names[0]
+    columns = (
+        Column("topic"),
+        *Column.numbers(".4f", "change", above=(measure,)),
+        *Column.numbers(".1%", "share", above=(measure,)),
+        *_columns("relevant", "judged"),
+        *Column.numbers(".3f", "ratio"),
+    )
+    rows = tuple(
+        (risk.topic_id, risk.change, risk.share, risk.relevant, risk.judged, risk.ratio)
+        for risk in verdict_of(simulation).topics
+    )
+    return Table(
+        "Topics that carry the risk.",
+        columns,
+        rows,
+        notes=(f"Change: mean absolute difference of a topic's {measure}, over trials and runs of the team left out.",),
+    )
+
+
+def positions_table(simulation: Simulation) -> Table:
+    measures = simulation.standing.scorer.names
+    counts = {measure: simulation.position_counts(measure) for measure in measures}
+    rows = []
+    for run in simulation.order(measures[0]):
+        name = simulation.standing.scorer.ranks.runs[run]
+        cells: list[Cell] = [name, simulation.teams[name]]
+        for measure in measures:
+            there = np.flatnonzero(counts[measure][run])
+            official = int(simulation.positions(measure)[run])
+            share = float(counts[measure][run, official - 1] / counts[measure][run].sum())
+            cells += [official, int(there[0]) + 1, int(there[-1]) + 1, share]
+        rows.append(tuple(cells))
+    return Table(
+        "Positions of the runs over all trials, with all teams and with each team left out.",
+        (Column("run"), Column("team"), *_by_measure(simulation, "official", "best", "worst", "there")),
+        tuple(rows),
+        notes=("There: the share of trials and teams left out in which the run stands at its official rank.",),
+    )
+
+
+def runs_table(simulation: Simulation) -> Table:
+    scorer = simulation.standing.scorer
+    columns = (Column("run"), Column("team"), *Column.numbers(".4f", *scorer.names))
+    rows: tuple[tuple[Cell, ...], ...] = tuple(
+        (
+            scorer.ranks.runs[run],
+            simulation.teams[scorer.ranks.runs[run]],
+            *map(float, simulation.standing.official.means[:, run]),
+        )
+        for run in simulation.order(scorer.names[0])
+    )
+    return Table(
+        f"The runs by the official qrels, {len(simulation.standing.official.qrels.sets):,} topics.", columns, rows
+    )
+
+
+def worst(changes: Sequence[Change]) -> Iterator[Cell]:
+    """The smallest τ and the largest drop; dashes where there is nothing."""
+    yield min((one.tau for one in changes if one.tau is not None), default=None)
+    yield max((one.drop for one in changes), default=None)
+
+
+def _own_drop(changes: Sequence[Change]) -> int:
+    return max(0, *(one.own or 0 for one in changes))
+
+
+def _own_gain(changes: Sequence[Change]) -> int:
+    return max(one.own_gain or 0 for one in changes)
+
+
+def _ranges(judgings: Sequence[Judging]) -> Iterator[str]:
+    """Judgments, topics and relevant documents: the mean over trials, the fewest and the most."""
+    for values in zip(*((one.judgments, len(one.qrels.sets), one.relevant) for one in judgings), strict=True):
+        low, high = min(values), max(values)
+        yield f"{low:,}" if low == high else f"{float(np.mean(values)):,.1f} [{low:,}–{high:,}]"
+    if not judgings:
+        yield from (_NONE,) * 3
+
+
+#: How each trial ranks the runs: one row for each rule, trial, team left out and measure.
+CHANGE_SCHEMA: Final = {
+    "rule": pl.String, "trial": pl.Int32, "left_out": pl.String, "measure": pl.String, "tau": pl.Float64,
+    "drop": pl.Int32, "dropped": pl.String, "own_drop": pl.Int32, "own_run": pl.String, "own_gain": pl.Int32,
+    "largest_swap": pl.Float64,
+}  # fmt: skip
+#: What each rule made of each topic: one row for each rule, trial, team left out and topic.
+OUTCOME_SCHEMA: Final = {
+    "rule": pl.String, "trial": pl.Int32, "left_out": pl.String, "topic_id": pl.String, "pool": pl.Int32,
+    "judged": pl.Int32, "relevant": pl.Int32, "kept": pl.Boolean, "why_not": pl.String, "ending": pl.String,
+    "reason": pl.String, "steps": pl.Int32,
+}  # fmt: skip
+#: Tables that are for files, not for a terminal.
+_LONG: Final = ("evidence", "runs", "positions", "table5", "risks")
+_TITLES: Final = {
+    "tried": "What was tried, and what it showed",
+    "teams": "Teams left out",
+    "trials": "Trials",
+    "rules": "Stopping criteria",
+    "cost": "What the next judgments cost",
+    "topics": "Topics",
+    "runs": "Runs",
+}
+_SECTIONS: Final = {
+    "evidence": "tried", "runs": "runs", "table5": "topics", "table6": "trials", "teams": "teams",
+    "uniques": "teams", "unlike": "teams", "table7": "rules", "budgets": "cost", "risks": "topics",
+    "positions": "runs",
+}  # fmt: skip
+_MEANING: Final = {
+    "HELD": "New systems stood where they would have stood had they been pooled, as far as was tried.",
+    "WITH CARE": "Small differences between a new system and an old one mean little.",
+    "NOT HELD": "A new system may be misranked.",
+    "UNKNOWN": "Nothing was found that misranks a new system, and too little was tried to say that nothing would.",
+}
+
+
+@summarises(Simulation)
+def _summary(simulation: Simulation) -> Summary:
+    found = verdict_of(simulation)
+    shown = [table for name, table in simulation_tables(simulation).items() if name not in _LONG]
+    return Summary(
+        ("\n".join(found.sentences()), found.criteria(), *shown),
+        _facts(simulation),
+        tuple(_measure_verdicts(simulation)),
+        page_note(simulation.out),
+        width=120,
+    )
+
+
+@reports(Simulation)
+def _report(simulation: Simulation) -> Report:
+    found = verdict_of(simulation)
+    parts: dict[str, list[Any]] = {name: [] for name in _TITLES}
+    # The verdicts stand above; here is what they rest on, each sentence in the section that it is about.
+    parts["tried"].append(Prose((found.alike_sentence(), found.blind, *found.chance_sentences())))
+    parts["topics"].append(Prose((found.topic_sentence(),)))
+    parts["cost"].append(Prose((found.gain_sentence(),)))
+    for picture in pictures(simulation):
+        parts[picture.section].append(picture)
+    named = simulation_tables(simulation)
+    for name, table in named.items():
+        parts[_SECTIONS[name]].append(table)
+    parts["tried"].append(Prose((found.criteria(), *simulation.notes)))
+    official, runs = simulation.standing.official, len(simulation.teams)
+    return Report(
+        title="Is this collection fair to new systems?",
+        lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels.sets):,} topics with "
+        f"{sum(official.sizes.values()):,} judgments ({official.name}); {simulation.options.trials:,} simulated trials "
+        "with all teams and with each team left out.",
+        verdicts=tuple(_measure_verdicts(simulation, brief=True)),
+        sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
+        tables=named,
+        json=_facts(simulation),
+        footer=(
+            "A simulation shows what became of the systems that were tried. It bounds nothing for a system unlike all "
+            "of them. This page asks the network for nothing.",
+        ),
+    )
+
+
+@writes(Simulation)
+def _write(simulation: Simulation, job: Run) -> None:
+    job.text("official.qrels", "".join(official_lines(simulation)))
+    changes = [tuple(_change(one).values()) for one in simulation.changes]
+    job.parquet("changes.parquet", pl.DataFrame(changes, CHANGE_SCHEMA, orient="row"))
+    job.parquet("outcomes.parquet", _outcomes_frame(simulation))
+    job.parquet("positions.parquet", _positions_frame(simulation))
+    job.parquet("traces.parquet", simulation.traces.frame())
+    publish(_report(simulation), job)
+
+
+def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterator[Verdict]:
+    """One verdict for each measure; brief ones leave to the page's table what each test showed."""
+    explained: set[str] = set()
+    for one in verdict_of(simulation).measures:
+        change = f"What would change this: {one.what_would_change_it}"
+        meaning = change if brief and one.word in explained else f"{_MEANING[one.word]} {change}"
+        explained.add(one.word)
+        yield Verdict(
+            subject=one.measure,
+            word=one.word,
+            sentence=one.reason,
+            rests_on="" if brief else " ".join(one.tests()),
+            settles=meaning,
+            share=one.unmoved,
+        )
+
+
+def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:
+    return {
+        "evidence": evidence_table(simulation),
+        "runs": runs_table(simulation),
+        "table5": topics_table(simulation),
+        "table6": trials_table(simulation),
+        "teams": teams_table(simulation),
+        "uniques": uniques_table(simulation),
+        **({"unlike": unlike_table(simulation)} if simulation.unlike else {}),
+        "table7": rules_table(simulation),
+        "budgets": budgets_table(simulation),
+        "risks": risks_table(simulation),
+        "positions": positions_table(simulation),
+    }
+
+
+def official_lines(simulation: Simulation) -> Iterator[str]:
+    universe, scorer = simulation.standing.universe, simulation.standing.scorer
+    for number in simulation.standing.official.qrels.sets:
+        judged = scorer.judged(int(number))
+        topic_id, ids, grades = (part[judged.topic] for part in (universe.topics, universe.documents, universe.grades))
+        for place in judged.documents:
+            yield f"{topic_id} 0 {ids[place]} {int(grades[place])}\n"
+
+
+def pictures(simulation: Simulation) -> Iterator[Picture]:
+    """The figures.
+
+    Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, Figure 9, for the heat maps.
+    """
+    scorer = simulation.standing.scorer
+    maps = []
+    for measure in scorer.names:
+        order = simulation.order(measure)
+        systems = tuple(scorer.ranks.runs[run] for run in order)
+        places = simulation.positions(measure)[order]
+        maps.append(HeatMap(measure, systems, simulation.position_counts(measure)[order], places))
+    total = int(maps[0].counts[0].sum())
+    yield Picture(
+        "positions",
+        f"Where every run stood in {total:,} trials: {simulation.options.trials:,} with all teams, and as many with "
+        f"each of {len(simulation.standing.teams):,} teams left out. Runs stand in official order from the top; the "
+        "darker a cell, the more often the run stood there. The line goes through the official ranks.",
+        heat_maps(maps, x_label="position"),
+        section="teams",
+    )
+    yield _cost(simulation)
+
+
+def _cost(simulation: Simulation) -> Picture:
+    budgets = list(simulation.budgets())
+    measures = simulation.standing.scorer.names
+    spent = np.array([np.mean([one.judgments for one in simulation.judgings_of(name)]) for _, name in budgets])
+    found = np.array([np.mean([one.relevant for one in simulation.judgings_of(name)]) for _, name in budgets])
+    official = sum(simulation.standing.official.sizes.values())
+    at = sum(row.relevant for row in simulation.judged_topics())
+    relevant = Panel(
+        "Relevant documents found",
+        "judgments over all topics",
+        "relevant documents",
+        (Series("constant budgets", spent, found), Series("official", [official], [at])),
+    )
+    series = []
+    for measure in measures:
+        worst = [
+            min((one.tau for one in simulation.of_rule(name, measure) if one.tau is not None), default=np.nan)
+            for _, name in budgets
+        ]
+        series.append(Series(measure, spent, np.array(worst, np.float64)))
+    order = Panel("Order of the runs", "judgments over all topics", "smallest τ of a trial", tuple(series))
+    return Picture(
+        "cost",
+        "What judgments bring: constant budgets of each topic, means over the trials with all teams. Right: the "
+        "smallest τ of a trial against the official order.",
+        scatter_panels([relevant, order], columns=2),
+        section="cost",
+    )
+
+
+def _facts(simulation: Simulation) -> dict[str, Any]:
+    official, scorer = simulation.standing.official, simulation.standing.scorer
+
+    def changes(left_out: str, *rules: str) -> list[dict[str, Any]]:
+        return [_change(one) for one in simulation.changes if one.rule in rules and one.left_out == left_out]
+
+    return {
+        "verdict": verdict_of(simulation).json(),
+        "runs": {
+            name: {
+                "team": simulation.teams[name],
+                **dict(zip(scorer.names, official.means[:, number].tolist(), strict=True)),
+            }
+            for number, name in enumerate(scorer.ranks.runs)
+        },
+        "official": {
+            "name": official.name,
+            "judgments": sum(official.sizes.values()),
+            "topics": len(official.qrels.sets),
+            "judged_topics": [row._asdict() | {"ratio": row.ratio} for row in simulation.judged_topics()],
+        },
+        "trials": [_change(one) for one in simulation.changes if one.rule == OriginalSize.name],
+        "rules": [_rule(simulation, rule) for rule in dict.fromkeys(one.rule for one in simulation.judgings)],
+        "leave_out_uniques": [
+            unique._asdict() | {"changes": changes(unique.team, LEAVE_OUT_UNIQUES)} for unique in simulation.uniques
+        ],
+        "overlaps": dict(simulation.overlaps),
+        "unlike": [
+            system._asdict() | {"overlap": system.overlap, "changes": changes(system.name, *UNLIKE, UNLIKE_PASSED)}
+            for system in simulation.unlike
+        ],
+        "has_non_relevant": simulation.has_non_relevant,
+        "length": simulation.length,
+        "notes": list(simulation.notes),
+    }
+
+
+def _rule(simulation: Simulation, rule: str) -> dict[str, Any]:
+    judgings, smallest = simulation.judgings_of(rule), {}
+    for measure in simulation.standing.scorer.names:
+        tau, drop = worst([one for one in simulation.of_rule(rule, measure) if one.left_out == ALL_TEAMS])
+        smallest[measure] = {"tau": tau, "drop": drop}
+    return {
+        "rule": rule,
+        "judgments": [one.judgments for one in judgings],
+        "topics": [len(one.qrels.sets) for one in judgings],
+        "relevant": [one.relevant for one in judgings],
+        "worst": smallest,
+    }
+
+
+def _outcomes_frame(simulation: Simulation) -> pl.DataFrame:
+    """What each rule made of each topic, columns as in `OUTCOME_SCHEMA`; trial 0 is the official one."""
+    official = Judging(
+        "Official", 0, ALL_TEAMS, simulation.standing.official.outcomes, simulation.standing.official.qrels, 0, 0
+    )
+    rows = [
+        (
+            judging.rule, judging.trial, judging.left_out, one.topic_id, one.pool, one.judged, one.relevant,
+            one.kept, one.why_not, one.ending, one.reason, one.steps,
+        )
+        for judging in (official, *simulation.judgings)
+        for one in judging.outcomes
+    ]  # fmt: skip
+    return pl.DataFrame(rows, OUTCOME_SCHEMA, orient="row")
+
+
+def _positions_frame(simulation: Simulation) -> pl.DataFrame:
+    runs = simulation.standing.scorer.ranks.runs
+    rows = [
+        (one.trial, one.left_out, one.measure, run, int(position))
+        for one in simulation.changes
+        if one.rule == OriginalSize.name
+        for run, position in zip(runs, one.positions, strict=True)
+    ]
+    schema = {
+        "trial": pl.Int32, "left_out": pl.String, "measure": pl.String, "run": pl.String, "position": pl.Int32,
+    }  # fmt: skip
+    return pl.DataFrame(rows, schema, orient="row")
+
+
+def _change(one: Change) -> dict[str, Any]:
+    return {
+        "rule": one.rule,
+        "trial": one.trial,
+        "left_out": one.left_out or None,
+        "measure": one.measure,
+        "tau": one.tau,
+        "drop": one.drop,
+        "dropped": one.dropped or None,
+        "own_drop": one.own,
+        "own_run": one.own_run or None,
+        "own_gain": one.own_gain,
+        "largest_swap": one.largest_swap,
+    }

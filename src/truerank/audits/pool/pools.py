@@ -1,0 +1,328 @@
+"""`pool build`: which documents are judged, what each team brought, and who judges what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Annotated, Final, NamedTuple
+
+import polars as pl
+
+from truerank.audits.pool.items import Batch, read_grades, shared_out, write_batches
+from truerank.audits.pool.pooling import (
+    DEPTH,
+    Pooling,
+    PoolMethod,
+    adaptive_pool,
+    check_topics,
+    first_documents,
+    read_runs,
+    teams_of,
+)
+from truerank.core.result import Result
+from truerank.errors import InputError, OptionError
+from truerank.judging import is_store
+from truerank.options import Flag, Out, command
+from truerank.sources import parse, read_qrels_frame, read_topics
+from truerank.sources.inputs import inputs_of
+from truerank.work.progress import Progress
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+
+
+class PoolTopic(NamedTuple):
+    """One topic's pool: its size, documents that only sparse judgments name, those that one team alone brought, and
+    how many are judged and relevant."""
+
+    topic_id: str
+    documents: int
+    sparse_only: int
+    unique: int
+    judged: int
+    relevant: int
+
+
+class PoolTeam(NamedTuple):
+    """What one team brought: documents of the pool that its runs hold (down to the depth), those that no other team
+    brought, and the relevant ones among both."""
+
+    team: str
+    runs: int
+    documents: int
+    unique: int
+    relevant: int
+    unique_relevant: int
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Pool(Result, shown_in="truerank.audits.pool.report"):
+    """The pools of all topics.
+
+    Attributes:
+        documents: topic_id, doc_id, order (of judging, within the topic), place (the best one in a run, null where only
+            sparse judgments name it), runs and teams (how many have it), sparse, grade (null where nobody judged it).
+        topics: their pools.
+        teams: what each brought.
+        work: who judges what.
+        depth: how far down the runs were looked at.
+        choice: how documents were chosen.
+        annotators: who judges.
+        without: topics that no run has.
+        graded: whether judgments were given.
+        out: the folder that was written, if any.
+    """
+
+    documents: pl.DataFrame
+    topics: tuple[PoolTopic, ...]
+    teams: tuple[PoolTeam, ...]
+    work: tuple[Batch, ...]
+    depth: int
+    choice: PoolMethod
+    annotators: tuple[str, ...]
+    without: tuple[str, ...] = ()
+    graded: bool = False
+    out: Path | None = None
+
+    def __len__(self) -> int:
+        return len(self.documents)
+
+
+def topic_rows(documents: pl.DataFrame, names: Sequence[str], rel: int = 1) -> tuple[PoolTopic, ...]:
+    """The sizes of the pools, in the order of the names."""
+    counted = documents.group_by("topic_id").agg(
+        pl.len().alias("documents"),
+        (pl.col("runs") == 0).sum().alias("sparse_only"),
+        (pl.col("teams") == 1).sum().alias("unique"),
+        pl.col("grade").is_not_null().sum().alias("judged"),
+        (pl.col("grade") >= rel).sum().alias("relevant"),
+    )
+    found = {row[0]: PoolTopic(row[0], *map(int, row[1:])) for row in counted.iter_rows()}
+    return tuple(found[name] for name in names)
+
+
+def team_rows(
+    documents: pl.DataFrame, members: pl.DataFrame, teams: Mapping[str, str], rel: int = 1
+) -> tuple[PoolTeam, ...]:
+    """What each team brought, in the order in which the runs name them."""
+    brought = members.select("topic_id", "doc_id", "team").unique()
+    brought = brought.join(documents.select("topic_id", "doc_id", "teams", "grade"), on=["topic_id", "doc_id"])
+    alone, relevant = pl.col("teams") == 1, (pl.col("grade") >= rel).fill_null(False)
+    counted = brought.group_by("team").agg(
+        pl.len().alias("documents"),
+        alone.sum().alias("unique"),
+        relevant.sum().alias("relevant"),
+        (alone & relevant).sum().alias("unique_relevant"),
+    )
+    found = {row[0]: tuple(map(int, row[1:])) for row in counted.iter_rows()}
+    sizes = {team: sum(one == team for one in teams.values()) for team in dict.fromkeys(teams.values())}
+    return tuple(PoolTeam(team, size, *found.get(team, (0, 0, 0, 0))) for team, size in sizes.items())
+
+
+_NAME: Final = re.compile(r"\w[\w.@+-]{0,79}")
+
+
+@command
+def build(
+    run: Annotated[Sequence[str | Path], Flag(metavar="FILE", reads=list[str])],
+    *,
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None,
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None,
+    qrels: Annotated[str | None, Flag(metavar="SRC")] = None,
+    annotators: Annotated[Sequence[str], Flag(metavar="NAME", reads=list[str])] = ("annotator",),
+    pooling: Pooling = Pooling(),
+    choice: PoolMethod = PoolMethod(),
+    out: Out = None,
+    progress: Progress | None = None,
+) -> Pool:
+    """Builds pools over runs, and the batches in which they are judged.
+
+    The depth method takes the first documents of every run; move-to-front and maxmean (the bandit of the Common Core
+    track) follow what is found and need judgments: qrels, or a judging store, where the documents to judge next are
+    written. Documents of sparse judgments are added. Batches are items for `judge new` where documents and topics are
+    given, else runs.
+
+    Args:
+        run: TREC runs; repeat the option for several.
+        topics: the topics that are pooled; by default all of the runs.
+        docs: the collection, for batches with texts.
+        qrels: what is judged: qrels (what they lack is not relevant) or a judging store (what it lacks is not judged).
+        annotators: who judges; repeat the option, or separate names by commas. Each topic goes to one of them.
+        pooling: what is pooled.
+        choice: how documents are chosen.
+        out: a folder for pool.csv, topics.csv, teams.csv, batches.csv, the batches and manifest.json.
+        progress: is told how many documents were read.
+
+    Returns:
+        The pools.
+
+    Raises:
+        InputError: a source or an option is at fault; a run with topics that are not known, or without a team; a method
+            that follows what is found without judgments; judgments without a relevant document.
+
+    Examples:
+
+        truerank pool build --run runs/a1.run --run runs/b1.run --team-prefix _ --out pool/
+
+        truerank pool build --run runs/a1.run --run runs/b1.run --metadata teams.tsv --sparse-qrels clicks.qrels
+        --topics t.tsv --docs docs.jsonl --annotators ann,bob --out pool/
+
+        truerank pool build --run runs/a1.run --run runs/b1.run --method maxmean --qrels judged --batch 10 --out next/
+
+    Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5; for the methods, `adaptive_pool`.
+    """
+    people = _people(annotators)
+    _check(topics, docs, qrels, pooling, choice)
+    known = {} if topics is None else {one.topic_id: one for one in read_topics(topics).topics}
+    frames = check_topics(read_runs(run), list(known) or None, subset=pooling.subset)
+    made = _made(frames, list(known), qrels, (pooling, choice), people)
+    if out is None:
+        return made
+    inputs = inputs_of(
+        run=run, topics=topics, docs=docs, qrels=qrels, metadata=pooling.metadata, sparse_qrels=pooling.sparse_qrels
+    )
+    options = {"annotators": people, "pooling": replace(pooling, depth=made.depth), "choice": choice}
+    with started("pool build", inputs, options, out) as job:
+        made = replace(made, out=job.folder, work=write_batches(job, made.work, known, docs, progress))
+        job.skipped = {"topics_without_runs": list(made.without)}
+        publish(made, job)
+    return made
+
+
+def _check(topics: str | None, docs: str | None, qrels: str | None, pooling: Pooling, choice: PoolMethod) -> None:
+    if docs is not None and topics is None:
+        raise OptionError("docs", "batches with texts need the topics' texts too", "give `topics`")
+    if pooling.subset and topics is None:
+        raise OptionError("subset", "no topics are named", "give `topics`, or leave `subset` out")
+    if choice.method != "depth" and qrels is None:
+        raise OptionError("qrels", f"{choice.method} follows judgments", "give qrels or a store")
+
+
+def _people(given: Sequence[str]) -> tuple[str, ...]:
+    """Names of annotators, each of which can be that of a file."""
+    names = tuple(name.strip() for one in given for name in one.split(",") if name.strip())
+    if not names:
+        raise OptionError("annotators", "nobody judges", "name an annotator")
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise OptionError("annotators", f"'{name}' cannot be the name of a file", "use letters, digits and . @ + -")
+        if names.count(name) > 1:
+            raise OptionError("annotators", f"'{name}' is named twice", "name everybody once")
+    return names
+
+
+def _made(
+    frames: Mapping[str, pl.DataFrame],
+    topics: Sequence[str],
+    qrels: str | None,
+    options: tuple[Pooling, PoolMethod],
+    people: tuple[str, ...],
+) -> Pool:
+    pooling, choice = options
+    teams = teams_of(list(frames), pooling.metadata, pooling.team_prefix)
+    depth = choice.reach(pooling.depth)
+    members = pl.concat(
+        [
+            first_documents(frame, depth).with_columns(run=pl.lit(name), team=pl.lit(teams[name]))
+            for name, frame in frames.items()
+        ]
+    )
+    sparse = _sparse(pooling.sparse_qrels, members)
+    live = qrels is not None and _stored(qrels)
+    grades = _grades(qrels, choice.rel, live)
+    order = _adaptive(members, sparse, grades, choice, live) if choice.method != "depth" else None
+    documents = _described(members, sparse, grades, order, live)
+    names = [name for name in topics if name in set(documents["topic_id"])] or sorted(set(documents["topic_id"]))
+    open_ones = documents.filter(pl.col("grade").is_null()) if live else documents
+    return Pool(
+        documents=documents,
+        topics=topic_rows(documents, names, choice.rel),
+        teams=team_rows(documents, members, teams, choice.rel),
+        work=shared_out(open_ones, names, people),
+        depth=depth,
+        choice=choice,
+        annotators=people,
+        without=tuple(name for name in topics if name not in names),
+        graded=qrels is not None,
+    )
+
+
+def _stored(source: str) -> bool:
+    spec = parse(source)
+    return spec.scheme == "file" and is_store(spec.path)
+
+
+def _sparse(source: str | None, members: pl.DataFrame) -> pl.DataFrame:
+    """The documents that sparse judgments name, of topics that some run has."""
+    if source is None:
+        return pl.DataFrame(schema={"topic_id": pl.String, "doc_id": pl.String})
+    named = read_qrels_frame(source).select("topic_id", "doc_id").unique(maintain_order=True)
+    return named.join(members, on="topic_id", how="semi", maintain_order="left")
+
+
+def _grades(source: str | None, rel: int, live: bool) -> dict[tuple[str, str], int]:
+    if source is None:
+        return {}
+    frame = read_grades(parse(source).path, allow_none=True) if live else read_qrels_frame(source)
+    if not live and not (frame["relevance"] >= rel).any():
+        raise InputError(
+            f"no document has the grade {rel} or a higher one",
+            "give judgments with relevant documents, or a lower `rel`",
+            where=source,
+        )
+    return {
+        (topic, doc): int(grade) for topic, doc, grade in frame.select("topic_id", "doc_id", "relevance").iter_rows()
+    }
+
+
+def _adaptive(
+    members: pl.DataFrame, sparse: pl.DataFrame, grades: Mapping[tuple[str, str], int], options: PoolMethod, live: bool
+) -> pl.DataFrame:
+    """The documents in the order in which a method takes them, the sparse ones first: topic_id, doc_id, order."""
+    firsts: dict[str, list[str]] = {}
+    for topic, doc_id in sparse.iter_rows():
+        firsts.setdefault(topic, []).append(doc_id)
+    rows: list[tuple[str, str, int]] = []
+    shallow = members.filter(pl.col("place") <= DEPTH)
+    sizes = dict(shallow.group_by("topic_id").agg(pl.col("doc_id").n_unique()).iter_rows())
+    for (topic,), part in members.sort("topic_id", maintain_order=True).group_by("topic_id", maintain_order=True):
+        rankings = {
+            str(run): own["doc_id"].to_list() for (run,), own in part.group_by("run", maintain_order=True)
+        }  # fmt: skip
+        already = firsts.get(str(topic), [])
+        budget = (options.budget or int(sizes[topic])) - len(already)
+        found = adaptive_pool(
+            {run: [one for one in ranking if one not in set(already)] for run, ranking in rankings.items()},
+            lambda doc_id, topic=topic: grades.get((topic, doc_id), None if live else 0),  # type: ignore[misc]
+            max(1, budget), method=options.method, fading=options.fading, rel=options.rel,
+            batch=options.batch, seed=options.seed, topic_id=str(topic),
+        )  # fmt: skip
+        rows += [(str(topic), doc_id, place) for place, doc_id in enumerate((*already, *found.doc_ids), start=1)]
+    return pl.DataFrame(rows, schema={"topic_id": pl.String, "doc_id": pl.String, "order": pl.Int64}, orient="row")
+
+
+def _described(
+    members: pl.DataFrame,
+    sparse: pl.DataFrame,
+    grades: Mapping[tuple[str, str], int],
+    order: pl.DataFrame | None,
+    live: bool,
+) -> pl.DataFrame:
+    """One row for each pooled document; without an order the documents of a topic stand by their ids."""
+    keys = ["topic_id", "doc_id"]
+    if order is None:
+        pairs = pl.concat([members.select(keys), sparse.select(keys)]).unique().sort(keys)
+        order = pairs.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).alias("order"))
+    brought = members.group_by(keys).agg(
+        pl.col("place").min(), pl.col("run").n_unique().alias("runs"), pl.col("team").n_unique().alias("teams")
+    )
+    found = order.join(brought, on=keys, how="left", maintain_order="left")
+    found = found.join(sparse.with_columns(sparse=pl.lit(True)), on=keys, how="left", maintain_order="left")
+    values = [grades.get(pair, None if live or not grades else 0) for pair in found.select(keys).iter_rows()]
+    return found.with_columns(
+        pl.col("runs").fill_null(0),
+        pl.col("teams").fill_null(0),
+        pl.col("sparse").fill_null(False),
+        pl.Series("grade", values, dtype=pl.Int64),
+    )

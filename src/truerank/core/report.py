@@ -1,0 +1,82 @@
+"""What an audit says in the end: a title, verdicts, and sections of prose, tables, figures, lists and facts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from truerank.core.figures.export import Picture, page_svg
+from truerank.core.page import Drawing, Facts, Page, Section
+from truerank.core.tables import Table
+from truerank.core.verdict import Verdict
+from truerank.version import __version__
+
+ReportPart = Any
+
+
+@dataclass(frozen=True)
+class ReportSection:
+    """A part of a report with a heading.
+
+    Attributes:
+        name: a lower-case word that is unique in the report.
+        title: the heading.
+        parts: prose, tables, pictures, listings and facts in reading order.
+    """
+
+    name: str
+    title: str
+    parts: tuple[ReportPart, ...]
+
+
+@dataclass(frozen=True)
+class Report:
+    """A report before it is a page.
+
+    Attributes:
+        title: the heading of the page.
+        lead: the sentence below it.
+        verdicts: most important first.
+        sections: in reading order; a section without parts is left out.
+        tables: by the names of their files; a section may show some of them.
+        json: the content of `summary.json`.
+        footer: sentences at the end.
+    """
+
+    title: str
+    lead: str
+    verdicts: tuple[Verdict, ...]
+    sections: tuple[ReportSection, ...]
+    tables: Mapping[str, Table] = field(default_factory=dict)
+    json: Mapping[str, Any] = field(default_factory=dict)
+    footer: tuple[str, ...] = ()
+
+    def pictures(self) -> Iterator[Picture]:
+        """The figures in reading order."""
+        for section in self.sections:
+            yield from (part for part in section.parts if isinstance(part, Picture))
+
+    def page(self, drawn: Callable[[Picture], str], provenance: Mapping[str, Any], files: Iterable[str] = ()) -> Page:
+        """The report as a page."""
+        sections = [
+            Section(section.name, section.title, tuple(_shown(part, drawn) for part in section.parts))
+            for section in self.sections
+            if section.parts
+        ]
+        facts = Facts("Inputs, options and versions", provenance)
+        return Page(
+            title=self.title,
+            kicker="truerank",
+            lead=self.lead,
+            verdicts=self.verdicts,
+            sections=(*sections, Section("provenance", "Where this comes from", (facts,))),
+            footer=(*self.footer, f"truerank {__version__}"),
+            files=tuple(files),
+        )
+
+
+def _shown(part: ReportPart, drawn: Callable[[Picture], str]) -> Any:
+    if isinstance(part, Picture):
+        return Drawing(page_svg(drawn(part)), part.caption, part.screen != "narrow", part.screen)
+    return part

@@ -1,0 +1,496 @@
+"""The report on an experiment as one value: what its grid, or a pilot of it, shows, and in sentences."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.core.result import Result
+from truerank.core.tables import Cell, Column, Table
+from truerank.errors import InputError, OptionError
+from truerank.lab.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, cell_folder, open_results
+from truerank.lab.reporting.board import Board, BoardRow, ReportChoices, ReportOptions, boards, size_name
+from truerank.lab.reporting.effectiveness import (
+    Effectiveness,
+    EffectivenessEstimate,
+    SizeEffect,
+    effectiveness,
+    size_effects,
+)
+from truerank.lab.reporting.memorisation import Memorised, Place, TopicSpread, memorised, significant
+from truerank.loading import json_file
+from truerank.measures import (
+    Comparison,
+    Evaluation,
+    compare_evaluations,
+    detectable_difference,
+    lower_is_better,
+    mean_interval,
+)
+from truerank.measures.comparison import Significance
+from truerank.options import Flag, Out, Scoring, command
+from truerank.sources.inputs import inputs_of
+from truerank.work.publishing import publish
+from truerank.work.runs import run as started
+
+
+class ExperimentFinding(NamedTuple):
+    """A finding: what it is about, the verdict in few words, the sentence, and whether a difference was shown."""
+
+    subject: str
+    verdict: str
+    sentence: str
+    shown: bool
+
+
+def effect_statements(found: Sequence[Effectiveness]) -> tuple[ExperimentFinding, ...]:
+    """By collection and training set, which rows differ from the baseline by the first measure."""
+    return tuple(
+        statement
+        for one in found
+        for condition in one.board.faults
+        if (statement := _effect(one, condition)) is not None
+    )
+
+
+def order_statements(found: Sequence[Effectiveness]) -> tuple[str, ...]:
+    """By collection and training set, whether the order of the models changes, by every measure."""
+    return tuple(_orders(found))
+
+
+def memory_statements(
+    found: Sequence[Memorised], baseline: str, options: ReportChoices
+) -> tuple[ExperimentFinding, ...]:
+    """By collection and leak, what became of the ranks of leaked documents."""
+    places = dict.fromkeys((one.collection, one.condition) for one in found)
+    clear = significant(found, "offset", options)
+    return tuple(
+        _memory([one for one in found if (one.collection, one.condition) == place], baseline, clear) for place in places
+    )
+
+
+def _effect(one: Effectiveness, condition: str) -> ExperimentFinding | None:
+    measure = one.measures[0]
+    rows = [
+        estimate
+        for row in one.shown_rows()
+        if (estimate := one.estimates.get((row, condition, measure))) is not None
+        and estimate.difference is not None
+        and estimate.difference.difference is not None
+    ]
+    subject = f"{one.board.collection}, {condition}"
+    if not rows:
+        return None
+    survivors = [row for row in rows if row.difference is not None and row.difference.significant]
+    against, lower = one.board.baseline, ", lower is better" if lower_is_better(measure) else ""
+    if survivors:
+        named = "; ".join(_named(one, row) for row in survivors)
+        rest = [row for row in rows if row not in survivors]
+        others = f" No difference is shown for the other {len(rest) if len(rest) > 1 else 'one'}." if rest else ""
+        others += _reach([row.difference.detectable for row in rest if row.difference is not None])
+        return ExperimentFinding(
+            subject,
+            f"{len(survivors)} of {len(rows)} differ",
+            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}"
+            f"{_by_seeds(survivors)}",
+            True,
+        )
+    named = "; ".join(_named(one, row) for row in rows) if len(rows) <= 6 else _range(rows)
+    what = "no difference is shown" if len(rows) == 1 else f"no difference is shown for any of {len(rows)}"
+    found = _reach([row.difference.detectable for row in rows if row.difference is not None])
+    sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{found}"
+    return ExperimentFinding(subject, "cannot tell", sentence, False)
+
+
+def _reach(detectable: Sequence[float | None], form: str = ".4f") -> str:
+    """The sizes that the topics could have shown, so that nobody takes what is not shown for what is not there."""
+    known = [size for size in detectable if size]
+    if not known:
+        return ""
+    limits = f"{min(known):{form}}" + (f" to {max(known):{form}}" if max(known) > min(known) else "")
+    return f" Differences below {limits} are too small for these topics to show reliably."
+
+
+def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
+    for one in found:
+        for group, condition in dict.fromkeys(key[:2] for key in one.orders):
+            changed = {
+                measure: one.orders[group, condition, measure]
+                for measure in one.measures
+                if (group, condition, measure) in one.orders
+            }
+            changed = {name: changes for name, changes in changed.items() if changes.swaps or changes.overtakings}
+            if not changed:
+                continue
+            parts = []
+            for name, changes in changed.items():
+                passing = [f"{pair.system} would pass {pair.other}" for pair in changes.overtakings]
+                swapping = [f"{pair.better} and {pair.worse} change places" for pair in changes.swaps]
+                parts.append(f"{name} ({'; '.join([*passing, *swapping])})")
+            yield (
+                f"{one.board.collection}{f', {group}' if group else ''}: training on {condition} in place of "
+                f"{one.board.baseline} changes the order of the models by {', '.join(parts)}."
+            )
+
+
+def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place]) -> ExperimentFinding:
+    first = found[0]
+    changes = "; ".join(
+        f"{one.row.name} rank {_signed(one.rank.difference, '+.2f')}, offset {_signed(one.offset.difference, '+.2f')}"
+        for one in found
+    )
+    grown = [one for one in found if one.place in clear and (one.offset.difference.mean or 0) > 0]
+    verdict = f"offset grows for {len(grown)} of {len(found)}" if grown else "cannot tell"
+    named = ", ".join(one.row.name for one in grown)
+    tested = f"The offset grows, corrected, for {named}." if grown else "No growth of the offset survives correction."
+    if len(grown) < len(found):
+        rest = [one.offset.difference for one in found if one not in grown]
+        sizes = [None if each.sd is None else detectable_difference(each.n, each.sd) for each in rest]
+        tested += _reach(sizes, ".2f")
+    sentence = (
+        f"Leaked documents after training on {first.condition}, compared with {baseline}: the rank of the relevant "
+        f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes} "
+        f"(intervals not corrected). {tested}"
+    )
+    return ExperimentFinding(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
+
+
+def _named(whole: Effectiveness, one: EffectivenessEstimate) -> str:
+    """The row and its difference; where one model is alone, its block says enough."""
+    found, alone = one.difference, len({row.model for row in whole.board.rows}) == 1
+    name = one.row.group if alone and one.row.group else one.row.name
+    if found is None or found.difference is None:
+        return name
+    ends = "" if found.low is None or found.high is None else f" [{found.low:+.4f}, {found.high:+.4f}]"
+    return f"{name} {found.difference:+.4f}{ends}"
+
+
+def _by_seeds(survivors: Sequence[EffectivenessEstimate]) -> str:
+    """Which differences are clear of zero over topics, but not over seeds: trained again, they may be others."""
+    unsettled = [
+        f"{one.row.name} ({over.n} seeds)"
+        for one in survivors
+        if (over := one.difference_over_seeds) is not None
+        and not (over.low is not None and over.high is not None and (over.low > 0 or over.high < 0))
+    ]
+    return f" Over seeds, the interval holds 0 or is not known: {', '.join(unsettled)}." if unsettled else ""
+
+
+def _range(rows: Sequence[EffectivenessEstimate]) -> str:
+    differences = [row.difference for row in rows if row.difference is not None]
+    values = [one.difference for one in differences if one.difference is not None]
+    ends = [end for one in differences for end in (one.low, one.high) if end is not None]
+    around = f", intervals within [{min(ends):+.4f}, {max(ends):+.4f}]" if ends else ""
+    return f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
+
+
+def _signed(spread: TopicSpread, form: str) -> str:
+    if spread.mean is None:
+        return "unknown"
+    ends = "" if spread.low is None or spread.high is None else f" [{spread.low:{form}}, {spread.high:{form}}]"
+    return f"{spread.mean:{form}}{ends}"
+
+
+@dataclass(frozen=True, eq=False)
+class Pilot:
+    """The models of one collection at one size of the baseline, in instances (0 for all rows).
+     `scores` has one run per model, best first by the first measure; by topic, values are means over seeds, and `seeds`
+    has those of single seeds by model, shape (seeds, measures). The others are compared with the best.
+    """
+
+    collection: str
+    baseline: str
+    size: int
+    scores: Evaluation
+    seeds: dict[str, np.ndarray[Any, np.dtype[np.float64]]]
+    comparison: Comparison | None
+    left_out: tuple[str, ...]
+    options: ReportChoices
+
+    def table(self) -> Table:
+        columns = [Column("model"), Column("seeds", align="right", format="d")]
+        for measure in self.scores.measures:
+            columns.append(Column("mean", (measure,), align="right"))
+            columns += Column.numbers(".4f", "low", "high", "sd over seeds", above=(measure,))
+        rows = tuple(self._row(place, model) for place, model in enumerate(self.scores.runs))
+        notes = [
+            f"Trained on {self.baseline}, {size_name(self.size)} instances; by topic, values are means over seeds.",
+            "Intervals: Student t over topics. Best first by the first measure.",
+        ]
+        if self.comparison is not None:
+            best, method = self.scores.runs[0], self.options.method
+            notes.append(f"† differs from {best}: {method.significance}, {method.corrected()}, α = {method.alpha:g}.")
+        if self.left_out:
+            notes.append(f"Not finished at this size: {', '.join(self.left_out)}.")
+        title = f"{self.collection}: the models at {size_name(self.size)} instances without the fault."
+        return Table(title, tuple(columns), rows, tuple(notes))
+
+    def json(self) -> dict[str, Any]:
+        return {
+            "collection": self.collection,
+            "trained_on": self.baseline,
+            "size": self.size,
+            "scores": self.scores.json(),
+            "seeds": {model: values.tolist() for model, values in self.seeds.items()},
+            "comparison": None if self.comparison is None else self.comparison.json(),
+            "left_out": list(self.left_out),
+        }
+
+    def _row(self, place: int, model: str) -> tuple[Cell, ...]:
+        cells: list[Cell] = [model, len(self.seeds[model])]
+        for number, measure in enumerate(self.scores.measures):
+            values = self.scores.values[place, number]
+            interval = mean_interval(values[~np.isnan(values)], self.options.confidence)
+            mean, seeds = float(self.scores.mean[place, number]), self.seeds[model][:, number]
+            marked = self.comparison is not None and any(
+                one.significant for one in self.comparison.differences if (one.run, one.measure) == (model, measure)
+            )
+            whole = (self.scores.aggregates or ("mean",) * number)[number:][:1] == ("mean",)
+            ends: tuple[Cell, ...] = interval[2:] if whole else (None, None)
+            cells += [f"{mean:.4f}{'†' if marked else ''}", *ends]
+            cells.append(float(seeds.std(ddof=1)) if len(seeds) > 1 else None)
+        return tuple(cells)
+
+
+def pilot(board: Board, options: ReportChoices) -> Pilot | None:
+    """The models of a collection trained on the baseline at one size.
+
+    Source: leakage paper, section 4 (trained models: pilot experiments).
+    """
+    known = [row for row in board.rows if board.sizes(row, board.baseline)]
+    if not known:
+        return None
+    size = _size(board, known, options.pilot_size)
+    rows = [row for row in known if size in board.sizes(row, board.baseline)]
+    values = {row.name: board.seed_means(row, board.baseline, [size]).values[0] for row in rows}
+    means = board.evaluation(list(values), list(values.values()))
+    first = means.mean[:, 0] * (1 if lower_is_better(means.measures[0]) else -1)
+    order = [means.runs[place] for place in np.argsort(first, kind="stable")]
+    scores = board.evaluation(order, [values[name] for name in order])
+    held = {row.name: board.values(board.of(row, board.baseline, size)["cell"].to_list()) for row in rows}
+    kinds = scores.aggregates or ("mean",) * len(scores.measures)
+    tested = [measure for measure, kind in zip(scores.measures, kinds, strict=True) if kind == "mean"]
+    several = len(order) > 1 and bool(tested)
+    return Pilot(
+        collection=board.collection,
+        baseline=board.baseline,
+        size=size,
+        scores=scores,
+        seeds={name: board.evaluation(list(map(str, range(len(v)))), list(v)).mean for name, v in held.items()},
+        comparison=compare_evaluations(scores, order[0], measures=tested, method=options.method) if several else None,
+        left_out=tuple(row.name for row in board.rows if row not in rows),
+        options=options,
+    )
+
+
+def _size(board: Board, rows: Sequence[BoardRow], wanted: int | None) -> int:
+    counts: dict[int, int] = {}
+    for row in rows:
+        for size in board.sizes(row, board.baseline):
+            counts[size] = counts.get(size, 0) + 1
+    if wanted is None:
+        return max(counts, key=lambda size: (counts[size], size == 0, size))
+    if wanted not in counts:
+        raise OptionError(
+            "pilot_size",
+            f"no model was trained on {board.baseline} with {size_name(wanted)} instances",
+            f"one of {', '.join(map(size_name, sorted(counts)))}",
+        )
+    return wanted
+
+
+_PACKAGES: Final = ("scipy", "ir-measures", "matplotlib")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ExperimentReport(Result, shown_in="truerank.lab.reporting.page"):
+    """What a grid shows.
+
+    Attributes:
+        name: of the experiment.
+        options: the choices behind it, with those of the design filled in.
+        boards: the scores by collection.
+        effects: effectiveness by training set, by collection; empty for a pilot.
+        sizes: the effect by training size; of leakage only.
+        memorised: what was memorised; of leakage only.
+        pilots: the models without the fault, by collection.
+        grid: how much of the grid is finished.
+        left_out: what the report does not show, and why, in sentences.
+        out: the folder that it was written to.
+    """
+
+    name: str
+    options: ReportChoices
+    boards: tuple[Board, ...]
+    effects: tuple[Effectiveness, ...]
+    sizes: tuple[SizeEffect, ...]
+    memorised: tuple[Memorised, ...]
+    pilots: tuple[Pilot, ...]
+    grid: Table
+    left_out: tuple[str, ...]
+    out: Path | None = None
+
+    @cached_property
+    def statements(self) -> tuple[ExperimentFinding, ...]:
+        """What was found, most important first."""
+        return (*effect_statements(self.effects), *memory_statements(self.memorised, self.baseline, self.options))
+
+    @property
+    def baseline(self) -> str:
+        return self.options.baseline or ""
+
+
+@command
+def report(
+    results: Annotated[GridResults | str | Path, Flag(metavar="DIR", positional=True, reads=Path)],
+    *,
+    options: ReportOptions = ReportOptions(),
+    testing: Significance = Significance(),
+    scoring: Scoring = Scoring(),
+    out: Out = None,
+) -> ExperimentReport:
+    """Makes tables, figures and a page of what a grid has found so far.
+
+    Effectiveness by training set, cross-validated, with tests, intervals over topics and the spread over seeds; models
+    whose order changes; the effect by training size; what was memorised of leaked documents; the models without the
+    fault. What is not finished is named.
+
+    Args:
+        results: what `experiment run` wrote, finished or not. In Python also opened results.
+        options: what the report shows.
+        testing: how training sets are compared with the baseline.
+        scoring: how runs are scored; `rel` 1 stands for the lowest relevant grade of each collection of the design
+            (but with `same_rel`).
+        out: the folder of the report.
+
+    Returns:
+        The report.
+
+    Raises:
+        InputError: no results there; nothing finished, or nothing of the baseline; an unknown measure or size.
+
+    Examples:
+
+        truerank experiment report grid/ --out report/
+
+        truerank experiment report grid/ --measures "nDCG@10 RR" --memorisation-size 2000 --ties ascending --out report/
+
+        truerank experiment report transfer-grid/ --kind transfer --baseline T5_Min --json
+
+    Source: leakage paper, section 4, Tables 3 to 8 and Figure 2; transfer paper, section 6, Tables 4 and 5;
+    survivorship paper, section 5, Figure 1.
+    """
+    found = results if isinstance(results, GridResults) else open_results(results)
+    choices = ReportChoices(**vars(options), policy=scoring, method=testing).of(found.design)
+    made = _made(found, choices)
+    if out is None:
+        return made
+    read = inputs_of(results=[found.folder / RECORD_FILE, found.folder / DESIGN_FILE])
+    with started("experiment report", read, choices.json(), out, packages=_PACKAGES) as job:
+        job.skipped = {"left_out": list(made.left_out)}
+        publish(made, job)
+    return replace(made, out=Path(out))
+
+
+def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
+    found = boards(results, options)
+    effects = () if options.kind == "pilot" else tuple(effectiveness(board, options) for board in found)
+    leakage = options.kind == "leakage"
+    remembered, missing = memorised(results, found, options) if leakage else ((), ())
+    wanted = leakage or options.kind == "pilot"
+    pilots = [one for board in found if wanted and (one := pilot(board, options)) is not None]
+    return ExperimentReport(
+        name=results.design.name,
+        options=options,
+        boards=found,
+        effects=effects,
+        sizes=tuple(effect for board in found if leakage for effect in size_effects(board, options)),
+        memorised=remembered,
+        pilots=tuple(pilots),
+        grid=grid_table(results),
+        left_out=(*_missing(results), *_left_out(results, found, effects), *missing),
+    )
+
+
+def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Effectiveness, ...]) -> Iterator[str]:
+    there = {board.collection for board in found}
+    for collection in (each.name for each in results.design.reported):
+        if collection not in there:
+            yield f"{collection} is left out: no cell that is tested on it is finished."
+    for one in effects:
+        if one.unmatched:
+            names = ", ".join(row.name for row in one.unmatched)
+            yield f"{one.board.collection}: no training size is finished of every training set for {names}."
+        if one.comparison is None:
+            yield f"{one.board.collection}: no model is finished both on {one.board.baseline} and on another set."
+
+
+_NAMED: Final = 8
+
+
+def grid_table(results: GridResults) -> Table:
+    """One row per training set and model: how many cells are finished, failed and missing, by size where any is not."""
+    columns = (
+        Column("training set"),
+        Column("kind"),
+        Column("model"),
+        *Column.numbers(",d", "planned", "done", "failed", "missing", above=("cells",)),
+        Column("not finished"),
+    )
+    rows = []
+    for (name, kind, model), cells in results.cells.group_by("set", "kind", "model", maintain_order=True):
+        counts = {status: int((cells["status"] == status).sum()) for status in ("done", "failed", "missing")}
+        rows.append((name, kind, model, len(cells), *counts.values(), _open(cells)))
+    starts = tuple(place for place in range(1, len(rows)) if rows[place - 1][0] != rows[place][0])
+    notes = (
+        "A cell is one training: a training set in one size, a model, a seed; or a checkpoint that is tested without "
+        "training. Sizes are in instances: a query with one relevant and one non-relevant document is two.",
+    )
+    return Table("The grid behind this report.", columns, tuple(rows), notes, starts)
+
+
+def _missing(results: GridResults) -> Iterator[str]:
+    """What is not there, one sentence each."""
+    cells = results.cells
+    open_cells = cells.filter(pl.col("status") != "done")
+    if not open_cells.height:
+        return
+    failed = cells.filter(pl.col("status") == "failed")
+    yield (
+        f"The grid is not finished: {len(cells) - len(open_cells):,} of {len(cells):,} cells are done, "
+        f"{len(failed):,} failed, {len(open_cells) - len(failed):,} are missing. Tables hold what is there."
+    )
+    groups = list(open_cells.group_by("set", "model", maintain_order=True))
+    for (name, model), own in groups[:_NAMED]:
+        yield f"Not finished of {model} on {name}: {_open(own)}."
+    if len(groups) > _NAMED:
+        yield f"And of {len(groups) - _NAMED:,} more training sets and models; see the table of the grid."
+    for row in failed.head(_NAMED).iter_rows(named=True):
+        what = f"{row['model']} on {row['set']}, {size_name(row['size'])} instances, seed {row['seed']}"
+        yield f"Failed: {what}{_reason(results, row['cell'])}."
+
+
+def _open(cells: pl.DataFrame) -> str:
+    """Sizes of which not all seeds are finished, with the seeds."""
+    left = cells.filter(pl.col("status") != "done").sort("size", "seed", maintain_order=True)
+    parts = []
+    for (size,), own in left.group_by("size", maintain_order=True):
+        seeds = ", ".join(map(str, own["seed"].unique().sort().to_list()))
+        parts.append(f"{size_name(int(str(size)))} (seed {seeds})")
+    return "; ".join(parts)
+
+
+def _reason(results: GridResults, address: str) -> str:
+    """Why a cell failed, with a colon before it; empty where nothing says so."""
+    with contextlib.suppress(InputError, KeyError, TypeError):
+        found = json_file(cell_folder(results.folder, address) / "failed.json")
+        reason = " ".join(str(found["reason"]).split()).rstrip(".")
+        return f": {reason[:200]}"
+    return ""

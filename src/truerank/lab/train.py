@@ -1,0 +1,261 @@
+"""Training a ranker from its name: opened or drawn anew, trained by a recipe, saved with what it was made from."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, fields
+from pathlib import Path
+from types import MappingProxyType
+from typing import Annotated, Any, Final, cast
+
+import polars as pl
+
+from truerank.core.result import Result, Summary, summarises
+from truerank.errors import OptionError
+from truerank.options import Flag, Options, Seed, command
+from truerank.rankers.base import RANKERS, RankerSpec, Runtime, is_drawn, trained_names, usual_recipe
+from truerank.rankers.fitting import Fitted, fit
+from truerank.rankers.recipes import Recipe, recipe_named
+from truerank.records import Input
+from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.inputs import inputs_of
+from truerank.sources.instances import InstanceSource, open_instances
+from truerank.work.artifacts import Artifacts
+from truerank.work.progress import Progress, Quiet
+from truerank.work.runs import Run
+from truerank.work.runs import run as started
+
+__all__ = ["InstanceTexts", "Trained", "check_trainable", "divided", "train"]
+
+_PACKAGES: Final = ("torch", "transformers", "accelerate")
+_LOG: Final = "steps.parquet"
+
+
+@dataclass(frozen=True, repr=False)
+class Trained(Result, shown_in="truerank.lab.train"):
+    """A ranker that was trained and saved.
+
+    Attributes:
+        folder: where it lies; a name for `open_ranker`.
+        kind: which ranker.
+        fitted: what the training did.
+        provenance: model, settings, instances, vectors, and the fingerprint of the result.
+    """
+
+    folder: Path
+    kind: str
+    fitted: Fitted
+    provenance: Mapping[str, Any]
+
+    def json(self) -> dict[str, Any]:
+        """What the manifest holds, and the folder."""
+        return {"folder": str(self.folder), **self.provenance, **self.fitted.json()}
+
+
+@dataclass(frozen=True)
+class InstanceTexts(Options):
+    """Texts of instances that hold ids.
+
+    Attributes:
+        topics: texts of queries that the instances name by id.
+        docs: texts of documents that the instances name by id; words are counted in them.
+        field: of the topics: title, description or narrative.
+    """
+
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None
+    field: str = "title"
+
+
+@command
+def train(
+    model: Annotated[str, Flag(metavar="NAME|DIR")],
+    instances: Annotated[str | InstanceSource, Flag(metavar="SRC", reads=str)],
+    out: Annotated[str | Path, Flag(metavar="DIR", reads=Path)],
+    *,
+    recipe: Annotated[str | Recipe | None, Flag(metavar="NAME", reads=str)] = None,
+    seed: Seed = 0,
+    set_: Annotated[Mapping[str, Any], Flag(metavar="NAME=VALUE")] = MappingProxyType({}),
+    vectors: Annotated[str, Flag(metavar="FILE|DIR|packaged")] = "packaged",
+    texts: InstanceTexts = InstanceTexts(),
+    device: str | None = None,
+    progress: Progress | None = None,
+) -> Trained:
+    """Trains a ranker: one epoch by a named recipe.
+
+    On the CPU the same instances and seed give the same weights. Killed and called again, it continues.
+
+    Args:
+        model: knrm, pacrr, duet, hint, tk; or a checkpoint: a folder or Hugging Face id, monot5:t5-base, cedr:DIR.
+        instances: JSONL, Parquet, CSV with query, relevant, nonrelevant; MS MARCO triples.
+        out: the folder of the trained ranker, with steps.parquet (loss and gradient norm) and training.json.
+        recipe: truerank, capreolus, ance, cedr, colbert, monobert, pygaggle, survivorship or t5-original; by default
+            the usual one of the model. capreolus also sets the lengths and the padding of a small model.
+        seed: of weights, order of the instances, and dropout.
+        set_: a value of the recipe (lr, batch) or of the model (max_query).
+        vectors: word vectors of the small models: a GloVe or word2vec file, a folder of an encoder, or packaged.
+        texts: of instances that name queries and documents by id.
+        device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
+        progress: is told how far it is.
+
+    Returns:
+        What was trained.
+
+    Raises:
+        InputError: an unknown model, recipe or name in `set_`; a fault in a source; a loss that is no number.
+        MissingExtraError: what trains it is not installed.
+
+    Examples:
+
+        truerank train --model knrm --instances triples.tsv --seed 1 --out knrm-1/
+
+        truerank train --model pacrr --recipe capreolus --vectors glove.6B.300d.txt --instances train.jsonl --out pacrr/
+
+        truerank train --model monot5:t5-base --recipe pygaggle --set lr=1e-4 --instances train.parquet --out monot5/
+    """
+    topics, docs = texts.topics, texts.docs
+    source = instances
+    if isinstance(source, str):
+        source = open_instances(source, topics=topics, docs=docs, topic_field=texts.field)
+    chosen = recipe_named(recipe) if isinstance(recipe, str) else recipe or usual_recipe(model)
+    of_recipe, of_model = divided(set_)
+    chosen = chosen.changed(of_recipe)
+    collection = None if docs is None else open_documents(docs)
+    given = Input(source.spec.name, source.spec.spec, "instances", None, source.fingerprint)
+    inputs = (given, *inputs_of(vectors=vectors, topics=topics, docs=docs))
+    options = {"model": model, "recipe": chosen.json(), "seed": seed, "settings": of_model}
+    # Of several processes, as under `accelerate launch`, one writes.
+    first = int(os.environ.get("RANK", "0")) == 0
+    alone = started("train", inputs, options, out, packages=_PACKAGES) if first else nullcontext(Artifacts(out))
+    with alone as job:
+        words = (vectors, collection, seed, Runtime(device=_device(device), backend="torch"))
+        trained, ranker = _trained(
+            model, source, (chosen, of_model), words, artifacts=job, progress=progress or Quiet()
+        )
+        if isinstance(job, Run):
+            _save(ranker, trained, job)
+    return trained
+
+
+def _trained(
+    model: str,
+    source: InstanceSource,
+    how: tuple[Recipe, Mapping[str, Any]],
+    rest: tuple[str, DocumentSource | None, int, Runtime],
+    *,
+    artifacts: Artifacts,
+    progress: Progress,
+) -> tuple[Trained, Any]:
+    (recipe, of_model), (vectors, collection, seed, runtime) = how, rest
+    drawn = is_drawn(model)
+    if drawn:
+        progress.start("counting words")
+        ranker = _drawn(model, source, recipe, of_model, rest)
+    else:
+        ranker = RankerSpec(model, runtime, tuple(sorted(of_model.items()))).open()
+        check_trainable(ranker, model)
+    before = ranker.fingerprint
+    fitted = fit(ranker, source, recipe, seed=seed, folder=artifacts.work, progress=progress)
+    provenance = {
+        "model": model,
+        "kind": ranker.kind,
+        "settings": _settings(ranker),
+        "instances_source": {"source": source.spec.spec, "fingerprint": source.fingerprint},
+        "fingerprints": {"before": before, "after": ranker.fingerprint},
+    }
+    if drawn:
+        counted = {"source": source.spec.spec} if collection is None else {"source": collection.spec.spec}
+        provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": _cut(ranker, source)}
+    return Trained(artifacts.folder, ranker.kind, fitted, provenance), ranker
+
+
+def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Changes apart: those of the recipe, and those of the model's settings."""
+    names = {"lr", *(each.name for each in fields(Recipe))}
+    of_recipe = {name: value for name, value in changes.items() if name in names}
+    return of_recipe, {name: value for name, value in changes.items() if name not in names}
+
+
+def _device(device: str | None) -> str | None:
+    # Under `accelerate launch` each process has a GPU of its own.
+    local = os.environ.get("LOCAL_RANK")
+    return f"cuda:{local}" if device in (None, "cuda") and local is not None else device
+
+
+def _drawn(
+    model: str,
+    source: InstanceSource,
+    recipe: Recipe,
+    settings: Mapping[str, Any],
+    rest: tuple[str, DocumentSource | None, int, Runtime],
+) -> Any:
+    from truerank.rankers.vocabulary import open_vocabulary
+
+    vectors, collection, seed, runtime = rest
+    kind = RANKERS.load(model)
+    preset = getattr(kind, "capreolus", {}) if recipe.name == "capreolus" else {}
+    texts = _texts(source) if collection is None else (document.text for document in collection)
+    vocabulary = open_vocabulary(vectors, texts)
+    return kind.create(vocabulary, runtime, seed=seed, **{**preset, **settings})
+
+
+def _texts(source: InstanceSource) -> Iterator[str]:
+    """The distinct documents of the instances, told apart by their hashes."""
+    seen: set[bytes] = set()
+    for instance in source:
+        for text in (instance.relevant, instance.nonrelevant):
+            key = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).digest()
+            if key not in seen:
+                seen.add(key)
+                yield text
+
+
+def check_trainable(ranker: Any, model: str) -> None:
+    """Refuses a ranker that has no network to train."""
+    if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
+        raise OptionError("model", f"{model} cannot be trained here", f"train one of {', '.join(trained_names())}")
+
+
+def _settings(ranker: Any) -> dict[str, Any]:
+    settings = ranker.settings
+    if isinstance(settings, Mapping):
+        return dict(settings)
+    return {each.name: getattr(settings, each.name) for each in fields(settings)}
+
+
+def _cut(ranker: Any, source: InstanceSource) -> dict[str, int]:
+    queries = {instance.query for instance in source}
+    return {
+        "queries": len(queries),
+        "cut": cast(int, ranker.cut_queries(queries)),
+        "words": int(ranker.settings.max_query),
+    }
+
+
+def _save(ranker: Any, trained: Trained, run: Run) -> None:
+    fitted = trained.fitted
+    steps = pl.DataFrame(
+        {
+            "step": range(1, fitted.steps + 1),
+            "loss": fitted.losses,
+            "gradient_norm": fitted.gradient_norms,
+        },
+        schema={"step": pl.Int64, "loss": pl.Float64, "gradient_norm": pl.Float64},
+    )
+    run.parquet(_LOG, steps)
+    run.json("training.json", {**trained.provenance, **fitted.json()})
+    ranker.save(run.folder)
+    own = {"manifest.json", "run.log", "training.json", _LOG}
+    for path in sorted(path for path in run.folder.iterdir() if path.is_file() and path.name not in own):
+        run.note(path.name)
+    run.log("trained", seconds=round(fitted.seconds, 3))
+
+
+@summarises(Trained)
+def _summary(trained: Trained) -> Summary:
+    cut = trained.provenance.get("cut_queries")
+    told = () if not cut else (f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.",)
+    return Summary((trained.fitted.table(), *told, f"saved: {trained.folder}"), trained.json())

@@ -1,1 +1,0 @@
-"""Training rankers: instances, recipes, one epoch, and the ranker with what it was made from."""

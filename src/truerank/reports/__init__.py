@@ -1,1 +1,0 @@
-"""Tables, figures and the self-contained page that every audit reports with."""
