@@ -9,7 +9,8 @@ from typing import Any
 import jsonschema
 import pytest
 
-from truerank.core.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
+from truerank.core.rules import Finding, Rule
+from truerank.core.sarif import MOST_FINDINGS, sarif
 
 
 def record(required: dict[str, Any], **optional: Any) -> dict[str, Any]:
@@ -45,7 +46,7 @@ SCHEMA = record(
                                         "uniqueItems": True,
                                         "items": record(
                                             {
-                                                "id": {"type": "string", "pattern": r"^truerank/[a-z0-9-]+$"},
+                                                "id": {"type": "string", "pattern": r"^[A-Z]{4,5}[0-9]{2}$"},
                                                 "name": {"type": "string", "pattern": r"^([A-Z][a-z0-9]*)+$"},
                                                 "shortDescription": TEXT,
                                                 "fullDescription": TEXT,
@@ -104,10 +105,9 @@ SCHEMA = record(
         },
     }
 )
-RULES = [
-    SarifRule("small-fault", "A note", "It is so", "Do nothing", "note"),
-    SarifRule("large-fault", "A fault", "It is so", "Mend it", "error"),
-]
+SMALL = Rule("small-fault", "TEST01", "A note", "note", "It is so", "Do nothing")
+LARGE = Rule("large-fault", "TEST02", "A fault", "fault", "It is so", "Mend it")
+RULES = [SMALL, LARGE]
 
 
 def checked(text: str) -> dict[str, Any]:
@@ -126,7 +126,7 @@ def uris(run: dict[str, Any]) -> list[str]:
 
 
 def test_severe_findings_come_first_and_lines_are_kept() -> None:
-    found = [SarifFinding("small-fault", "one", "a.tsv", 0, "x"), SarifFinding("large-fault", "two", "a.tsv", 7, "y")]
+    found = [Finding(SMALL, "one", "a.tsv", 0, "x"), Finding(LARGE, "two", "a.tsv", 7, "y")]
     run = checked(sarif("audit of a/b", RULES, found))
     assert [one["level"] for one in run["results"]] == ["error", "note"]
     lines = [one["locations"][0]["physicalLocation"]["region"]["startLine"] for one in run["results"]]
@@ -136,7 +136,7 @@ def test_severe_findings_come_first_and_lines_are_kept() -> None:
 
 def test_a_line_that_moved_keeps_its_fingerprint() -> None:
     def mark(line: int, key: str) -> str:
-        run = checked(sarif("x", RULES, [SarifFinding("large-fault", "m", "a", line, key)]))
+        run = checked(sarif("x", RULES, [Finding(LARGE, "m", "a", line, key)]))
         found: str = run["results"][0]["partialFingerprints"]["truerank/v1"]
         return found
 
@@ -146,22 +146,22 @@ def test_a_line_that_moved_keeps_its_fingerprint() -> None:
 def test_sources_are_uri_references(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     sources = ["a b/c#d.tsv", str(tmp_path / "in.tsv"), "/elsewhere/x y.tsv", "irds:beir/scifact", "hf:o/n@abc:test"]
-    run = checked(sarif("x", RULES, [SarifFinding("large-fault", "m", one, 1, "") for one in sources]))
+    run = checked(sarif("x", RULES, [Finding(LARGE, "m", one, 1, "") for one in sources]))
     assert uris(run) == ["a%20b/c%23d.tsv", "in.tsv", "file:///elsewhere/x%20y.tsv", "irds:beir/scifact",
                          "hf:o/n@abc%3Atest"]  # fmt: skip
 
 
 def test_texts_of_the_data_are_no_links_and_no_placeholders() -> None:
     hostile = "see [here](1) and {0} of {x}\nnext\ud800"
-    run = checked(sarif("x", RULES, [SarifFinding("large-fault", hostile, "a", 1, hostile)]))
+    run = checked(sarif("x", RULES, [Finding(LARGE, hostile, "a", 1, hostile)]))
     assert run["results"][0]["message"]["text"] == "see [here] (1) and { 0 } of {x} next?."[:-1]
 
 
 def test_what_is_left_out_is_told() -> None:
-    found = [SarifFinding("small-fault", "m", "a", 1, str(at)) for at in range(MOST_FINDINGS)]
-    found.append(SarifFinding("large-fault", "m", "a", 1, ""))
+    found = [Finding(SMALL, "m", "a", 1, str(at)) for at in range(MOST_FINDINGS)]
+    found.append(Finding(LARGE, "m", "a", 1, ""))
     run = checked(sarif("x", RULES, found))
     assert len(run["results"]) == MOST_FINDINGS
-    assert run["results"][0]["ruleId"] == "truerank/large-fault"
+    assert run["results"][0]["ruleId"] == "TEST02"
     (told,) = run["invocations"][0]["toolExecutionNotifications"]
     assert told["message"]["text"].startswith("1 of 5,001 findings")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
-from truerank.claims.questions import QUESTIONS, question
+from truerank.claims.questions import question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
 from truerank.core.figures.export import Picture
@@ -16,7 +16,8 @@ from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
 from truerank.core.page import AnswerLine, AnswerList, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, place_note, reports, summarises, writes
-from truerank.core.sarif import SEVERITIES, SarifFinding, SarifRule, sarif
+from truerank.core.rules import Finding, Severity
+from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, escape_markdown
 from truerank.core.verdict import Level, Verdict
 from truerank.errors import InputError
@@ -30,19 +31,13 @@ _EFFECT_LEVELS: Final[dict[Effect, Level]] = {
     "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
     "unknown": "unknown",
 }  # fmt: skip
+#: Of a finding, by what the answer does to the claim.
+_SEVERITIES: Final[Mapping[Level, Severity]] = {"bad": "fault", "doubt": "doubt", "unknown": "note", "good": "note"}
 
 
 def review(result: Check, inputs: Sequence[Input]) -> str:
     """The answers that do not leave the claim standing: what falls is an error, what is open a warning."""
-    levels = {answer.question: _level(answer) for answer in result.answers}
-    rules = [
-        SarifRule(
-            each.name, each.text, "What becomes of the claim under it.", "Read the page of the check.",
-            SEVERITIES[levels[each.name]],
-        )
-        for each in QUESTIONS
-        if each.name in levels
-    ]  # fmt: skip
+    rules = [question(answer.question).rule for answer in result.answers]
     return sarif(f"check of {result.test}", rules, _findings(result, inputs))
 
 
@@ -56,7 +51,7 @@ def _is_finding(answer: ClaimAnswer) -> bool:
     return answer.objects or _level(answer) not in ("good", "unknown")
 
 
-def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[SarifFinding]:
+def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[Finding]:
     places: dict[str, str] = {}
     for each in inputs:
         places.setdefault(each.role, each.source or each.name)
@@ -64,7 +59,8 @@ def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[SarifFinding]:
         if _is_finding(answer):
             place = places.get(question(answer.question).role, places.get("qrels", result.test))
             message = f"{result.sentence()}: {answer.evidence} {answer.consequence}"
-            yield SarifFinding(answer.question, message, place, 0, result.sentence())
+            rule = question(answer.question).rule
+            yield Finding(rule, message, place, 0, result.sentence(), _SEVERITIES[_level(answer)])
 
 
 _MEANINGS: Final[dict[ConclusionWord, str]] = {

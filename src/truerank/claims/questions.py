@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from truerank.claims.inquiry import ClaimSources
+from truerank.core.rules import Rule, rules_of
 from truerank.sources import grammar
 
 #: Bytes of compressed and of plain text that a second takes, measured on two processors with the small encoder.
@@ -27,7 +28,6 @@ class Question:
 
     Attributes:
         name: by which `Check.answer` finds it.
-        text: as the page asks it.
         short: its heading in the plot.
         subject: how a sentence names what was not asked.
         needs: inputs without which it has no answer; of those joined by "|" one is enough.
@@ -37,13 +37,22 @@ class Question:
     """
 
     name: str
-    text: str
     short: str
     subject: str
     needs: tuple[str, ...]
     what: str
     seconds: Callable[[ClaimSources, int], float]
     role: str = "qrels"
+
+    @property
+    def rule(self) -> Rule:
+        """The kind of finding that an objection is."""
+        return rules_of("truerank.claims", Rule)[self.name]
+
+    @property
+    def text(self) -> str:
+        """The question as the page asks it."""
+        return self.rule.title
 
     def lacking(self, sources: ClaimSources) -> str:
         """What would have to be given, as a sentence names it; empty where nothing lacks."""
@@ -81,43 +90,43 @@ _CLAIM: Final = ("run", "qrels")
 #: In the order of the page. Those before `chance` may repair the data; the others are asked of the repaired data.
 QUESTIONS: Final = (
     Question(
-        "files", "Are the files what they seem?", "Files", "the files", _CLAIM,
+        "files", "Files", "the files", _CLAIM,
         "ids, ranks, scores and topics compared", lambda sources, _: 0.5 + _size([sources.docs]) / 20_000_000,
         role="run",
     ),
     Question(
-        "chance", "Is the difference more than chance?", "As the data are", "chance", _CLAIM, "paired t-test",
+        "chance", "As the data are", "chance", _CLAIM, "paired t-test",
         lambda *_: 0.1,
     ),
     Question(
-        "leakage", "Does it rest on test queries in the training data?", "Leakage", "leakage", ("test", "train"),
+        "leakage", "Leakage", "leakage", ("test", "train"),
         "leakage audit; what leaks is removed, against a placebo",
         lambda sources, _: _START + _size(sources.train) / _ENCODED, role="train",
     ),
     Question(
-        "collection", "Does it rest on faults of the collection?", "Collection", "faults of the collection",
+        "collection", "Collection", "faults of the collection",
         ("qrels|docs",), "collection audit; judgments repaired",
         lambda sources, _: _START + _size([sources.docs]) / _COMPARED, role="docs",
     ),
     Question(
-        "versions", "Do the judgments still fit the documents?", "New documents", "new versions of the documents",
+        "versions", "New documents", "new versions of the documents",
         ("qrels", "test", "docs", "previous"), "scan of both versions with BM25",
         lambda sources, _: _START + _size([sources.docs, sources.previous]) / _SCORED, role="docs",
     ),
     Question(
-        "unjudged", "Could unjudged documents turn it?", "Unjudged documents", "unjudged documents", _CLAIM,
+        "unjudged", "Unjudged documents", "unjudged documents", _CLAIM,
         "rates at which unjudged documents are relevant", lambda *_: 2.0,
     ),
     Question(
-        "pools", "Were both runs judged alike?", "Pools", "the pools", _CLAIM, "where runs were judged; teams left out",
+        "pools", "Pools", "the pools", _CLAIM, "where runs were judged; teams left out",
         lambda sources, trials: 0.2 + _simulated(sources, trials),
     ),
     Question(
-        "models", "Do a model's judgments say the same?", "Judgments of models", "judgments of models",
+        "models", "Judgments of models", "judgments of models",
         ("run", "qrels", "model_judgments"), "audit of the model's judgments", lambda *_: 3.0, role="model_judgments",
     ),
     Question(
-        "policies", "Does it depend on the measure or the conventions?", "Measure and conventions",
+        "policies", "Measure and conventions",
         "measure and conventions", _CLAIM, "every measure, order of ties and rule for missing topics", lambda *_: 1.0,
     ),
 )  # fmt: skip

@@ -9,71 +9,29 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path, PurePath
-from typing import Any, Final, Literal
+from typing import Any, Final
 from urllib.parse import quote
 
-from truerank.core.verdict import Level
+from truerank.core.rules import SEVERITIES, Finding, Rule, Severity
 from truerank.version import __version__
 
-SarifLevel = Literal["error", "warning", "note"]
-#: Of findings that a verdict of this level rests on.
-SEVERITIES: Final[Mapping[Level, SarifLevel]] = {"bad": "error", "doubt": "warning", "unknown": "note", "good": "note"}
+_LEVELS: Final[Mapping[Severity, str]] = {"fault": "error", "doubt": "warning", "note": "note"}
 
 #: GitHub takes 25,000 results of a run and shows 5,000.
 MOST_FINDINGS: Final = 5_000
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
-_ORDER: Final = ("error", "warning", "note")
 _LONGEST: Final = 1_000
 _PLACEHOLDER: Final = re.compile(r"\{(\d+)\}")
 
 
-@dataclass(frozen=True)
-class SarifRule:
-    """One kind of finding.
-
-    Attributes:
-        name: letters, digits and hyphens ("repeated-judgment").
-        title: a heading.
-        text: what it means, in sentences.
-        remedy: what mends it.
-        level: how severe its findings are.
-    """
-
-    name: str
-    title: str
-    text: str
-    remedy: str
-    level: SarifLevel
-
-
-@dataclass(frozen=True)
-class SarifFinding:
-    """One finding in one place.
-
-    Attributes:
-        rule: the name of its rule.
-        message: what was found there, one sentence.
-        source: the source as the user named it: a path, `irds:ID`, `hf:ORG/NAME`.
-        line: its line, from 1; 0 where nobody knows it.
-        key: what tells this finding from others of its rule, also when lines move.
-    """
-
-    rule: str
-    message: str
-    source: str
-    line: int
-    key: str
-
-
-def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFinding], *, unlisted: int = 0) -> str:
+def sarif(category: str, rules: Sequence[Rule], findings: Iterable[Finding], *, unlisted: int = 0) -> str:
     """The log of one run as JSON text.
 
     Severe findings come first; beyond `MOST_FINDINGS` they are counted and left out, and a notification says so.
     """
-    places = {rule.name: place for place, rule in enumerate(rules)}
-    every = sorted(findings, key=lambda one: (_ORDER.index(rules[places[one.rule]].level), places[one.rule]))
+    places = {rule.code: place for place, rule in enumerate(rules)}
+    every = sorted(findings, key=lambda finding: (SEVERITIES.index(finding.severe), places[finding.rule.code]))
     invocation: dict[str, Any] = {"executionSuccessful": True}
     if left_out := unlisted + max(len(every) - MOST_FINDINGS, 0):
         text = f"{left_out:,d} of {unlisted + len(every):,d} findings are left out; the report has all of them."
@@ -83,32 +41,34 @@ def sarif(category: str, rules: Sequence[SarifRule], findings: Iterable[SarifFin
         "automationDetails": {"id": f"{category.replace('/', ' ')}/"},
         "invocations": [invocation],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(one, places[one.rule], rules[places[one.rule]].level) for one in every[:MOST_FINDINGS]],
+        "results": [_result(finding, places[finding.rule.code]) for finding in every[:MOST_FINDINGS]],
     }
     return json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}, indent=1, ensure_ascii=False) + "\n"
 
 
-def _rule(rule: SarifRule) -> dict[str, Any]:
+def _rule(rule: Rule) -> dict[str, Any]:
     return {
-        "id": f"truerank/{rule.name}",
+        "id": rule.code,
         "name": "".join(part.capitalize() for part in rule.name.split("-")),
         "shortDescription": {"text": _sentence(rule.title)},
-        "fullDescription": {"text": _sentence(rule.text)},
+        "fullDescription": {"text": _sentence(rule.effect)},
         "help": {"text": _sentence(rule.remedy)},
-        "defaultConfiguration": {"level": rule.level},
+        "defaultConfiguration": {"level": _LEVELS[rule.severity]},
     }
 
 
-def _result(finding: SarifFinding, place: int, level: SarifLevel) -> dict[str, Any]:
+def _result(finding: Finding, place: int) -> dict[str, Any]:
     physical: dict[str, Any] = {"artifactLocation": {"uri": _uri(finding.source)}}
     # Code hosts want a line: the first stands for the whole file.
     physical["region"] = {"startLine": max(finding.line, 1)}
-    digest = hashlib.sha256(f"{finding.rule}\0{finding.source}\0{finding.key}".encode("utf-8", "replace")).hexdigest()
+    # The address and not the source: a checkout elsewhere has the same findings.
+    key = f"{finding.rule.name}\0{_uri(finding.source)}\0{finding.key}"
+    digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
     return {
-        "ruleId": f"truerank/{finding.rule}",
+        "ruleId": finding.rule.code,
         "ruleIndex": place,
-        "level": level,
-        "message": {"text": _sentence(finding.message)},
+        "level": _LEVELS[finding.severe],
+        "message": {"text": _sentence(finding.evidence)},
         "locations": [{"physicalLocation": physical}],
         "partialFingerprints": {"truerank/v1": digest[:32]},
     }

@@ -399,7 +399,7 @@ def test_labels_settle_a_known_leak(label: str, verdict: str, tmp_path: Path) ->
     assert found.summary["tests"]["ship"]["below"]["pairs"] == int(label == "leak")
     assert found.folder is not None
     (run,) = json.loads((found.folder / "findings.sarif").read_text())["runs"]
-    assert [one["ruleId"] for one in run["results"]] == ["truerank/leaked-topic"] * (label == "leak")
+    assert [one["ruleId"] for one in run["results"]] == ["LEAK01"] * (label == "leak")
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,6 @@ from truerank.audits.collection.results import (
     CollectionFinding,
     Kind,
     PartVerdict,
-    Severity,
     Word,
     kinds,
 )
@@ -28,7 +27,8 @@ from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Format, Summary, page_note, place_note, reports, summarises, writes
-from truerank.core.sarif import MOST_FINDINGS, SarifFinding, SarifLevel, SarifRule, sarif
+from truerank.core.rules import Finding
+from truerank.core.sarif import MOST_FINDINGS, sarif
 from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.core.verdict import Verdict
 from truerank.measures.equivalence import COMBINE
@@ -492,7 +492,6 @@ def _card_markdown(content: Mapping[str, Any], parts: tuple[Table | str, ...]) -
     return "\n".join(["## Collection audit", "", said, "", *tables])
 
 
-_LEVELS: Final[Mapping[Severity, SarifLevel]] = {"fault": "error", "doubt": "warning", "note": "note"}
 #: Judgments that are read once more for their lines; a larger file is no part of a change.
 _LARGEST: Final = 16 << 20
 #: The input in which the instances of a part lie, the likeliest first.
@@ -510,13 +509,12 @@ def review(result: CollectionAudit, inputs: Sequence[Input]) -> str:
     roles: dict[str, str] = {}
     for one in inputs:
         roles.setdefault(one.role, one.source or one.name)
-    rules = [
-        SarifRule(kind.name, kind.title, kind.effect, kind.remedy, _LEVELS[kind.severity]) for kind in kinds().values()
-    ]
     listed = [len(result.rows(one.kind.name)) for one in result.findings if one.kind.severity != "note"]
     unlisted = sum(max(rows - MOST_FINDINGS, 0) for rows in listed)
     audited = [one.source or one.name for one in inputs if one.role in ("qrels", "docs", "topics")]
-    return sarif(f"collection audit of {', '.join(audited)}", rules, _findings(result, roles), unlisted=unlisted)
+    return sarif(
+        f"collection audit of {', '.join(audited)}", [*kinds().values()], _findings(result, roles), unlisted=unlisted
+    )
 
 
 def _judged_lines(source: str | None, wanted: Collection[tuple[str, str]]) -> dict[tuple[str, str], int]:
@@ -535,7 +533,7 @@ def _judged_lines(source: str | None, wanted: Collection[tuple[str, str]]) -> di
     return found
 
 
-def _findings(result: CollectionAudit, roles: Mapping[str, str]) -> Iterator[SarifFinding]:
+def _findings(result: CollectionAudit, roles: Mapping[str, str]) -> Iterator[Finding]:
     shown = {
         one.kind.name: result.rows(one.kind.name).head(MOST_FINDINGS)
         for one in result.findings
@@ -547,12 +545,12 @@ def _findings(result: CollectionAudit, roles: Mapping[str, str]) -> Iterator[Sar
         kind = finding.kind
         source = next((roles[role] for role in _INPUTS[kind.part] if role in roles), kind.part)
         if kind.severity == "note":
-            yield SarifFinding(kind.name, f"{kind.title}: {finding.counted}", source, 0, kind.name)
+            yield Finding(kind, f"{kind.title}: {finding.counted}", source, 0, kind.name)
             continue
         for row in shown[kind.name].iter_rows(named=True):
             key = "\0".join(str(row[name]) for name in ("topic_id", "doc_id", "other", "detail"))
             known = lines.get((row["topic_id"], row["doc_id"]), 0) if source == roles.get("qrels") else 0
-            yield SarifFinding(kind.name, _message(kind, row), source, row["line"] or known, key)
+            yield Finding(kind, _message(kind, row), source, row["line"] or known, key)
 
 
 def _message(kind: Kind, row: Mapping[str, Any]) -> str:

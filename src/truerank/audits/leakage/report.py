@@ -32,7 +32,8 @@ from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, reports, summarises, writes
-from truerank.core.sarif import MOST_FINDINGS, SarifFinding, SarifRule, sarif
+from truerank.core.rules import Finding, Rule, rules_of
+from truerank.core.sarif import MOST_FINDINGS, sarif
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.errors import InputError, OptionError
@@ -43,29 +44,7 @@ from truerank.text.printable import listed
 from truerank.text.wording import EVIDENCE
 from truerank.work.runs import Run
 
-_RULES: Final = (
-    SarifRule(
-        "leaked-topic",
-        "A training query is a topic of the test set",
-        "The training query is a near-duplicate of a test topic: a model that is trained on it has seen the test.",
-        "Remove the query with `truerank leakage clean`, or report scores without the topic.",
-        "error",
-    ),
-    SarifRule(
-        "possible-leak",
-        "A training query may be a topic of the test set",
-        "The training query has a test topic's words, or nearly its letters, and a similarity below the threshold.",
-        "Judge the pair with `truerank judge new`, and give the label to the audit.",
-        "warning",
-    ),
-    SarifRule(
-        "unknown-verdict",
-        "The audit cannot say whether the test set is clean",
-        "Something was not read, not judged, or cannot be seen.",
-        "Do what the report names, and run the audit again.",
-        "warning",
-    ),
-)
+_RULES: Final = rules_of("truerank.audits.leakage", Rule)
 #: Files that are read once more for the lines of what was found; larger ones are no part of a change.
 _LARGEST: Final = 16 << 20
 _TOPIC: Final = {"test": pl.String, "topic_id": pl.String}
@@ -81,11 +60,11 @@ def review(result: AuditResult, inputs: Sequence[Input]) -> str:
     pairs = (one for rule, rows in kinds for one in _shown(rule, rows.head(MOST_FINDINGS), places))
     unlisted = sum(max(len(rows) - MOST_FINDINGS, 0) for _, rows in kinds)
     unknown = (
-        SarifFinding("unknown-verdict", f"{name}: {about['why']}", places.get(("test", name), name), 0, name)
+        Finding(_RULES["unknown-verdict"], f"{name}: {about['why']}", places.get(("test", name), name), 0, name)
         for name, about in result.summary["tests"].items()
         if about["verdict"] == "UNKNOWN"
     )
-    return sarif(f"leakage audit of {names}", _RULES, [*pairs, *unknown], unlisted=unlisted)
+    return sarif(f"leakage audit of {names}", [*_RULES.values()], [*pairs, *unknown], unlisted=unlisted)
 
 
 def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.DataFrame], ...]:
@@ -107,13 +86,13 @@ def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.Dat
     )
 
 
-def _shown(rule: str, rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> Iterator[SarifFinding]:
+def _shown(rule: str, rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
     lines = _lines(rows, places)
     verb = "is" if rule == "leaked-topic" else "may be"
     for row in rows.iter_rows(named=True):
         evidence = row["evidence"].replace("+", ", ")
-        yield SarifFinding(
-            rule,
+        yield Finding(
+            _RULES[rule],
             f"“{row['query_text']}” {verb} topic {row['topic_id']} of {row['test']}: “{row['topic_text']}” "
             f"(similarity {row['similarity']:.3f}{evidence and '; '}{evidence})",
             places.get(("train", row["source"]), row["source"]),

@@ -1,0 +1,85 @@
+"""Rules and findings: what an audit can find, each kind under a code that stays, and what it found where.
+
+The rules of an audit are in the file `rules.toml` beside it. Pages, SARIF, baselines and cards take them from there.
+"""
+
+from __future__ import annotations
+
+import functools
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final, Literal, TypeVar
+
+#: "fault": the data alone show that something is wrong. "doubt": somebody has to look. "note": a property to know of.
+Severity = Literal["fault", "doubt", "note"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("fault", "doubt", "note")
+
+#: The packages that have rules, in the order of the documentation.
+PACKAGES: Final = ("truerank.claims", "truerank.audits.leakage", "truerank.audits.collection")
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One kind of finding.
+
+    Attributes:
+        name: small letters and hyphens ("repeated-judgment"), as files name it.
+        code: capital letters and two digits ("QREL04"); it keeps its meaning from version to version.
+        title: a heading.
+        severity: how severe its findings are.
+        effect: what it does to scores, or what it means, in sentences.
+        remedy: what mends it.
+    """
+
+    name: str
+    code: str
+    title: str
+    severity: Severity
+    effect: str
+    remedy: str
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What was found in one place.
+
+    Attributes:
+        rule: the kind of finding.
+        evidence: what was found there, one sentence.
+        source: the source as the user named it: a path, `irds:ID`, `hf:ORG/NAME`.
+        line: its line, from 1; 0 where it is not known.
+        key: distinguishes this finding from others of its rule, also when lines move.
+        severity: where it is not that of the rule.
+    """
+
+    rule: Rule
+    evidence: str
+    source: str
+    line: int = 0
+    key: str = ""
+    severity: Severity | None = None
+
+    @property
+    def severe(self) -> Severity:
+        """How severe it is."""
+        return self.severity or self.rule.severity
+
+
+R = TypeVar("R", bound=Rule)
+
+
+def rules_of(package: str, kind: type[R]) -> Mapping[str, R]:
+    """The rules of an audit by name, in the order of its file; `kind` is `Rule` or has further fields."""
+    return {name: kind(name, **about) for name, about in _tables(package).items()}
+
+
+@functools.cache
+def _tables(package: str) -> Mapping[str, Mapping[str, Any]]:
+    text = resources.files(package).joinpath("rules.toml").read_text(encoding="utf-8")
+    tables = tomllib.loads(text)
+    return {
+        name: {key: tuple(value) if isinstance(value, list) else value for key, value in about.items()}
+        for name, about in tables.items()
+    }
