@@ -51,7 +51,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
         effect = "appears"
     words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
-    evidence = " ".join(f"{one.judge}: {one.reason}" for one in verdicts[:_NAMED])
+    evidence = " ".join(f"{one.judge}: {one.sentence}" for one in verdicts[:_NAMED])
     consequence = f"The difference is {told}.{''.join(_favoured(claim, *each) for each in favours.items())}"
     facts = {
         "verdicts": {one.judge: one.word for one in verdicts},

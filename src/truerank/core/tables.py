@@ -16,9 +16,18 @@ from truerank.text.normalising import normalise
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Cell", "Column", "Table", "escape_html", "escape_latex", "escape_markdown", "is_formula"]
+__all__ = ["Cell", "Column", "Interval", "Table", "escape_html", "escape_latex", "escape_markdown", "is_formula"]
 
-Cell = str | int | float | None
+
+class Interval(NamedTuple):
+    """A number with the ends of its interval, in one cell; CSV has three. Without ends there is no interval."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+Cell = str | int | float | Interval | None
 
 _MISSING: Final = "–"
 _GAP: Final = 2
@@ -91,6 +100,9 @@ class Column:
         """The cell as people read it; a dash where there is no value."""
         if cell is None or (isinstance(cell, float) and math.isnan(cell)):
             return _MISSING
+        if isinstance(cell, Interval):
+            shown = self.show(cell.value)
+            return shown if None in cell else f"{shown} [{self.show(cell.low)}, {self.show(cell.high)}]"
         return cell if isinstance(cell, str) else format(cell, self.format)
 
 
@@ -220,11 +232,16 @@ class Table:
     def csv(self) -> str:
         """The table as CSV with one heading row and unformatted values.
 
-        Headings are joined by " / ". A missing value is an empty cell. Texts come back from a CSV reader unchanged,
-        but for an apostrophe before those that a spreadsheet would run.
+        Headings are joined by " / ". An interval is three columns: "κ", "κ low", "κ high". A missing value is an empty
+        cell. Texts come back from a CSV reader unchanged, but for an apostrophe before those that a spreadsheet would
+        run.
         """
-        rows = [[" / ".join(part for part in (*c.above, c.title) if part) for c in self.columns]]
-        rows += [["" if cell is None else str(cell) for cell in row] for row in self.rows]
+        titles = [" / ".join(part for part in (*c.above, c.title) if part) for c in self.columns]
+        wide = [any(isinstance(row[place], Interval) for row in self.rows) for place in range(len(titles))]
+        rows = [[t for title, three in zip(titles, wide, strict=True) for t in _ends_of(title, three)]]
+        for row in self.rows:
+            cells = [cell for place, cell in enumerate(row) for cell in _three(cell, wide[place])]
+            rows.append(["" if cell is None else str(cell) for cell in cells])
         rows = [[f"'{cell}" if is_formula(cell) else cell for cell in row] for row in rows]
         # An empty line would be no row.
         return "".join((",".join(_csv_cell(cell) for cell in row) or '""') + "\n" for row in rows)
@@ -413,6 +430,14 @@ def _html_cell(text: str) -> str:
 def _isolated(escaped: str) -> str:
     """Keeps marks of writing direction from reordering what stands around the text."""
     return escaped if escaped.isascii() or escaped == _MISSING else f"<bdi>{escaped}</bdi>"
+
+
+def _ends_of(title: str, three: bool) -> tuple[str, ...]:
+    return (title, f"{title} low", f"{title} high") if three else (title,)
+
+
+def _three(cell: Cell, three: bool) -> tuple[Cell, ...]:
+    return (tuple(cell) if isinstance(cell, Interval) else (cell, None, None)) if three else (cell,)
 
 
 def _csv_cell(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import os
 from pathlib import Path
 
 import numpy as np
@@ -68,7 +69,7 @@ def test_without_runs_an_order_is_unknown() -> None:
     found = truerank.judge.audit(HUMAN, {"m": erring(HUMAN, 0.2)}, resamples=100)
     words = {one.use: one for one in verdicts_of(found)}
     assert words["order"].word == words["best"].word == "UNKNOWN"
-    assert "no runs" in words["order"].reason
+    assert "no runs" in words["order"].sentence
     assert words["choosing"].word in ("USABLE", "WITH CARE")
 
 
@@ -81,7 +82,7 @@ def test_few_topics_are_unknown() -> None:
 def test_models_that_grade_too_high_are_named_without_runs() -> None:
     high = {topic: {doc: min(3, grade + 1) for doc, grade in of.items()} for topic, of in HUMAN.items()}
     found = verdicts_of(truerank.judge.audit(HUMAN, {"m": high}, resamples=100))
-    assert (found[0].word, "too many" in found[0].reason) == ("NOT USABLE", True)
+    assert (found[0].word, "too many" in found[0].sentence) == ("NOT USABLE", True)
 
 
 @pytest.mark.parametrize("grade", [0, 3])
@@ -91,7 +92,7 @@ def test_a_model_with_one_grade_is_of_no_use(grade: int) -> None:
     for given in (runs(HUMAN, 6), ()):
         found = verdicts_of(truerank.judge.audit(HUMAN, {"m": same}, given, resamples=100))
         assert {(one.word, one.settles) for one in found} == {("NOT USABLE", "another model.")}
-        assert len(found) == 4 and all(f"all 360 pairs the grade {grade}" in one.reason for one in found)
+        assert len(found) == 4 and all(f"all 360 pairs the grade {grade}" in one.sentence for one in found)
     found = verdicts_of(truerank.judge.audit(same, {"m": HUMAN}, scale="0-3", resamples=100))
     assert {(one.word, one.settles) for one in found} == {("UNKNOWN", "pairs with several grades of people.")}
 
@@ -100,7 +101,7 @@ def test_a_model_equal_to_people_is_called_so() -> None:
     systems = runs(HUMAN, 6)
     found = verdicts_of(truerank.judge.audit(HUMAN, {"m": HUMAN}, systems, resamples=100))
     assert {one.word for one in found} == {"USABLE"}
-    assert all("all 360 pairs that both graded are people's" in one.reason for one in found)
+    assert all("all 360 pairs that both graded are people's" in one.sentence for one in found)
     other = {topic: dict(of) for topic, of in HUMAN.items()}
     other["t0"]["d0"] = 3 - other["t0"]["d0"]
     assert "are people's" not in repr(verdicts_of(truerank.judge.audit(HUMAN, {"m": other}, systems, resamples=100)))
@@ -155,5 +156,19 @@ def test_corrected_scores_where_a_model_graded_more() -> None:
     truth = truerank.evaluate(HUMAN, systems, "P@10", rel=2).mean[:, 0]
     off = {name: np.abs(np.array([row[name] for row in rows]) - truth).mean() for name in ("model", "corrected")}
     assert off["corrected"] < off["model"] / 2
-    assert all(row["low"] <= row["corrected"] <= row["high"] for row in rows)
+    assert all(row["corrected_low"] <= row["corrected"] <= row["corrected_high"] for row in rows)
     assert found.of("corrected", judge="m", measure="DCG@10")
+
+
+def test_every_table_reads_as_it_did(words: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The wording of the tables is held here, and nowhere else; TRUERANK_GOLDEN=1 writes it anew."""
+    second = write_qrels(erring(HUMAN, 0.15), tmp_path / "second.qrels")
+    assert ended([*words, "--people", str(second), "--out", str(tmp_path / "out")]) == 0
+    capsys.readouterr()
+    found = "\n".join(path.read_text("utf-8") for path in sorted((tmp_path / "out" / "tables").glob("*.md")))
+    golden = Path(__file__).with_name("golden_tables.md")
+    if os.environ.get("TRUERANK_GOLDEN"):
+        golden.write_text(found, encoding="utf-8")
+    assert found == golden.read_text(encoding="utf-8")
+    wide = (tmp_path / "out" / "tables" / "agreement.csv").read_text(encoding="utf-8").splitlines()[0]
+    assert "Cohen's κ / plain,Cohen's κ / plain low,Cohen's κ / plain high" in wide

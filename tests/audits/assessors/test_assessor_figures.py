@@ -51,7 +51,7 @@ def test_coefficients_and_intervals_are_those_of_the_pairs() -> None:
         drawn = np.concatenate([whole.krippendorff(weights) for weights in drawn_weights(topics, 360, 200, 0)])
         found = row(audit, "agreement", coefficient=f"alpha-{level}")
         assert found["value"] == pytest.approx(whole.krippendorff(np.ones((1, 360)))[0], abs=1e-12)
-        assert [found["low"], found["high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1e-12)
+        assert [found["value_low"], found["value_high"]] == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=1e-12)
     for name, weights in (("kappa", None), ("kappa-linear", "linear"), ("kappa-quadratic", "quadratic")):
         expected = cohen_kappa_score(flat(HUMAN), flat(NOISY), weights=weights)
         assert row(audit, "agreement", coefficient=name)["value"] == pytest.approx(expected, abs=1e-12)
@@ -115,8 +115,8 @@ def test_people_are_the_ceiling() -> None:
     persons = {"ann": erring(HUMAN, 0.4, 1), "bob": erring(HUMAN, 0.4, 2), "eve": erring(HUMAN, 0.4, 3)}
     audit = judge.audit(persons, {"like people": erring(HUMAN, 0.4, 4), "worse": erring(HUMAN, 0.9, 5)}, resamples=300)
     good, bad = audit.of("ceiling")
-    assert good["low"] < 0 < good["high"]
-    assert bad["high"] < 0
+    assert good["value_low"] < 0 < good["value_high"]
+    assert bad["value_high"] < 0
     assert len(audit.of("people")) == 3
     assert good["people"] == pytest.approx(np.mean([one["value"] for one in audit.of("people")]), abs=1e-12)
 
@@ -188,7 +188,7 @@ def test_a_favoured_family_is_found_and_no_other() -> None:
     favours = audited({"m": higher(HUMAN, liked)}, run=systems, families=families)
     found = {one["family"]: one for one in favours.of("families")}
     assert found["f0"]["adjusted_low"] > 0 and found["f0"]["corrected"] < 0.05
-    assert "it favours f0" in judge_verdicts(favours)[1].reason or judge_verdicts(favours)[1].word == "NOT USABLE"
+    assert "it favours f0" in judge_verdicts(favours)[1].sentence or judge_verdicts(favours)[1].word == "NOT USABLE"
     fair = audited({"m": HUMAN}, run=systems, families=families)
     assert {one["adjusted"] for one in fair.of("families")} == {0.0}
 
@@ -214,7 +214,7 @@ def test_the_last_stage_flatters_itself() -> None:
     audit = audited({"m": NOISY}, run=systems)
     found = row(audit, "last_stage")
     assert found["model"] > found["people"]
-    assert found["low"] > 0
+    assert found["value_low"] > 0
     own = row(audited({"m": HUMAN}, run=systems), "last_stage")
     assert own["value"] == 0 and own["above"] == own["people_above"] == 12
 

@@ -54,7 +54,7 @@ def test_all_labels_give_what_evaluate_gives(world: World) -> None:
     for place, measure in enumerate(expected.measures):
         rows = found.scores.filter(pl.col("measure") == measure)
         assert rows["run"].to_list() == list(expected.runs)
-        for column in ("corrected", "low", "high", "people"):
+        for column in ("corrected", "corrected_low", "corrected_high", "people"):
             assert rows[column].to_numpy() == pytest.approx(expected.values[:, place].mean(axis=1)), (measure, column)
         assert rows["model"].to_numpy() == pytest.approx(alone.values[:, place].mean(axis=1))
     gain = found.differences.filter((pl.col("measure") == "AP(rel=2)") & (pl.col("first") == "run0"))
@@ -101,7 +101,9 @@ def test_a_plan_its_labels_and_their_probabilities(world: World, design: str) ->
     )
     assert found.scores.equals(again.scores) and found.differences.equals(again.differences)
     scores = found.scores
-    assert (scores["low"] < scores["corrected"]).all() and (scores["corrected"] < scores["high"]).all()
+    assert (scores["corrected_low"] < scores["corrected"]).all() and (
+        scores["corrected"] < scores["corrected_high"]
+    ).all()
     assert scores["labels"].to_list() == [70] * 3
     # The corrected differences are those of the corrected scores.
     first = found.differences.row(0, named=True)
@@ -148,7 +150,7 @@ def test_a_plan_for_a_width_goes_on_from_its_pilot(world: World) -> None:
         assert more.join(first, on=["topic_id", "doc_id"], how="semi").is_empty()
         people = pl.concat([first, more.join(world.people, on=["topic_id", "doc_id"])], how="diagonal")
         scores = corrected_scores(plan.labelled(people), world.model, world.runs, "P@10", correcting).scores
-        widths.append(float((scores["high"] - scores["low"]).mean()))
+        widths.append(float((scores["corrected_high"] - scores["corrected_low"]).mean()))
         counts.append(plan.labels)
         assert plan.width is not None and plan.width <= wanted
         assert widths[-1] <= 1.15 * wanted
@@ -232,7 +234,7 @@ def test_intervals_cover_on_the_real_labels() -> None:
         plan = label_plan(kind, runs, "P(rel=2)@10", correcting, labels=80)
         labels = plan.labelled(plan.draw(seed).join(people, on=["topic_id", "doc_id"]))
         row = corrected_scores(labels, kind, runs, "P(rel=2)@10", correcting).scores.row(0, named=True)
-        hits += row["low"] <= truth <= row["high"]
+        hits += row["corrected_low"] <= truth <= row["corrected_high"]
         alone += row["model_low"] <= truth <= row["model_high"]
     assert hits >= 52
     assert alone == 0

@@ -299,7 +299,7 @@ def _ends(found: TopicEstimate, at: int | tuple[()]) -> tuple[float | None, floa
 def _frame(
     rows: Sequence[tuple[object, ...]], before: Mapping[str, Any], after: Mapping[str, Any] | None = None
 ) -> pl.DataFrame:
-    ends = {"value": pl.Float64, "low": pl.Float64, "high": pl.Float64}
+    ends = {"value": pl.Float64, "value_low": pl.Float64, "value_high": pl.Float64}
     return pl.DataFrame(rows, schema={**before, **ends, **(after or {})}, orient="row")
 
 
@@ -351,7 +351,7 @@ def ensembles_frame(grades: Grades, resampling: Resampling, correction: Correcti
             alpha = [float(part[at, 0]) for part in found[:3]]
             gain = [None] * 4 if at == single else [*(float(part[at]) for part in gains[:3]), float(p[at])]
             rows.append((name, int(counts[at].sum()), float(kappa), *alpha, *gain, corrected.get(at)))
-    numbers = ("kappa", "value", "low", "high", "gain", "gain_low", "gain_high", "p", "corrected")
+    numbers = ("kappa", "value", "value_low", "value_high", "gain", "gain_low", "gain_high", "p", "corrected")
     schema = {"ensemble": pl.String, "pairs": pl.Int64, **dict.fromkeys(numbers, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -410,7 +410,7 @@ def choosing_frame(grades: Grades, code: int, resampling: Resampling) -> pl.Data
         found = bootstrap(statistic, len(grades.topics), resampling)
         ends = [None if np.isnan(part[at]) else float(part[at]) for at in (0, 1) for part in found[:3]]
         rows.append((name, int(known.sum()), *ends, _effort(relevant[known], others[known])))
-    numbers = ("value", "low", "high", "missed", "missed_low", "missed_high", "effort")
+    numbers = ("value", "value_low", "value_high", "missed", "missed_low", "missed_high", "effort")
     schema = {"judge": pl.String, "topics": pl.Int64, **dict.fromkeys(numbers, pl.Float64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -45,12 +45,12 @@ _COLUMNS_AT_ONCE: Final = 500
 _SCORES: Final = {
     "run": pl.String, "measure": pl.String, "method": pl.String, "labels": pl.Int64, "model": pl.Float64,
     "model_low": pl.Float64, "model_high": pl.Float64, "people": pl.Float64, "people_low": pl.Float64,
-    "people_high": pl.Float64, "corrected": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "people_high": pl.Float64, "corrected": pl.Float64, "corrected_low": pl.Float64, "corrected_high": pl.Float64,
     "power": pl.Float64,
 }  # fmt: skip
 _DIFFERENCES: Final = {
     "first": pl.String, "second": pl.String, "measure": pl.String, "method": pl.String, "model": pl.Float64,
-    "corrected": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+    "corrected": pl.Float64, "corrected_low": pl.Float64, "corrected_high": pl.Float64,
 }  # fmt: skip
 
 

@@ -167,7 +167,7 @@ def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
                 rows.append((judge, measure, name, len(chosen), one, *ends))
     schema = {
         "judge": pl.String, "measure": pl.String, "systems": pl.String, "n": pl.Int64, "statistic": pl.String,
-        "value": pl.Float64, "low": pl.Float64, "high": pl.Float64,
+        "value": pl.Float64, "value_low": pl.Float64, "value_high": pl.Float64,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -214,7 +214,7 @@ def scores_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
             rows.append((judge, measure, run, *(float(m[at]) for m in means), *ends, *(int(p[at]) for p in places)))
         ends = [float(part[-1]) for part in found[:3]]
         rows.append((judge, measure, "", *(float(mean.mean()) for mean in means), *ends, None, None))
-    numbers = ("people", "model", "value", "low", "high")
+    numbers = ("people", "model", "value", "value_low", "value_high")
     schema = {
         "judge": pl.String, "measure": pl.String, "run": pl.String, **dict.fromkeys(numbers, pl.Float64),
         "people_rank": pl.Int64, "model_rank": pl.Int64,
@@ -280,7 +280,7 @@ def families_frame(
             counts = int(own.sum()), int((~own).sum())
             rows.append({"judge": judge, "measure": measure, "family": name, "runs": counts[0], "others": counts[1]})
             rows[-1] |= {**one, "corrected": p}
-    numbers = ("value", "low", "high", "adjusted", "adjusted_low", "adjusted_high", "p", "corrected")
+    numbers = ("value", "value_low", "value_high", "adjusted", "adjusted_low", "adjusted_high", "p", "corrected")
     schema = {
         "judge": pl.String, "measure": pl.String, "family": pl.String, "runs": pl.Int64, "others": pl.Int64,
         **dict.fromkeys(numbers, pl.Float64),
@@ -302,7 +302,7 @@ def _family_gain(people: Floats, model: Floats, own: NDArray[np.bool_], resampli
 
     found = bootstrap(statistic, people.shape[1], resampling)
     none: dict[str, Any] = dict.fromkeys(("adjusted", "adjusted_low", "adjusted_high", "p"))
-    gain = dict(zip(("value", "low", "high"), (float(part[0]) for part in found[:3]), strict=True))
+    gain = dict(zip(("value", "value_low", "value_high"), (float(part[0]) for part in found[:3]), strict=True))
     if not enough or np.isnan(found.value[1]):
         return {**gain, **none}
     rest = _residuals(people.mean(axis=1)[None], gaps.mean(axis=1)[None], others)[0]
@@ -375,6 +375,6 @@ def last_stage_frame(
             rows.append((judge, measure, float(found.value[1]), float(found.value[2]), *ends, above[1], above[0]))
     schema = {
         "judge": pl.String, "measure": pl.String, "model": pl.Float64, "people": pl.Float64, "value": pl.Float64,
-        "low": pl.Float64, "high": pl.Float64, "above": pl.Int64, "people_above": pl.Int64,
+        "value_low": pl.Float64, "value_high": pl.Float64, "above": pl.Int64, "people_above": pl.Int64,
     }  # fmt: skip
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -11,8 +11,8 @@ import polars as pl
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.order import SystemScores
-from truerank.audits.assessors.tables import all_tables
 from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
+from truerank.audits.assessors.views import VIEWS, notes_facts, shown_frames
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import IntervalPanel, IntervalValue, interval_panels
 from truerank.core.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
@@ -21,6 +21,7 @@ from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises, writes
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import View, tables
 from truerank.version import __version__
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -40,40 +41,29 @@ _TITLES: Final = {
     "last_stage": "The model as the last stage",
     "corrected": "Corrected scores",
 }
-_SECTION_OF: Final = {
-    "cuts": "agreement", "topics": "agreement", "rating": "grading", "confusion": "grading", "outside": "grading",
-    "ranks": "grading", "ceiling": "people", "differences": "models", "ensembles": "models", "company": "models",
-    "pairs": "order", "scores": "order", "moves": "order", "plans": "corrected",
-}  # fmt: skip
-#: Tables with several rows for each model: with many models, the page shows the first ones.
-_BY_MODEL: Final = ("rating", "confusion", "ranks", "order", "pairs", "moves", "families", "corrected")
-#: Tables that are for files, not for a terminal.
-_LONG: Final = (
-    "confusion", "cuts", "topics", "rating", "ranks", "moves", "company", "choosing", "pairs", "differences",
-    "corrected",
-)  # fmt: skip
 
 
 @summarises(AssessorAudit)
 def _summary(audit: AssessorAudit) -> Summary:
-    named = dict(all_tables(audit))
-    shown = [table for name, table in named.items() if name not in _LONG]
+    named = dict(_tables(audit))
+    shown = [named[view.name] for view in VIEWS if view.name in named and view.place == "everywhere"]
     found = verdicts_of(audit)
     first = audit.best()[:_FEW]
-    said = [f"{USES[one.use]}, {one.judge}: {one.word}. {one.reason}" for one in found if one.judge in first]
-    verdicts = tuple(one.verdict() for one in found)
+    said = [f"{USES[one.use]}, {one.judge}: {one.word}. {one.sentence}" for one in found if one.judge in first]
+    verdicts = tuple(one.explained() for one in found)
     parts: tuple[Table | str, ...] = ("\n".join(said), *shown, *_notes(audit))
     return Summary(parts, _facts(audit), verdicts, page_note(audit.out), width=120, pictures=lambda: _pictures(audit))
 
 
 @reports(AssessorAudit)
 def _report(audit: AssessorAudit) -> Report:
-    named = dict(all_tables(audit))
+    named = dict(_tables(audit))
     parts: dict[str, list[Any]] = {name: [] for name in _TITLES}
     for picture in _pictures(audit):
         parts[picture.section].append(picture)
-    for name, table in named.items():
-        parts[_SECTION_OF.get(name, name)].append(_first_models(audit, name, table))
+    for view in VIEWS:
+        if view.name in named:
+            parts[view.section].append(_first_models(audit, view, named[view.name]))
     parts["verdicts"].append(Prose(_reasons(audit)))
     if notes := _notes(audit):
         parts["agreement"].append(Prose(notes))
@@ -102,14 +92,18 @@ def _report(audit: AssessorAudit) -> Report:
     )
 
 
-def _first_models(audit: AssessorAudit, name: str, table: Table) -> Table:
+def _tables(audit: AssessorAudit) -> Iterator[tuple[str, Table]]:
+    return tables(VIEWS, shown_frames(audit), notes_facts(audit))
+
+
+def _first_models(audit: AssessorAudit, view: View, table: Table) -> Table:
     """A long table with the models that agree best only; its files have all."""
     first = audit.best()[:_SHOWN]
-    if name not in _BY_MODEL or len(first) == len(audit.grades.judges):
+    if not view.by or len(first) == len(audit.grades.judges):
         return table
     rows = tuple(row for row in table.rows if row[0] in first)
     rules = tuple(at for at in table.rules if at < len(rows))
-    note = f"The {_SHOWN} models that agree best with people; all are in tables/{name}."
+    note = f"The {_SHOWN} models that agree best with people; all are in tables/{view.name}."
     return replace(table, rows=rows, rules=rules, notes=(note, *table.notes))
 
 
@@ -142,7 +136,7 @@ def card(audit: AssessorAudit) -> dict[str, Any]:
 
 
 def _said(one: UseVerdict) -> dict[str, Any]:
-    return {"use": USES[one.use], "verdict": one.word, "reason": one.reason}
+    return {"use": USES[one.use], "verdict": one.word, "reason": one.sentence}
 
 
 def _card_text(content: dict[str, Any]) -> str:
@@ -164,19 +158,18 @@ def _card_text(content: dict[str, Any]) -> str:
 def _findings(audit: AssessorAudit) -> Iterator[Verdict]:
     found = verdicts_of(audit)
     if len(audit.grades.judges) <= _FEW:
-        yield from (one.verdict() for one in found)
+        yield from (one.explained() for one in found)
         return
     best = audit.best()[0]
     for use, title in USES.items():
         counts = counts_of(found, use)
         one = next(each for each in found if each.judge == best and each.use == use)
         shown = ", ".join(f"{count} {word}" for word, count in counts.items())
-        verdict = one.verdict()
         yield Verdict(
             one.word,
-            f"{best}, which agrees best with people: {one.reason}",
+            f"{best}, which agrees best with people: {one.sentence}",
             f"All {len(audit.grades.judges)} models: {shown}.",
-            verdict.settles,
+            one.explained().settles,
             subject=title,
         )
 
@@ -249,7 +242,7 @@ def _models_picture(audit: AssessorAudit) -> Picture:
 
 
 def _ends(row: dict[str, Any], group: str = "") -> IntervalValue:
-    return IntervalValue(row["value"], row["low"], row["high"], group)
+    return IntervalValue(row["value"], row["value_low"], row["value_high"], group)
 
 
 def _grading_picture(audit: AssessorAudit) -> Picture:
@@ -258,7 +251,8 @@ def _grading_picture(audit: AssessorAudit) -> Picture:
     for judge in audit.best()[:_SHOWN]:
         rows = {row["band"]: row for row in audit.of("rating", judge=judge)}
         values = tuple(
-            (rows[band]["value"], rows[band]["low"], rows[band]["high"]) if band in rows else None for band in bands
+            (rows[band]["value"], rows[band]["value_low"], rows[band]["value_high"]) if band in rows else None
+            for band in bands
         )
         lines.append(LineSeries(judge, values))
     panel = LinePanel("Model minus people, in grades", tuple(bands), tuple(lines), zero=True)
@@ -298,7 +292,19 @@ def _facts(audit: AssessorAudit) -> dict[str, Any]:
     """What `summary.json` holds."""
     long = {"topics", "between", "confusion"}
     return {
-        "verdicts": [one._asdict() | {"use": USES[one.use]} for one in verdicts_of(audit)],
+        "verdicts": [
+            {
+                "judge": one.judge,
+                "use": USES[one.use],
+                "word": one.word,
+                "reason": one.sentence,
+                "settles": one.settles,
+                "value": one.value,
+                "low": one.low,
+                "high": one.high,
+            }
+            for one in verdicts_of(audit)
+        ],
         "people": list(audit.grades.people),
         "models": list(audit.grades.judges),
         "best": list(audit.best()),

@@ -7,7 +7,8 @@ they differ noticeably. The other limits are this package's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Final, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
@@ -32,28 +33,31 @@ LIMITS: Final = {"same": 0.9, "noticeable": 0.8, "chooses well": 0.8, "chooses b
 _FEWEST_TOPICS: Final = 5
 
 
-class UseVerdict(NamedTuple):
+@dataclass(frozen=True)
+class UseVerdict(Verdict):
     """May a model's grades be used so? `value`, `low` and `high` are the figure that decides."""
 
-    judge: str
-    use: str
-    word: str
-    reason: str
-    settles: str = ""
+    judge: str = ""
+    use: str = ""
     value: float | None = None
     low: float | None = None
     high: float | None = None
 
-    def verdict(self, evidence: str = "") -> Verdict:
-        """The verdict as reports show it."""
+    def explained(self) -> Verdict:
+        """The verdict with what its word means."""
         change = f" What would change this: {self.settles}" if self.settles else ""
-        return Verdict(
-            self.word,
-            self.reason,
-            evidence,
-            MEANINGS[self.word] + change,
-            subject=f"{self.judge}: {USES[self.use]}",
-        )
+        return replace(self, settles=MEANINGS[self.word] + change)
+
+
+def _verdict(  # noqa: PLR0917 - in the order of the sentence: who, for what, the word, why
+    judge: str,
+    use: str,
+    word: str,
+    sentence: str,
+    settles: str = "",
+    ends: tuple[float | None, float | None, float | None] = (None, None, None),
+) -> UseVerdict:
+    return UseVerdict(word, sentence, "", settles, f"{judge}: {USES[use]}", "unknown", None, "", judge, use, *ends)
 
 
 def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
@@ -63,14 +67,14 @@ def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
         topics = len(audit.grades.topics)
         if topics < _FEWEST_TOPICS:
             why = f"there are {topics} topics, and {_FEWEST_TOPICS} are needed for an interval"
-            found += [UseVerdict(judge, use, "UNKNOWN", f"{why}.", "more topics that people judged.") for use in USES]
+            found += [_verdict(judge, use, "UNKNOWN", f"{why}.", "more topics that people judged.") for use in USES]
             continue
         if constant := _constant(audit, judge):
             found += constant
             continue
         uses = [_absolute(audit, judge), _order(audit, judge, "order"), _order(audit, judge, "best")]
         equal = _equal(audit, judge)
-        found += [one._replace(reason=f"{one.reason}{equal}") for one in (*uses, _choosing(audit, judge))]
+        found += [replace(one, sentence=f"{one.sentence}{equal}") for one in (*uses, _choosing(audit, judge))]
     return tuple(found)
 
 
@@ -79,12 +83,12 @@ def _constant(audit: AssessorAudit, judge: str) -> list[UseVerdict]:
     people, model = (audit.grades.qrels[name]["relevance"] for name in ("", judge))
     if people.n_unique() == 1:
         reason = f"People gave all {len(people):,} pairs the grade {people[0]}, which cannot show whether a model errs."
-        return [UseVerdict(judge, use, "UNKNOWN", reason, "pairs with several grades of people.") for use in USES]
+        return [_verdict(judge, use, "UNKNOWN", reason, "pairs with several grades of people.") for use in USES]
     if model.n_unique() == 1:
         reason = (
             f"The model gave all {len(model):,} pairs the grade {model[0]}: its grades tell no document from another."
         )
-        return [UseVerdict(judge, use, "NOT USABLE", reason, "another model.") for use in USES]
+        return [_verdict(judge, use, "NOT USABLE", reason, "another model.") for use in USES]
     return []
 
 
@@ -108,26 +112,26 @@ def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
     runs = [row for row in rows if row["run"]]
     far = [row for row in runs if abs(row["value"]) > margin]
     shown = f"{measure} by the model less that by people is {_interval(mean, '+.3f')}, mean over {len(runs)} runs"
-    ends = mean["value"], mean["low"], mean["high"]
-    if mean["low"] > margin or mean["high"] < -margin:
-        return UseVerdict(
+    ends = mean["value"], mean["value_low"], mean["value_high"]
+    if mean["value_low"] > margin or mean["value_high"] < -margin:
+        return _verdict(
             judge, "absolute", "NOT USABLE", f"{shown}: more than the {margin:g} that you accept.",
-            _remedy(audit, judge), *ends,
+            _remedy(audit, judge), ends,
         )  # fmt: skip
-    if mean["low"] < -margin or mean["high"] > margin:
-        return UseVerdict(
+    if mean["value_low"] < -margin or mean["value_high"] > margin:
+        return _verdict(
             judge, "absolute", "UNKNOWN", f"{shown}: this may be less or more than the {margin:g} that you accept.",
-            "more topics that people judged, or a larger `margin`.", *ends,
+            "more topics that people judged, or a larger `margin`.", ends,
         )  # fmt: skip
     if far:
         worst = max(far, key=lambda row: (abs(row["value"]), row["run"]))
-        return UseVerdict(
+        return _verdict(
             judge, "absolute", "WITH CARE",
             f"{shown}, but {len(far)} of {len(runs)} runs are off by more than {margin:g}, "
             f"{worst['run']} by {worst['value']:+.3f}.",
-            _remedy(audit, judge), *ends,
+            _remedy(audit, judge), ends,
         )  # fmt: skip
-    return UseVerdict(judge, "absolute", "USABLE", f"{shown}, and no run is off by more than {margin:g}.", "", *ends)
+    return _verdict(judge, "absolute", "USABLE", f"{shown}, and no run is off by more than {margin:g}.", "", ends)
 
 
 def _remedy(audit: AssessorAudit, judge: str) -> str:
@@ -152,37 +156,38 @@ def _absolute_without_runs(audit: AssessorAudit, judge: str) -> UseVerdict:
     settles = "runs, which show what this does to the scores; give them with `run`."
     if row["gap_low"] > margin or row["gap_high"] < -margin:
         word = "too many" if row["gap"] > 0 else "too few"
-        return UseVerdict(judge, "absolute", "NOT USABLE", f"{shown}: {word}.", settles, *ends)
-    return UseVerdict(judge, "absolute", "UNKNOWN", f"There are no runs to score. {shown}.", settles)
+        return _verdict(judge, "absolute", "NOT USABLE", f"{shown}: {word}.", settles, ends)
+    return _verdict(judge, "absolute", "UNKNOWN", f"There are no runs to score. {shown}.", settles)
 
 
 def _order(audit: AssessorAudit, judge: str, use: str) -> UseVerdict:
     if audit.scores is None or len(audit.scores.runs) < FEWEST_RUNS:
         there = "no runs" if audit.scores is None else f"{len(audit.scores.runs)} runs"
-        return UseVerdict(judge, use, "UNKNOWN", f"There are {there} to put in order.", "give more runs with `run`.")
+        return _verdict(judge, use, "UNKNOWN", f"There are {there} to put in order.", "give more runs with `run`.")
     measure = audit.scores.measures[0]
     wanted = "all" if use == "order" or len(audit.scores.runs) <= 10 else "best 10"
     row = next(iter(audit.of("order", judge=judge, measure=measure, systems=wanted, statistic="tau")))
     pairs = next(iter(audit.of("pairs", judge=judge, measure=measure, systems=wanted)))
     of = f"of {row['n']} systems" if wanted == "all" else f"of the best {row['n']} systems"
-    if row["value"] is None or row["low"] is None:
-        return UseVerdict(judge, use, "UNKNOWN", f"τ {of} has no value, since all are tied.", "other runs.")
+    if row["value"] is None or row["value_low"] is None:
+        return _verdict(judge, use, "UNKNOWN", f"τ {of} has no value, since all are tied.", "other runs.")
     shown = f"τ {of} by {measure} is {_interval(row, '.2f')}"
     favoured = _favoured(audit, judge) if use == "order" else ""
     word, why, settles = _order_word(row, pairs["turned"] + pairs["opposite"], favoured)
-    return UseVerdict(judge, use, word, f"{shown}{why}.", settles, row["value"], row["low"], row["high"])
+    return _verdict(judge, use, word, f"{shown}{why}.", settles, (row["value"], row["value_low"], row["value_high"]))
 
 
 def _order_word(row: dict[str, Any], turned: int, favoured: str) -> tuple[str, str, str]:
     """The word, how its sentence goes on, and what would change it."""
     same, noticeable, more = LIMITS["same"], LIMITS["noticeable"], "more topics that people judged."
     pairs = "1 pair" if turned == 1 else f"{turned} pairs"
+    low, high = row["value_low"], row["value_high"]
     cases = (
         (turned > 0, "NOT USABLE", f", and it turns {pairs} of systems round by more than chance", "another model."),
-        (row["high"] < noticeable, "NOT USABLE", f": below {noticeable}, orders differ noticeably", "another model."),
+        (high < noticeable, "NOT USABLE", f": below {noticeable}, orders differ noticeably", "another model."),
         (bool(favoured), "NOT USABLE", f", but {favoured}", "a model of another kind."),
-        (row["low"] >= same, "USABLE", f": at least {same}", ""),
-        (row["low"] >= noticeable, "WITH CARE", f": at least {noticeable}, but not surely {same}", more),
+        (low >= same, "USABLE", f": at least {same}", ""),
+        (low >= noticeable, "WITH CARE", f": at least {noticeable}, but not surely {same}", more),
         (True, "UNKNOWN", f": too wide to say whether it is below {noticeable}", more),
     )
     return next((word, why, settles) for holds, word, why, settles in cases if holds)
@@ -205,26 +210,26 @@ def _favoured(audit: AssessorAudit, judge: str) -> str:
 
 def _choosing(audit: AssessorAudit, judge: str) -> UseVerdict:
     row = next(iter(audit.of("choosing", judge=judge)))
-    if row["value"] is None or row["low"] is None:
+    if row["value"] is None or row["value_low"] is None:
         reason = "No topic has both relevant documents and others."
-        return UseVerdict(judge, "choosing", "UNKNOWN", reason, "another lowest relevant grade, with `rel`.")
+        return _verdict(judge, "choosing", "UNKNOWN", reason, "another lowest relevant grade, with `rel`.")
     shown = (
         f"A relevant document has a higher grade than another one with the chance {_interval(row, '.2f')}; "
         f"{row['missed']:.0%} of the relevant ones have the model's lowest grade"
     )
-    ends = row["value"], row["low"], row["high"]
-    if row["high"] < LIMITS["chooses badly"]:
-        return UseVerdict(judge, "choosing", "NOT USABLE", f"{shown}.", "another model.", *ends)
-    if row["low"] >= LIMITS["chooses well"]:
-        return UseVerdict(judge, "choosing", "USABLE", f"{shown}.", "", *ends)
-    if row["low"] >= LIMITS["chooses badly"]:
+    ends = row["value"], row["value_low"], row["value_high"]
+    if row["value_high"] < LIMITS["chooses badly"]:
+        return _verdict(judge, "choosing", "NOT USABLE", f"{shown}.", "another model.", ends)
+    if row["value_low"] >= LIMITS["chooses well"]:
+        return _verdict(judge, "choosing", "USABLE", f"{shown}.", "", ends)
+    if row["value_low"] >= LIMITS["chooses badly"]:
         settles = "another model; judge a sample of what it would leave out, too."
-        return UseVerdict(judge, "choosing", "WITH CARE", f"{shown}.", settles, *ends)
-    return UseVerdict(judge, "choosing", "UNKNOWN", f"{shown}.", "more topics that people judged.", *ends)
+        return _verdict(judge, "choosing", "WITH CARE", f"{shown}.", settles, ends)
+    return _verdict(judge, "choosing", "UNKNOWN", f"{shown}.", "more topics that people judged.", ends)
 
 
 def _interval(row: dict[str, Any], form: str) -> str:
-    return f"{row['value']:{form}} ({row['low']:{form}} to {row['high']:{form}})"
+    return f"{row['value']:{form}} ({row['value_low']:{form}} to {row['value_high']:{form}})"
 
 
 def counts_of(verdicts: Sequence[UseVerdict], use: str) -> dict[str, int]:
