@@ -33,10 +33,10 @@ def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQue
 
 
 def answered(
-    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path | None, told: Progress
+    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, told: Progress
 ) -> Check:
-    """Answers every question that can be answered, in their order; without a folder no audit writes its page."""
-    steps, settings = AuditSteps(folder, told), written_settings(given, folder or Path())
+    """Answers every question that can be answered, in their order."""
+    steps, settings = AuditSteps(folder, told), written_settings(given, Path() if given.out is None else folder)
     told.start("check: files")
     claim, files = _begun(given, material)
     if files is not None and files.word == "FILES AT FAULT":

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from truerank.claims.inquiry import ClaimOptions, ClaimSources, Inquiry, completed, read_material, resolved
@@ -80,9 +82,12 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
         material = read_material(given.sources)
         if given.options.dry_run:
             return only_planned(given, material, plan)
-        if given.out is None:
-            return answered(given, material, plan, None, told)
-        with started("check", given.inputs(), given.chosen(), given.out, packages=("scipy", "ir-measures")) as job:
-            found = replace(answered(given, material, plan, job.folder, told), folder=job.folder)
-            publish(found, job)
+        with (
+            TemporaryDirectory(prefix="truerank-") if given.out is None else nullcontext(given.out) as place,
+            started("check", given.inputs(), given.chosen(), place, packages=("scipy", "ir-measures")) as job,
+        ):
+            found = answered(given, material, plan, job.folder, told)
+            if given.out is not None:
+                found = replace(found, folder=job.folder)
+                publish(found, job)
     return found

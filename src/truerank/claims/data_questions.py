@@ -23,7 +23,7 @@ from truerank.audits.leakage.training_examples.results import ExampleOptions
 from truerank.audits.transfer.carrying import carry
 from truerank.audits.transfer.cleaning import Removal
 from truerank.audits.transfer.cleaning import clean as transfer_clean
-from truerank.audits.transfer.matching.finding import MatchOptions, match
+from truerank.audits.transfer.matching.finding import MatchOptions
 from truerank.audits.transfer.matching.links import Route
 from truerank.audits.transfer.scanning.scan import scan
 from truerank.claims.claim import Claim, Repair, change_by, signed
@@ -65,7 +65,7 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
         "rel": given.scoring.rel,
     }  # fmt: skip
 
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
         options = ExampleOptions(qrels=sources.qrels, docs=sources.docs, rel=given.scoring.rel)
         found = touched_texts(whole, str(sources.test), options=options, out=folder, progress=told)
         return {} if found is None else found.json()
@@ -106,7 +106,7 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         "variants": steps.inputs("variants", [given.options.variants]),
     }  # fmt: skip
 
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
         """The leakage audit, as far as the claim needs it."""
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
@@ -186,10 +186,8 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         "measure": measure, "resampling": given.resampling,
     }  # fmt: skip
 
-    audits: list[CollectionAudit] = []
-
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
-        """The collection audit and its repair; `audits` keeps the audit for a check without a folder."""
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
+        """The collection audit and its repair."""
         # What runs show is the question about the files, and what repairs do to them is looked at below.
         parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test)
         options = CollectionOptions(
@@ -197,8 +195,7 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
             seed=given.resampling.seed,
         )  # fmt: skip
         found = collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=told)
-        audits.append(found)
-        if folder is not None and sources.has("qrels"):
+        if sources.has("qrels"):
             collection_clean(sources.qrels, found, out=folder / "clean")
         whole = found.verdicts[0]
         return {
@@ -217,8 +214,7 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     if not sources.has("docs"):
         told = "Only the judgments were looked at: no documents were given."
         answer = replace(answer, consequence=told)
-    place = steps.place("collection")
-    audit = audits[0] if place is None else load_collection_audit(place)
+    audit = load_collection_audit(steps.place("collection"))
     return without_touched(claim, _repaired(claim, answer, audit, given.resampling), audit, given.resampling)
 
 
@@ -325,27 +321,21 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         "rel": given.scoring.rel,
     }  # fmt: skip
 
-    qrels: list[pl.DataFrame | None] = []
-
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
-        """Scans, carries and cleans; `qrels` keeps both judgments for a check without a folder."""
+    def run(folder: Path, told: Progress) -> dict[str, Any]:
+        """Scans, carries and cleans."""
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
         rel, matching = given.scoring.rel, MatchOptions(match_by="url" if by == "url" else "id")
-        # A scan that is kept matches the versions by itself, while it reads them, and writes what it found.
-        links = match(versions, sources.qrels, matching=matching, progress=told) if folder is None else None
+        # The scan matches the versions by itself, while it reads them, and writes what it found.
         found = scan(
-            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matched=links, matching=matching,
-            out=folder, progress=told,
+            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matching=matching, out=folder,
+            progress=told,
         )  # fmt: skip
-        files = (None, None) if folder is None else tuple(folder / name for name in _QRELS)
-        route = Route(matched=links if folder is None else folder / "matched", to=_NOW)
-        carried = carry(sources.qrels, route=route, rel=rel, out=files[0])
-        kept: Any = carried.qrels if files[0] is None else str(files[0])
+        files = [folder / name for name in _QRELS]
+        carried = carry(sources.qrels, route=Route(matched=folder / "matched", to=_NOW), rel=rel, out=files[0])
         cleaned = transfer_clean(
-            kept, scan=found, version_name=_NOW, removal=Removal(ids="version"), rel=rel, out=files[1]
+            str(files[0]), scan=found, version_name=_NOW, removal=Removal(ids="version"), rel=rel, out=files[1]
         )  # fmt: skip
-        qrels.extend((carried.qrels, cleaned.qrels))
         return {
             "compared": found.summary["compared"], "lost": carried.lost, "ambiguous": carried.ambiguous,
             "flagged": sum(cleaned.removed.values()), "reasons": dict(cleaned.removed), "by": by,
@@ -360,9 +350,7 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         why = f"BM25 cannot compare the versions: {error.fault}."
         told = "Run `transfer scan` with another `model`, and give its judgments as `qrels`."
         return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=told)
-    if (folder := steps.place("versions")) is not None:
-        qrels = [read_qrels_frame(str(folder / name)) for name in _QRELS]
-    carried, clean = (frame for frame in qrels if frame is not None)
+    carried, clean = (read_qrels_frame(str(steps.place("versions") / name)) for name in _QRELS)
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence = (
         f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "

@@ -26,11 +26,11 @@ class AuditSteps:
     """Where the audits of a check lie, and whom they tell.
 
     Attributes:
-        folder: of the check; None where nothing is kept, so that audits write no pages.
+        folder: of the check.
         told: is told what happens.
     """
 
-    folder: Path | None
+    folder: Path
     told: Progress
 
     def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
@@ -39,16 +39,14 @@ class AuditSteps:
         # What a file holds counts, not the way to it.
         return [one if one.sha256 is None else one._replace(source="") for one in found]
 
-    def place(self, name: str) -> Path | None:
-        """The folder of an audit; None where nothing is kept."""
-        return None if self.folder is None else self.folder / name
+    def place(self, name: str) -> Path:
+        """The folder of an audit."""
+        return self.folder / name
 
     def once(
-        self, name: str, depends: Mapping[str, Any], run: Callable[[Path | None, Progress], dict[str, Any]]
+        self, name: str, depends: Mapping[str, Any], run: Callable[[Path, Progress], dict[str, Any]]
     ) -> dict[str, Any]:
         """What an audit found, as plain values; it is run unless it is there already."""
-        if self.folder is None:
-            return run(None, self.told)
         inputs = [one for value in depends.values() if isinstance(value, list) for one in value]
         traced = all(not isinstance(one, Input) or _is_traced(one) for one in inputs)
         identity = digest({"version": __version__, **plain(dict(depends))})
