@@ -17,7 +17,13 @@ Severity = Literal["fault", "doubt", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("fault", "doubt", "note")
 
 #: The packages that have rules, in the order of the documentation.
-PACKAGES: Final = ("truerank.claims", "truerank.audits.leakage", "truerank.audits.collection")
+PACKAGES: Final = (
+    "truerank.claims",
+    *(
+        f"truerank.audits.{name}"
+        for name in ("leakage", "transfer", "survivorship", "collection", "assessors", "track")
+    ),
+)
 
 
 @dataclass(frozen=True)
