@@ -32,7 +32,7 @@ from leakage_sensitivity import damaged
 from shared_data import SHARED, log_path, require_shared, table
 from truerank import leakage
 from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.measures.magnitudes import exact_interval
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics

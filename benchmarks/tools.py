@@ -56,8 +56,8 @@ Named = Mapping[int, frozenset[str] | None]
 def truerank_words(tests: Mapping[str, str], lines: Sequence[str], encoder: str = "none") -> Named:
     """What `leakage examples` compares documents by."""
     from truerank.audits.leakage.encoders import Models
-    from truerank.audits.leakage.training_examples.results import RULES
-    from truerank.audits.leakage.training_examples.texts import (
+    from truerank.audits.leakage.training_data.results import RULES
+    from truerank.audits.leakage.training_data.texts import (
         ComparingTexts,
         Semantic,
         TestTexts,

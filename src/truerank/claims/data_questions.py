@@ -18,8 +18,8 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.training_examples.audit import touched_texts, with_documents
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.training_data.examples import touched_texts, with_documents
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.audits.transfer.carrying import carry
 from truerank.audits.transfer.cleaning import Removal
 from truerank.audits.transfer.cleaning import clean as transfer_clean

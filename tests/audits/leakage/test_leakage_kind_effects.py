@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from truerank import leakage
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
 from truerank.errors import InputError
 from truerank.measures.document_placebo import RankedDocuments, document_placebos

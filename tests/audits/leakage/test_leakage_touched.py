@@ -6,7 +6,7 @@ import json
 import random
 from pathlib import Path
 
-from truerank.audits.leakage.training_examples.audit import touched_texts
+from truerank.audits.leakage.training_data.examples import touched_texts
 
 WORDS = (
     "amber barley cedar delta ember fossil granite harvest indigo jasmine kettle lantern marble nickel orchid".split()

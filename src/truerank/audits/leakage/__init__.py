@@ -27,13 +27,13 @@ from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
+from truerank.audits.leakage.training_data.cleaning import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
-    from truerank.audits.leakage.suites.matrix import LeakageMatrix, matrix
-    from truerank.audits.leakage.training_examples.audit import examples
-    from truerank.audits.leakage.training_examples.results import (
+    from truerank.audits.leakage.training_data.matrix import LeakageMatrix, matrix
+    from truerank.audits.leakage.training_data.examples import examples
+    from truerank.audits.leakage.training_data.results import (
         ExampleAudit,
         ExampleOptions,
         KindVerdict,

@@ -21,7 +21,7 @@ from truerank.audits.leakage.exports import (
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
 from truerank.audits.leakage.results import AuditResult, opened_audit
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.results import (
     ExampleAudit,
     as_candidates,
     holds_examples,
@@ -140,7 +140,7 @@ def holds_matrix(audit: object) -> bool:
 def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) -> dict[str, Any]:
     """The statement, as plain values; `matrix_card.schema.json` describes it."""
     # Imported here: other statements do not wait for the comparison of suites.
-    from truerank.audits.leakage.suites.matrix import CELLS
+    from truerank.audits.leakage.training_data.matrix import CELLS
 
     path = Path(folder) / _FILE
     with written_by("leakage matrix", path.parent, path.name):

@@ -14,7 +14,7 @@ from truerank.audits.leakage.filtering import BREAKS, Record, SourceForm, Target
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, opened_audit
-from truerank.audits.leakage.training_examples.results import as_candidates, check_kinds, holds_examples
+from truerank.audits.leakage.training_data.results import as_candidates, check_kinds, holds_examples
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.leakage.exports import contaminations, contaminations_in
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.results import (
     ExampleAudit,
     as_candidates,
     check_kinds,

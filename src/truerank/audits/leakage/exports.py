@@ -19,7 +19,7 @@ import polars as pl
 
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.training_data.results import ExampleAudit
 from truerank.core.cards import CardKind, CardStatement, card_with
 from truerank.core.tables import Table
 from truerank.errors import InputError, OptionError

@@ -22,8 +22,8 @@ from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, opened_labels
 from truerank.audits.leakage.proposing import topic_texts
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.cleaning import LeakingExamples, left_of
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.cleaning import LeakingExamples, left_of
+from truerank.audits.leakage.training_data.results import (
     ExampleAudit,
     chosen_leaks,
     holds_examples,

@@ -17,8 +17,8 @@ from truerank.audits.leakage.estimating import not_asked
 from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import columns_read
-from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
-from truerank.audits.leakage.training_examples.results import kind_named
+from truerank.audits.leakage.training_data.cleaning import CorpusReduction
+from truerank.audits.leakage.training_data.results import kind_named
 from truerank.core.result import Format, Summary, summarises
 from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.errors import InputError

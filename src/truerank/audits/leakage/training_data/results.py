@@ -238,7 +238,7 @@ class KindVerdict:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.report"):
+class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_data.report"):
     """The result of `leakage.examples`.
 
     Attributes:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Final
 
-from truerank.audits.leakage.training_examples.texts import prompts
+from truerank.audits.leakage.training_data.texts import prompts
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.sources import (

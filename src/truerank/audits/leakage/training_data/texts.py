@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.training_examples.results import ANY_DOCUMENT
+from truerank.audits.leakage.training_data.results import ANY_DOCUMENT
 from truerank.errors import InputError, OptionError
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before
 from truerank.overlaps.keeping import ComparedForm, keep_without, shared_passages

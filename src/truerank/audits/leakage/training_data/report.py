@@ -9,7 +9,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.leakage.report import SIGNS, no_picture
-from truerank.audits.leakage.training_examples.results import KINDS, ExampleAudit, kind_named
+from truerank.audits.leakage.training_data.results import KINDS, ExampleAudit, kind_named
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Facts, Part, Prose
 from truerank.core.report import Report, ReportSection

@@ -17,9 +17,9 @@ import polars as pl
 
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.results import VerdictWord
-from truerank.audits.leakage.training_examples.results import KINDS, LEAKS, RULES, ExampleAudit, ExampleOptions
-from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
-from truerank.audits.leakage.training_examples.texts import (
+from truerank.audits.leakage.training_data.results import KINDS, LEAKS, RULES, ExampleAudit, ExampleOptions
+from truerank.audits.leakage.training_data.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
+from truerank.audits.leakage.training_data.texts import (
     ComparedTexts,
     ComparingTexts,
     KeptSides,
@@ -33,7 +33,7 @@ from truerank.audits.leakage.training_examples.texts import (
     hashed,
     keep_sides,
 )
-from truerank.audits.leakage.training_examples.verdicts import ExampleEvidence, verdicts
+from truerank.audits.leakage.training_data.verdicts import ExampleEvidence, verdicts
 from truerank.errors import InputError
 from truerank.options import Encoding, Flag, Out, Workers, command
 from truerank.overlaps import OverlapRules

@@ -18,7 +18,7 @@ from truerank.audits.leakage.estimating import claimed, kinds_seen, not_asked
 from truerank.audits.leakage.options import CALIBRATED_FOR
 from truerank.audits.leakage.results import Sensitivity
 from truerank.audits.leakage.sensitivity import check
-from truerank.audits.leakage.suites.reading import PARTS, Suite, SuiteSet, TextSource, read_suite
+from truerank.audits.leakage.training_data.suites import PARTS, Suite, SuiteSet, TextSource, read_suite
 from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.measures.magnitudes import exact_interval
@@ -70,7 +70,7 @@ MATRIX_PAIRS: Final[dict[str, Any]] = {
 
 
 @dataclass(frozen=True, repr=False)
-class LeakageMatrix(Result, shown_in="truerank.audits.leakage.suites.report"):
+class LeakageMatrix(Result, shown_in="truerank.audits.leakage.training_data.matrix_report"):
     """Every training set against every test set.
 
     Attributes:

@@ -26,7 +26,7 @@ from truerank.audits.leakage.filtering import (
     written,
 )
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.results import (
     DEFAULT_KINDS,
     ExampleAudit,
     audited_input,

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 import polars as pl
 
 from truerank.audits.leakage.report import no_picture
-from truerank.audits.leakage.suites.matrix import LeakageMatrix
+from truerank.audits.leakage.training_data.matrix import LeakageMatrix
 from truerank.core.figures.export import page_svg
 from truerank.core.figures.style import ACCENT, INK, QUIET
 from truerank.core.listings import Listing, ListingColumn

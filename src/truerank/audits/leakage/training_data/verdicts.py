@@ -10,10 +10,10 @@ import polars as pl
 
 from truerank.audits.leakage.estimating import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import KindFound
-from truerank.audits.leakage.training_examples.results import KINDS, ExampleOptions, KindVerdict, LeakKind
-from truerank.audits.leakage.training_examples.sensitivity import CLAIMS as DOCUMENT_CLAIMS
-from truerank.audits.leakage.training_examples.sensitivity import REQUIRED, ExampleSensitivity
-from truerank.audits.leakage.training_examples.texts import TestTexts
+from truerank.audits.leakage.training_data.results import KINDS, ExampleOptions, KindVerdict, LeakKind
+from truerank.audits.leakage.training_data.sensitivity import CLAIMS as DOCUMENT_CLAIMS
+from truerank.audits.leakage.training_data.sensitivity import REQUIRED, ExampleSensitivity
+from truerank.audits.leakage.training_data.texts import TestTexts
 from truerank.measures.magnitudes import proportion
 from truerank.near_duplicates.shingling import shingled
 from truerank.overlaps import OverlapRules
