@@ -50,7 +50,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
         resampling: random removals of topics, confidence of all intervals together, and seed.
         scoring: how runs are scored.
         out: a folder for the page, the card, check.yaml, and the audits.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         The answers and the conclusion.
@@ -75,7 +75,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     # Imported here: all audits together would make the help of this command wait.
     from truerank.claims.answering import answered, only_planned
 
-    told = progress or Quiet()
+    progress = progress or Quiet()
     plan = planned(given.sources, given.options.trials)
     # What several audits read is read once.
     with reading_once():
@@ -86,7 +86,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
             TemporaryDirectory(prefix="truerank-") if given.out is None else nullcontext(given.out) as place,
             started("check", given.inputs(), given.chosen(), place, packages=("scipy", "ir-measures")) as job,
         ):
-            found = answered(given, material, plan, job.folder, told)
+            found = answered(given, material, plan, job.folder, progress)
             if given.out is not None:
                 found = replace(found, folder=job.folder)
                 publish(found, job)

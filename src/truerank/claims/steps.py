@@ -27,11 +27,11 @@ class AuditSteps:
 
     Attributes:
         folder: of the check.
-        told: is told what happens.
+        progress: receives progress updates.
     """
 
     folder: Path
-    told: Progress
+    progress: Progress
 
     def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
         """What an audit reads, with hashes where it lies in files."""
@@ -55,7 +55,7 @@ class AuditSteps:
         there = (place / "manifest.json").is_file() and changed_artifact(place) is None
         if not (traced and there and known.get(name, {}).get("identity") == identity):
             # As JSON has it, in the order in which it was found: whether it is new or kept makes no difference.
-            known[name] = {"identity": identity, "found": json.loads(json.dumps(run(place, self.told)))}
+            known[name] = {"identity": identity, "found": json.loads(json.dumps(run(place, self.progress)))}
             keep_json(file, known)
         found: dict[str, Any] = known[name]["found"]
         return found
