@@ -31,12 +31,13 @@ from truerank.audits.leakage.training_data.cleaning import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
-    from truerank.audits.leakage.training_data.matrix import LeakageMatrix, matrix
     from truerank.audits.leakage.training_data.examples import examples
+    from truerank.audits.leakage.training_data.matrix import matrix
     from truerank.audits.leakage.training_data.results import (
         ExampleAudit,
         ExampleOptions,
         KindVerdict,
+        LeakageMatrix,
         load_examples,
     )
     from truerank.overlaps import OverlapRules

@@ -140,7 +140,7 @@ def holds_matrix(audit: object) -> bool:
 def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) -> dict[str, Any]:
     """The statement, as plain values; `matrix_card.schema.json` describes it."""
     # Imported here: other statements do not wait for the comparison of suites.
-    from truerank.audits.leakage.training_data.matrix import CELLS
+    from truerank.audits.leakage.training_data.results import CELLS
 
     path = Path(folder) / _FILE
     with written_by("leakage matrix", path.parent, path.name):

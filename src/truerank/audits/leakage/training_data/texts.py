@@ -5,44 +5,42 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain, islice
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any, Final, NamedTuple
-
-import polars as pl
+from typing import Any, Final
 
 from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.training_data.results import ANY_DOCUMENT
 from truerank.errors import InputError, OptionError
-from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before
-from truerank.overlaps.keeping import ComparedForm, keep_without, shared_passages
-from truerank.overlaps.results import without_parts
-from truerank.overlaps.templates import USUAL, same_templates
-from truerank.records import TopicText
+from truerank.overlaps.keeping import ComparedForm
+from truerank.records import Input, TopicText
 from truerank.sources import (
     DocumentSource,
     ExampleSource,
+    QuerySource,
     TopicSet,
     formats,
     open_documents,
     open_examples,
+    open_queries,
     parse,
+    read_qrels,
     read_qrels_frame,
     read_topics,
     unique_names,
 )
 from truerank.sources.columns import Roles
+from truerank.sources.compressed import fingerprint
 from truerank.sources.distinct import DistinctTexts, text_hashes
 from truerank.sources.examples import ExampleTexts
+from truerank.sources.inputs import input_of
+from truerank.sources.yaml_tree import Value, YamlMapping, read_tree
 from truerank.text.normalising import normalise
 from truerank.text.wording import LABELS
-from truerank.vectors.encoders import Encoder
-from truerank.work.jobs import Job
+from truerank.work.artifacts import digest
 
-PromptPattern = re.Pattern[str]
 #: A prompt stands before one in so many texts of a source, and before so many; its signs, and the colons in it.
 _ONE_IN: Final = 100
 _FEWEST: Final = 20
@@ -141,7 +139,7 @@ class TrainingTexts:
         """
         seen = DistinctTexts()
         for _, source in self.sources:
-            without: PromptPattern | None = None
+            without: re.Pattern[str] | None = None
             for block in source.batches():
                 # In their own lines: the form joins words that are cut at the end of one.
                 texts = [text for role, text in zip(block.roles, block.texts, strict=True) if role in roles]
@@ -158,7 +156,7 @@ class TrainingTexts:
         return [[name, source.fingerprint] for name, source in self.sources]
 
 
-def prompts(texts: Sequence[str]) -> PromptPattern:
+def prompts(texts: Sequence[str]) -> re.Pattern[str]:
     """What stands before many texts of a source, up to a colon, such as an instruction and "Query:" below it; and
     labels of embedding models ("query:").
     """
@@ -194,146 +192,230 @@ def counted(source: ExampleSource) -> dict[str, Any]:
     }
 
 
-_QUERIES: Final = "queries"
-_DOCUMENTS: Final = "documents"
-#: Evidence that a frame can be, too.
-_OF_FRAMES: Final = ("ngram", "near", "contains")
-
-
-class Semantic(NamedTuple):
-    """The encoder's part: which texts it compares ("none", "queries", "all"), and how it is opened."""
-
-    texts: str
-    open: Callable[[], Encoder]
-
-    def encoder(self, *, document: bool) -> Encoder | None:
-        """The encoder of queries, or of documents; None where it is not asked."""
-        return self.open() if self.texts == "all" or (self.texts == "queries" and not document) else None
+#: What is compared with what: texts of the two sides.
+PARTS: Final = ("query", "document")
+#: Texts of a source from which its prompts are told.
+_FIRST: Final = 4096
+#: Where the texts of the ids in examples are.
+_TEXTS: Final = ("train_queries", "train_docs")
+_TRAINING: Final = ("queries", "topics", "documents", "examples", "roles", *_TEXTS, "parents", "license")
+_TEST: Final = ("topics", "documents", "qrels", "license")
 
 
 @dataclass(frozen=True)
-class ComparingTexts:
-    rules: OverlapRules
-    semantic: Semantic
+class TextStream:
+    """Ids and texts of one source; of training data without the prompts before them ("query:", an instruction)."""
+
+    source: DocumentSource | ExampleSource | QuerySource | TopicSet
+    kind: str
+
+    def __iter__(self) -> Iterator[tuple[str, str]]:
+        if isinstance(self.source, TopicSet):
+            for topic in self.source.topics:
+                yield from ((topic.topic_id, text) for text in (topic.title, topic.description) if text.strip())
+        elif isinstance(self.source, DocumentSource):
+            yield from ((one[0], one.text) for one in self.source)
+        else:
+            stream = iter(self._training_texts(self.source))
+            first = list(islice(stream, _FIRST))
+            prompt = prompts([text for _, text in first])
+            yield from ((text_id, prompt.sub("", text, count=1)) for text_id, text in chain(first, stream))
+
+    def _training_texts(self, source: ExampleSource | QuerySource) -> Iterator[tuple[str, str]]:
+        if isinstance(source, ExampleSource):
+            for block in source.batches():
+                for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True):
+                    if role == self.kind:
+                        yield example_id, text
+        else:
+            yield from ((one[0], one.text) for one in source)
+
+    @property
+    def unread(self) -> int:
+        """After the last text: records that hold none, of topics also those without title and description; of examples
+        also ids without a text."""
+        counts = self.source.counts
+        if isinstance(self.source, ExampleSource):
+            return counts.skipped + self.source.absent.counts.total()
+        if not isinstance(self.source, TopicSet):
+            return counts.skipped
+        silent = sum(not (topic.title.strip() or topic.description.strip()) for topic in self.source.topics)
+        return counts.skipped + counts.empty + silent
 
 
-class KeptSides(NamedTuple):
-    """All texts of both sides as they are compared, each training text once; `passages` is boilerplate of the test
-    collection, which the form leaves out.
+@dataclass(frozen=True)
+class TextSource:
+    """One source of texts; `kind` says how it is read: queries, documents, topics, or the role of the texts of
+    examples.
     """
 
-    form: ComparedForm
-    passages: pl.DataFrame
-    queries: KeptTexts
-    documents: KeptTexts | None
-    training_queries: KeptTexts
-    training_documents: KeptTexts
+    kind: str
+    spec: str
+    roles: str | None = None
+    by_id: ExampleTexts | None = None
+
+    @property
+    def part(self) -> str:
+        """Whether its texts are queries or documents."""
+        return "document" if self.kind in ("documents", "positive") else "query"
+
+    def texts(self) -> TextStream:
+        """A stream of ids and texts."""
+        return TextStream(self._opened(), self.kind)
+
+    def _opened(self) -> DocumentSource | ExampleSource | QuerySource | TopicSet:
+        if self.kind == "topics":
+            return read_topics(self.spec)
+        if self.kind == "documents":
+            return open_documents(self.spec)
+        if self.kind == "queries":
+            return open_queries(self.spec)
+        return open_examples(self.spec, roles=self.roles, texts=self.by_id)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """A hash of the content, and of how it is read; a file of topics is not parsed for it."""
+        spec = parse(self.spec)
+        if self.kind == "topics" and spec.scheme == "file" and spec.path.is_file():
+            return digest([self.kind, fingerprint(spec.path), spec.column, spec.format])
+        source = self._opened()
+        if isinstance(source, TopicSet):
+            return digest([self.kind, digest([list(topic) for topic in source.topics])])
+        return digest([self.kind, self.roles, source.fingerprint])
 
 
-class ComparedTexts(NamedTuple):
-    """Pairs of texts, columns as in `overlaps.OVERLAPS`; for each kind of pair what became of the encoder, and the
-    texts of both sides that it could not read.
+@dataclass(frozen=True)
+class SuiteSet:
+    """A training set, with the sets whose data it inherits (`parents`), or a test set."""
 
-    `crowded` counts word sequences that too many training queries, or documents, have to compare all pairs.
+    name: str
+    sources: tuple[TextSource, ...]
+    parents: tuple[str, ...] = ()
+    qrels: str | None = None
+    license: str = ""
+
+    def of_part(self, part: str) -> tuple[TextSource, ...]:
+        """Its own sources of queries or of documents."""
+        return tuple(source for source in self.sources if source.part == part)
+
+    @cached_property
+    def relevant(self) -> frozenset[tuple[str, str]]:
+        """The pairs of topic and document that are judged relevant."""
+        if self.qrels is None:
+            return frozenset()
+        return frozenset((qrel.topic_id, qrel.doc_id) for qrel in read_qrels(self.qrels) if qrel.relevance > 0)
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Training sets (the rows of the matrix) and test sets (its columns), in the order of the file."""
+
+    file: Path
+    training: tuple[SuiteSet, ...]
+    tests: tuple[SuiteSet, ...]
+
+    def line(self, row: SuiteSet) -> tuple[SuiteSet, ...]:
+        """A training set and all whose data it inherits, each once."""
+        by_name = {one.name: one for one in self.training}
+        found: dict[str, SuiteSet] = {}
+        open_ = [row.name]
+        while open_:
+            name = open_.pop(0)
+            if name not in found:
+                found[name] = by_name[name]
+                open_ += by_name[name].parents
+        return tuple(found.values())
+
+    def inputs(self) -> Iterator[Input]:
+        """All that is read, for the manifest."""
+        yield input_of("suite", str(self.file))
+        for role, sets in (("train", self.training), ("test", self.tests)):
+            for one in sets:
+                for spec in dict.fromkeys(source.spec for source in one.sources):
+                    yield input_of(role, spec, one.name)
+                by_id = [source.by_id for source in one.sources if source.by_id]
+                for spec in dict.fromkeys(spec for texts in by_id for spec in (texts.queries, texts.docs) if spec):
+                    yield input_of(role, spec, one.name)
+                if one.qrels is not None:
+                    yield input_of("qrels", one.qrels, one.name)
+
+
+def read_suite(path: str | Path) -> Suite:
+    """Reads a suite from a YAML file; docs/leakage-matrix.md describes its keys.
+
+    Paths in it are relative to the file, `${NAME}` is taken from the environment.
     """
-
-    queries: pl.DataFrame
-    query_documents: pl.DataFrame
-    documents: pl.DataFrame
-    semantic: tuple[str, str, str]
-    unread: tuple[tuple[int, int], ...]
-    crowded: tuple[int, int]
-
-
-def keep_sides(test: TestTexts, training: TrainingTexts, ways: ComparingTexts, job: Job) -> KeptSides:
-    """Reads all texts and keeps what they are compared by; a killed job continues."""
-
-    def kept(name: str, stream: Iterable[tuple[str, str]]) -> KeptTexts:
-        part = job.part(name)
-        if (before := kept_before(part.folder, ways.rules)) is not None:
-            return before
-        return keep(stream, ways.rules, part, ways.semantic.encoder(document=_DOCUMENTS in name))
-
-    def without(name: str, base: KeptTexts, stream: Iterable[tuple[str, str]], form: ComparedForm) -> KeptTexts:
-        part = job.part(f"{name}-without-boilerplate")
-        if (before := kept_before(part.folder, ways.rules)) is not None:
-            return before
-        return keep_without(base, stream, form, part, ways.semantic.encoder(document=name == _DOCUMENTS))
-
-    plain = ComparedForm()
-    own = [(_QUERIES, kept(_QUERIES, test.queries(plain)), test.queries)]
-    if test.docs is not None:
-        own.append((_DOCUMENTS, kept(_DOCUMENTS, test.documents(plain)), test.documents))
-    # What fewer texts share is told from their own words, pair by pair: see `apart`.
-    passages = pl.concat([shared_passages(one) for _, one, _ in own]).filter(pl.col("documents") > USUAL)
-    form = ComparedForm(tuple(passages["passage"]))
-    sides = [one for _, one, _ in own]
-    if form.passages:
-        sides = [without(name, one, texts(str), form) for name, one, texts in own]
-    return KeptSides(
-        form,
-        passages,
-        sides[0],
-        sides[1] if len(sides) > 1 else None,
-        kept(f"training-{_QUERIES}", training.distinct(("query",), form)),
-        kept(f"training-{_DOCUMENTS}", training.distinct(ANY_DOCUMENT, form)),
+    file = Path(path)
+    top = read_tree(file, {}).table(("training", "test"))
+    training, tests = (_named(top, key) for key in ("training", "test"))
+    reader = _Reader(file.absolute().parent, frozenset(name for name, _ in training))
+    return Suite(
+        file,
+        tuple(reader.training(name, value) for name, value in training),
+        tuple(reader.test(name, value) for name, value in tests),
     )
 
 
-def compare_sides(kept: KeptSides, rules: OverlapRules, job: Job) -> ComparedTexts:
-    """Compares queries with queries, and queries and documents with documents."""
-    queries = compare(kept.queries, kept.training_queries, rules, job.part("in-training-queries"), holders=USUAL)
-    sides = [kept.queries, *([] if kept.documents is None else [kept.documents])]
-    inside, *documents = compare_all(
-        sides, kept.training_documents, rules, job.part("in-training-documents"), holders=USUAL
-    )
-    found = (
-        documents[0] if documents else replace(inside, frame=inside.frame.clear(), semantic="not asked", unread=(0, 0))
-    )
-    long = pl.col("test_words") >= rules.contained_words
-    return ComparedTexts(
-        _told(queries.frame),
-        _told(inside.frame.filter(long)),
-        _told(found.frame),
-        (queries.semantic, inside.semantic, found.semantic),
-        (queries.unread, inside.unread, found.unread),
-        (queries.crowded, inside.crowded),
-    )
+def _named(top: YamlMapping, key: str) -> list[tuple[str, Value]]:
+    """The sets below a heading by name; none is a fault."""
+    value = top.need(key, f"name at least one set below '{key}:'")
+    found = list(value.table())
+    if not found:
+        value.fault("nothing in it", f"name at least one set below '{key}:'")
+    return found
 
 
-def _told(pairs: pl.DataFrame) -> pl.DataFrame:
-    """The pairs that say something, each once."""
-    return without_parts(pairs.unique(["test_id", "training_id"], keep="first", maintain_order=True))
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the sets of a suite; `names` are those of all training sets."""
 
+    folder: Path
+    names: frozenset[str]
 
-def apart(
-    pairs: pl.DataFrame, texts: tuple[Mapping[str, str], Mapping[str, str]], sides: Sequence[KeptTexts]
-) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """The pairs that are overlaps, and those whose texts are of the same template."""
-    shared = pl.col("evidence").str.split("+").list.set_intersection(list(_OF_FRAMES)).list.len() > 0
-    doubtful = pairs.select(~pl.col("exact") & pl.col("wording").is_null() & shared).to_series()
-    asked = pairs.filter(doubtful).select("test_id", "training_id")
-    held = [part.shingles for side in sides for part in side.parts]
-    found = same_templates(list(asked.iter_rows()), texts, held, sides[0].rules.shingles)
-    templates = asked.filter(pl.Series(found, dtype=pl.Boolean))
-    on = ["test_id", "training_id"]
-    kept = pairs.join(templates, on=on, how="anti", maintain_order="left")
-    return kept, pairs.join(templates, on=on, how="semi", maintain_order="left")
+    def training(self, name: str, value: Value) -> SuiteSet:
+        """A training set; each parent must be another one."""
+        table = value.table(_TRAINING)
+        sources = [source for key in ("queries", "topics", "documents") for source in self._sources(table, key)]
+        roles = table.read("roles", Value.text, None)
+        texts = ExampleTexts(*(table.read(key, self._place, None) for key in _TEXTS))
+        for spec in self._specs(table, "examples"):
+            sources += [TextSource(role, spec, roles, texts) for role in ("query", "positive")]
+        parents = tuple(self._parent(name, parent) for parent in table.read("parents", Value.items, []))
+        if not sources and not parents:
+            value.fault("a training set without data", "give queries, topics, documents, examples or parents")
+        return SuiteSet(name, tuple(sources), parents, None, table.read("license", Value.text, ""))
 
+    def test(self, name: str, value: Value) -> SuiteSet:
+        """A test set; judgments need topics and documents."""
+        table = value.table(_TEST)
+        sources = (*self._sources(table, "topics"), *self._sources(table, "documents"))
+        if not sources:
+            value.fault("a test set without texts", "give topics or documents")
+        qrels = table.read("qrels", self._place, None)
+        if qrels is not None and {source.kind for source in sources} != {"topics", "documents"}:
+            value.fault("judgments without topics and documents", "give both, or leave 'qrels' out")
+        return SuiteSet(name, sources, (), qrels, table.read("license", Value.text, ""))
 
-def compare_plants(
-    sides: tuple[KeptTexts, KeptTexts],
-    texts: Mapping[str, str],
-    plants: Iterable[tuple[str, str]],
-    ways: ComparingTexts,
-    job: Job,
-    *,
-    document: bool,
-) -> pl.DataFrame:
-    """Compares changed texts with the queries or documents of the test collection as training texts are compared."""
-    made = dict(plants)
-    with TemporaryDirectory() as folder:
-        own = replace(job, folder=Path(folder))
-        encoder = ways.semantic.encoder(document=document)
-        found = _told(compare(sides[0], made.items(), ways.rules, own, encoder=encoder, holders=USUAL).frame)
-    return apart(found, (texts, made), sides)[0]
+    def _parent(self, name: str, value: Value) -> str:
+        parent = value.text()
+        if parent not in self.names or parent == name:
+            value.fault(f"'{parent}' is no other training set", f"one of {', '.join(sorted(self.names))}")
+        return parent
+
+    def _sources(self, table: YamlMapping, key: str) -> tuple[TextSource, ...]:
+        return tuple(TextSource(key, spec) for spec in self._specs(table, key))
+
+    def _specs(self, table: YamlMapping, key: str) -> list[str]:
+        value = table.get(key)
+        return [] if value is None else [self._place(one) for one in value.items()]
+
+    def _place(self, value: Value) -> str:
+        """A source; a path is relative to the file."""
+        text = value.text()
+        spec = value.checked(lambda: parse(text))
+        if spec.scheme != "file" or Path(text).expanduser().is_absolute():
+            return text
+        found = str(self.folder / text)
+        if not parse(found).path.exists():
+            raise InputError("nothing there", "correct the path; it is relative to the suite file", where=found)
+        return found
