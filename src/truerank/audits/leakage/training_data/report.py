@@ -1,4 +1,4 @@
-"""The audit of training examples for people: a short text for the terminal, one page, and its files."""
+"""Leaks in training examples, and the matrix of a suite, for people: short texts, a page with its picture, files."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ from truerank.core.figures.style import ACCENT, INK, QUIET
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Summary, reports, summarises, writes
+from truerank.core.result import Summary, page_note, report, reports, summarises, writes
 from truerank.core.tables import Cell, Column, Table, escape_html
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
 from truerank.text.normalising import normalise
 from truerank.work.publishing import write_tables
@@ -29,7 +30,6 @@ _WIDTH: Final = 100
 #: Pairs of one kind that the page lists, and characters of a text that it shows.
 _LISTED: Final = 1000
 _SHOWN: Final = 300
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 #: Kinds whose training texts have more than one role.
 _SEVERAL_ROLES: Final = tuple(kind.name for kind in KINDS if len(kind.training) > 1 and kind.name != "pair")
 _MEANINGS: Final = {
@@ -42,18 +42,22 @@ _MEANINGS: Final = {
 
 @summarises(ExampleAudit)
 def _summary(result: ExampleAudit) -> Summary:
-    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}",)
-    return Summary(tuple(_parts(result)), result.json(), tuple(_verdicts(result)), notes, width=_WIDTH)
+    return Summary(tuple(_parts(result)), result.json(), tuple(_verdicts(result)), page_note(result.folder), _WIDTH)
 
 
-@writes(ExampleAudit)
-def _write(result: ExampleAudit, job: Run) -> None:
-    job.parquet("leaks.parquet", result.leaks)
-    job.parquet("templates.parquet", result.templates)
-    report = _report(result)
-    write_tables(job, report.tables)
-    job.text("report.html", report.page(no_picture, job.provenance()).html())
-    job.json("summary.json", result.json())
+def _write(result: ExampleAudit | LeakageMatrix, job: Run) -> None:
+    found = report(result)
+    for name, frame in found.frames.items():
+        job.parquet(f"{name}.parquet", frame)
+    write_tables(job, found.tables)
+    for name, text in found.texts.items():
+        job.text(name, text)
+    job.text("report.html", found.page(no_picture, job.provenance()).html())
+    job.json("summary.json", found.json)
+
+
+writes(ExampleAudit)(_write)
+writes(LeakageMatrix)(_write)
 
 
 @reports(ExampleAudit)
@@ -66,11 +70,7 @@ def _report(result: ExampleAudit) -> Report:
         lead=_lead(result),
         verdicts=tuple(_verdicts(result)),
         sections=(
-            ReportSection(
-                "kinds",
-                "What leaks",
-                (kinds, Prose(meanings)),
-            ),
+            ReportSection("kinds", "What leaks", (kinds, Prose(meanings))),
             ReportSection("rule", "What counts as an overlap", tuple(_rule(result))),
             ReportSection("sensitivity", "What this audit can see", tuple(_sensitivity(result))),
             ReportSection("sources", "What was read", (sources_table(result), Facts("Test collection", result.test))),
@@ -78,6 +78,7 @@ def _report(result: ExampleAudit) -> Report:
         ),
         tables={"kinds": kinds, "sources": sources_table(result), "sensitivity": sensitivity_table(result)},
         json=result.json(),
+        frames={"leaks": result.leaks, "templates": result.templates},
         footer=("This page asks the network for nothing.",),
     )
 
@@ -132,12 +133,9 @@ def kinds_table(result: ExampleAudit) -> Table:
     return Table(
         "Leaks by kind.",
         (
-            Column("Kind"),
-            Column("Verdict"),
-            *Column.numbers(",d", "Leaked", "Of"),
-            *Column.numbers(".1%", "Share"),
+            *heads("Kind, Verdict, Leaked:,d, Of:,d, Share:.1%"),
             *Column.numbers(".1%", "from", "to", above=("95% interval",)),
-            *Column.numbers(",d", "Topics", "Pairs", "Examples"),
+            *heads("Topics:,d, Pairs:,d, Examples:,d"),
         ),
         tuple(rows),
         notes=(
@@ -150,15 +148,15 @@ def kinds_table(result: ExampleAudit) -> Table:
 def _rule(result: ExampleAudit) -> Iterator[Part]:
     yield Prose(tuple(rule_sentences(result.rules)))
     if result.boilerplate:
-        yield Table.of(
-            result.boilerplate,
-            (
-                Column("Passage", source="passage"),
-                Column("Texts", source="documents", **_NUMBER),
-                Column("Share", source="share", align="right", format=".1%"),
-            ),
-            "Boilerplate of the test collection, which was left out of both sides.",
-        )
+        title = "Boilerplate of the test collection, which was left out of both sides."
+        yield Table(title, heads(_PASSAGE), tuple(map(_passage, result.boilerplate)))
+
+
+_PASSAGE: Final = "Passage, Texts:,d, Share:.1%"
+
+
+def _passage(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return row["passage"], row["documents"], row["share"]
 
 
 def rule_sentences(rules: Any) -> Iterator[str]:
@@ -197,10 +195,7 @@ def sensitivity_table(result: ExampleAudit) -> Table:
     return Table(
         "Planted changes of the test collection's texts that the audit would have found.",
         (
-            Column("Kind"),
-            Column("Change"),
-            *Column.numbers(",d", "Planted", "Found"),
-            *Column.numbers(".2f", "Share"),
+            *heads("Kind, Change, Planted:,d, Found:,d, Share:.2f"),
             *Column.numbers(".2f", "from", "to", above=("95% interval",)),
         ),
         tuple(rows),
@@ -233,10 +228,8 @@ def sources_table(result: ExampleAudit) -> Table:
     counted = ("examples", "query_texts", "positive_texts", "negative_texts", "document_texts", "empty", "skipped")
     return Table(
         "Training examples by source.",
-        (
-            Column("Source"),
-            Column("Roles"),
-            *(Column(name.removesuffix("_texts").capitalize(), **_NUMBER) for name in (*counted, "absent")),
+        heads(
+            "Source, Roles, Examples:,d, Query:,d, Positive:,d, Negative:,d, Document:,d, Empty:,d, Skipped:,d, Absent:,d"
         ),
         tuple(
             (
@@ -461,25 +454,9 @@ _CAPTION: Final = (
 
 @summarises(LeakageMatrix)
 def _matrix_summary(result: LeakageMatrix) -> Summary:
-    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.work)
-    return Summary(
-        (_rows_table(result), cells_table(result)),
-        result.json(),
-        tuple(_matrix_verdict(result)),
-        notes,
-        width=_MATRIX_WIDTH,
-    )
-
-
-@writes(LeakageMatrix)
-def _write_matrix(result: LeakageMatrix, job: Run) -> None:
-    job.parquet("matrix.parquet", result.cells)
-    job.parquet("pairs.parquet", result.pairs)
-    report = _matrix_report(result)
-    write_tables(job, report.tables)
-    job.text("figures/matrix.svg", _svg(result))
-    job.text("report.html", report.page(no_picture, job.provenance()).html())
-    job.json("summary.json", result.json())
+    notes = () if result.folder is None else (*page_note(result.folder), *result.work)
+    parts = (_rows_table(result), cells_table(result))
+    return Summary(parts, result.json(), tuple(_matrix_verdict(result)), notes, _MATRIX_WIDTH)
 
 
 @reports(LeakageMatrix)
@@ -499,6 +476,8 @@ def _matrix_report(result: LeakageMatrix) -> Report:
         ),
         tables={"cells": cells_table(result), "training": _rows_table(result)},
         json=result.json(),
+        frames={"matrix": result.cells, "pairs": result.pairs},
+        texts={"figures/matrix.svg": _svg(result)},
         footer=("Above the threshold means greater than it. This page asks the network for nothing.",),
     )
 
@@ -506,17 +485,14 @@ def _matrix_report(result: LeakageMatrix) -> Report:
 def cells_table(result: LeakageMatrix) -> Table:
     """The cells with a pair."""
     found = result.cells.filter((pl.col("leaking") > 0) | (pl.col("proposed") > 0))
-    words = ("Training", "Test", "Part")
-    numbers = ("Items", "Exact", "N-gram", "Words", "Semantic", "Leaking", "At most")
-    sources = ("items", "exact", "ngram", "words", "semantic", "leaking", "upper")
-    return Table.of(
-        found,
-        [
-            *(Column(name, source=name.lower()) for name in words),
-            *(Column(n, align="right", format=",d", source=s) for n, s in zip(numbers, sources, strict=True)),
-            Column("Verdict", source="verdict"),
-        ],
+    fields = "training", "test", "part", "items", "exact", "ngram", "words", "semantic", "leaking", "upper", "verdict"
+    return Table(
         f"{len(found):,} of {len(result.cells):,} cells have a pair.",
+        heads(
+            "Training, Test, Part, Items:,d, Exact:,d, N-gram=ngram:,d, Words:,d, Semantic:,d, Leaking:,d, "
+            "At_most:,d, Verdict"
+        ),
+        tuple(found.select(fields).iter_rows()),
         notes=("A dash: not compared, or the encoder cannot read one of the sides. Leaking: all evidence but words.",),
     )
 
@@ -550,11 +526,7 @@ def _rows_table(result: LeakageMatrix) -> Table:
         rows.append((one.name, *counts, int(cells["leaking"].sum())))
     return Table(
         "Cells of each training set by verdict, and the topics and documents that leak in all of them.",
-        (
-            Column("Training"),
-            *(Column(w.capitalize(), align="right", format=",d") for w in LeakageMatrix.verdict_words),
-            Column("Leaking", align="right", format=",d"),
-        ),
+        heads("Training, Contaminated:,d, Unknown:,d, Clean:,d, Leaking:,d"),
         tuple(rows),
     )
 
@@ -590,22 +562,15 @@ def _sets(result: LeakageMatrix) -> Iterator[Part]:
             )
     yield Table(
         "The sets with their numbers of texts.",
-        (
-            Column("Set"), Column("Role"), Column("Queries", align="right", format=",d"),
-            Column("Documents", align="right", format=",d"), Column("Inherits"), Column("Licence"),
-        ),
+        heads("Set, Role, Queries:,d, Documents:,d, Inherits, Licence"),
         tuple(rows),
-    )  # fmt: skip
+    )
     if result.boilerplate:
-        yield Table.of(
-            [{"test": name, **row} for name, found in result.boilerplate.items() for row in found],
-            (
-                Column("Test", source="test"), Column("Passage", source="passage"),
-                Column("Texts", source="documents", align="right", format=",d"),
-                Column("Share", source="share", align="right", format=".1%"),
-            ),
+        yield Table(
             "Boilerplate of test sets: what many of their texts hold was left out of both sides of their cells.",
-        )  # fmt: skip
+            heads(f"Test, {_PASSAGE}"),
+            tuple((name, *_passage(row)) for name, found in result.boilerplate.items() for row in found),
+        )
     kinds = [
         (name, kind["kind"], kind["planted"], kind["found"], kind["share"])
         for name, check in result.checks.items()
