@@ -69,7 +69,6 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compare": "truerank.measures.run_comparison:compare",
     "merge": "truerank.work.merging:merge",
     "machine": "truerank.rankers.machine:machine",
-    "demo": "truerank.audits.leakage.demo:demo",
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {

@@ -19,7 +19,6 @@ from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.card import Card, card
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
-from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
 from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
@@ -51,7 +50,6 @@ __all__ = [
     "Cleaning",
     "CleaningSide",
     "CorpusReduction",
-    "DemoResult",
     "DroppedRow",
     "Effect",
     "EncoderJudge",
@@ -72,7 +70,6 @@ __all__ = [
     "calibrate",
     "card",
     "clean",
-    "demo",
     "difference_sds",
     "effect",
     "examples",

@@ -14,7 +14,6 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.demo import DemoResult, truth_table
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
     AuditResult,
@@ -360,7 +359,7 @@ def _lead(summary: AuditSummary) -> str:
     )
 
 
-def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSection, ...]:
+def sections(result: AuditResult) -> tuple[ReportSection, ...]:
     summary = result.summary
     similarities = tuple(
         Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
@@ -370,7 +369,7 @@ def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSec
         ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
         ReportSection("similarities", "How similar the nearest queries are", similarities),
         ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
-        ReportSection("trust", "How far to trust the threshold", tuple(_trust(result, truth))),
+        ReportSection("trust", "How far to trust the threshold", tuple(_trust(result))),
         ReportSection("sources", "What was read", tuple(_sources(summary))),
         ReportSection("pairs", "Every pair", tuple(_pair_parts(result))),
     )
@@ -432,10 +431,8 @@ def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
     yield Picture("neighbours", caption, figure)
 
 
-def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:
+def _trust(result: AuditResult) -> Iterator[Part]:
     summary = result.summary
-    if truth is not None:
-        yield truth
     yield Prose((calibrated_for(summary),))
     if result.calibration is not None:
         yield from _calibration(result.calibration)
@@ -443,10 +440,8 @@ def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:
         yield from prefilter_parts(summary["prefilter"])
     if "baseline" in summary:
         yield since_table(summary["baseline"])
-    given = {"Known truth": None if truth else summary.get("truth"), "Judged by people": summary.get("labels")}
-    for name, values in given.items():
-        if isinstance(values, Mapping) and values:
-            yield Facts(name, values)
+    if summary.get("labels"):
+        yield Facts("Judged by people", summary["labels"])
 
 
 def calibrated_for(summary: AuditSummary) -> str:
@@ -647,7 +642,7 @@ def _report(result: AuditResult) -> Report:
         title=f"Leakage audit of {listed(tests) if len(tests) <= 3 else f'{len(tests)} test sets'}",
         lead=_lead(summary),
         verdicts=tuple(_verdicts(summary)),
-        sections=sections(result, truth_table(result) if isinstance(result, DemoResult) else None),
+        sections=sections(result),
         json=summary,
         footer=(
             "Above the threshold means greater than it. A query is its normalised text: queries that differ in blanks "

@@ -229,7 +229,8 @@ def sources_table(result: ExampleAudit) -> Table:
     return Table(
         "Training examples by source.",
         heads(
-            "Source, Roles, Examples:,d, Query:,d, Positive:,d, Negative:,d, Document:,d, Empty:,d, Skipped:,d, Absent:,d"
+            "Source, Roles, Examples:,d, Query:,d, Positive:,d, Negative:,d, Document:,d, Empty:,d, "
+            "Skipped:,d, Absent:,d"
         ),
         tuple(
             (
