@@ -17,7 +17,12 @@ Severity = Literal["fault", "doubt", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("fault", "doubt", "note")
 
 #: The packages that have rules, in the order of the documentation.
-PACKAGES: Final = ("truerank.claims", "truerank.audits.leakage", "truerank.audits.collection")
+PACKAGES: Final = (
+    "truerank.claims",
+    "truerank.audits.leakage",
+    "truerank.audits.leakage.training_data",
+    "truerank.audits.collection",
+)
 
 
 @dataclass(frozen=True)

@@ -66,7 +66,7 @@ def example_statement(found: ExampleAudit, date: str | None, pairs: bool, key: b
 
 
 def _kind(kind: str, told: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    known = {"kind": kind, "title": kind_named(kind).title, "verdict": told["verdict"]}
+    known = {"kind": kind, "title": kind_named(kind).phrase, "verdict": told["verdict"]}
     known["why"] = _renamed(told["why"], names)
     return known | {name: told[name] for name in _COUNTS}
 

@@ -104,7 +104,7 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
             for verdict in ([_verdict(placebo) for placebo in one.placebos] or [nothing])
         ),
         notes=(
-            *(f"{one.kind}: {kind_named(one.kind).title}; the audit says {one.verdict}." for one in kinds),
+            *(f"{one.kind}: {kind_named(one.kind).phrase}; the audit says {one.verdict}." for one in kinds),
             *(f"{one.kind}, {placebo.measure}: {placebo.what}. {placebo.reason}" for one, placebo in compared),
             *(_random(draws, matched_by, kinds) if compared else ()),
             *(_explained(compared[0][1]) if compared else ()),
@@ -311,7 +311,7 @@ def corpus_table(result: CorpusReduction) -> Table:
     lines: list[tuple[str, int]] = [
         ("documents read", result.read),
         ("documents removed", result.removed),
-        *((f"{kind_named(kind).title}", count) for kind, count in result.kinds.items()),
+        *((f"{kind_named(kind).phrase}", count) for kind, count in result.kinds.items()),
         ("documents kept", result.read - result.removed),
         ("leaking documents that the corpus does not hold", result.not_found),
         *([("documents that stay since they were judged no leaks", result.cleared)] if result.judged else []),

@@ -64,7 +64,7 @@ writes(LeakageMatrix)(_write)
 def _report(result: ExampleAudit) -> Report:
     kinds = kinds_table(result)
     listed = [one.kind for one in result.kinds if one.pairs]
-    meanings = tuple(f"{kind.title.capitalize()}: {kind.meaning}" for kind in KINDS)
+    meanings = tuple(f"{kind.title}: {kind.effect}" for kind in KINDS)
     return Report(
         title=f"Training examples against {result.test['name']}",
         lead=_lead(result),
@@ -74,7 +74,7 @@ def _report(result: ExampleAudit) -> Report:
             ReportSection("rule", "What counts as an overlap", tuple(_rule(result))),
             ReportSection("sensitivity", "What this audit can see", tuple(_sensitivity(result))),
             ReportSection("sources", "What was read", (sources_table(result), Facts("Test collection", result.test))),
-            *(ReportSection(name, f"Pairs: {kind_named(name).title}", (_listing(result, name),)) for name in listed),
+            *(ReportSection(name, f"Pairs: {kind_named(name).phrase}", (_listing(result, name),)) for name in listed),
         ),
         tables={"kinds": kinds, "sources": sources_table(result), "sensitivity": sensitivity_table(result)},
         json=result.json(),
@@ -89,7 +89,7 @@ def _parts(result: ExampleAudit) -> Iterator[Table | str]:
         new = [sentence for sentence in one.settle if sentence not in told]
         told.update(new)
         lines = textwrap.wrap(normalise(" ".join((one.why, *new))), _WIDTH - 4)
-        yield "\n".join([f"{one.verdict}: {kind_named(one.kind).title}", *(f"    {line}" for line in lines)])
+        yield "\n".join([f"{one.verdict}: {kind_named(one.kind).phrase}", *(f"    {line}" for line in lines)])
     yield kinds_table(result)
     yield sources_table(result)
     if (table := sensitivity_table(result)).rows:
@@ -106,7 +106,7 @@ def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
             sentence=one.why,
             rests_on=" ".join(one.evidence),
             settles=change,
-            subject=kind_named(one.kind).title.capitalize(),
+            subject=kind_named(one.kind).title,
             share=one.leaked / one.of if one.of and one.verdict != "UNKNOWN" else None,
             sign=SIGNS[one.verdict],
         )
@@ -129,7 +129,7 @@ def kinds_table(result: ExampleAudit) -> Table:
         if one.of:
             share = one.leaked / one.of
             cells = (one.leaked, one.of, share, one.low, one.high, one.topics, one.pairs, one.examples)
-        rows.append((kind_named(one.kind).title, one.verdict, *cells))
+        rows.append((kind_named(one.kind).phrase, one.verdict, *cells))
     return Table(
         "Leaks by kind.",
         (
@@ -188,7 +188,7 @@ def rule_sentences(rules: Any) -> Iterator[str]:
 def sensitivity_table(result: ExampleAudit) -> Table:
     """What was found of planted changes, by kind of leak."""
     rows = [
-        (kind_named(one.kind).title, row["kind"], row["planted"], row["found"], row["share"], row["low"], row["high"])
+        (kind_named(one.kind).phrase, row["kind"], row["planted"], row["found"], row["share"], row["low"], row["high"])
         for one in result.kinds
         for row in one.sensitivity
     ]
@@ -292,7 +292,7 @@ def _listing(result: ExampleAudit, kind: str) -> Listing:
     ]
     return Listing(
         name=kind,
-        title=f"{kind_named(kind).title.capitalize()}.{more}",
+        title=f"{kind_named(kind).title}.{more}",
         columns=tuple(columns),
         nouns=("pair", "pairs"),
         sort="-examples",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import polars as pl
 
@@ -22,6 +22,7 @@ from truerank.audits.leakage.results import (
     VerdictWord,
 )
 from truerank.core.result import Result
+from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments
 from truerank.loading import json_file
@@ -38,50 +39,23 @@ if TYPE_CHECKING:
 ANY_DOCUMENT: Final = ("positive", "negative", "document")
 
 
-class LeakKind(NamedTuple):
-    """A kind of leak: `test` texts ("query", "relevant" or "document") in texts of the `training` roles; without the
-    inputs that it `needs` it cannot be looked for; `noun` is what its shares are of, one and several.
-    """
+@dataclass(frozen=True)
+class LeakKind(Rule):
+    """A kind of leak: a rule that also says what it compares; `rules.toml` describes its fields."""
 
-    name: str
-    title: str
-    test: str
+    test: Literal["query", "relevant", "document"]
     training: tuple[str, ...]
     needs: tuple[str, ...]
     noun: tuple[str, str]
-    meaning: str
+
+    @property
+    def phrase(self) -> str:
+        """The title within a sentence or a list."""
+        return self.title[0].lower() + self.title[1:]
 
 
-_QUERIES: Final = ("query", "queries")
-_RELEVANT: Final = ("relevant document", "relevant documents")
-
-#: In the order in which they are reported: from what says most about scores to what says least.
-KINDS: Final = (
-    LeakKind(
-        "pair", "query and relevant document in one example", "query", ("query", "positive"), ("docs", "qrels"),
-        _QUERIES, "The model was trained on the answer to the query.",
-    ),
-    LeakKind(
-        "query-query", "query in a training query", "query", ("query",), (),
-        _QUERIES, "The model was trained on the query, perhaps with another answer.",
-    ),
-    LeakKind(
-        "positive-relevant", "relevant document in a training positive", "relevant", ("positive",), ("docs", "qrels"),
-        _RELEVANT, "The model learnt that the document answers something.",
-    ),
-    LeakKind(
-        "negative-relevant", "relevant document in a training negative", "relevant", ("negative",), ("docs", "qrels"),
-        _RELEVANT, "The model learnt that the document answers nothing: the opposite of the judgment.",
-    ),
-    LeakKind(
-        "query-document", "query in a training document", "query", ANY_DOCUMENT, (),
-        _QUERIES, "The words of the query stand in a document that the model has read.",
-    ),
-    LeakKind(
-        "document-corpus", "document in a training document", "document", ANY_DOCUMENT, ("docs",),
-        ("document", "documents"), "The model has read documents of the collection; its queries may still be new.",
-    ),
-)  # fmt: skip
+#: In the order in which they are reported.
+KINDS: Final = tuple(rules_of("truerank.audits.leakage.training_data", LeakKind).values())
 
 
 def check_kinds(names: Collection[str]) -> None:
@@ -193,7 +167,7 @@ class KindVerdict:
     """What was found of one kind of leak.
 
     Attributes:
-        kind: its name, as in `kinds.KINDS`.
+        kind: its name, as in `KINDS`.
         verdict: CONTAMINATED, CLEAN or UNKNOWN.
         why: the reason, with its figures.
         evidence: what it rests on.
@@ -246,7 +220,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_data.repor
     """The result of `leakage.examples`.
 
     Attributes:
-        kinds: what was found, by kind of leak, in the order of `kinds.KINDS`.
+        kinds: what was found, by kind of leak, in the order of `KINDS`.
         leaks: every pair, columns as in `LEAKS`.
         test: the name of the test set, and how many topics, texts, documents and relevant documents were compared.
         sources: what was read of each training source, with the roles of its columns.

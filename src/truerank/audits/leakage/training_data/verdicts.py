@@ -111,7 +111,7 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
             f"{leaked:,d} of {of:,d} {several} leak ({leaked / of:.1%}, 95% interval {share.low:.1%} to "
             f"{share.high:.1%})."
         )
-        evidence = (kind.meaning, *_by_evidence(rows), *seen)
+        evidence = (kind.effect, *_by_evidence(rows), *seen)
         remedy = ("Look at the pairs; remove the examples with 'truerank leakage clean', and audit what is left.",)
         return KindVerdict(kind.name, "CONTAMINATED", why, evidence, remedy, **facts)
     gaps = list(_gaps(kind, known, sensitivity))
