@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.card import Card, card
+from truerank.audits.leakage.card import card
 from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
+from truerank.audits.leakage.exports import Card
 from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction

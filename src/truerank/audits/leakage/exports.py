@@ -21,6 +21,7 @@ from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.results import AuditResult
 from truerank.audits.leakage.training_data.results import ExampleAudit
 from truerank.core.cards import CardKind, CardStatement, card_with
+from truerank.core.result import Result
 from truerank.core.tables import Table
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file, text_file
@@ -591,16 +592,26 @@ def _parents(model: str | None, mteb: Any) -> Iterable[tuple[str, set[str]]]:
 _SCHEMA: Final = "truerank/leakage-export/1"
 
 
-@dataclass(frozen=True)
-class Exported:
+@dataclass(frozen=True, repr=False)
+class Card(Result, shown_in="truerank.audits.leakage.summaries"):
+    """The statement.
+
+    Attributes:
+        content: what `card_schema` describes, or what another place is given.
+        text: what is printed for another place; empty for the statement itself.
+        markdown: likewise, as Markdown.
+    """
+
     content: dict[str, Any]
-    text: str
-    markdown: str
+    text: str = ""
+    markdown: str = ""
+
+    def json(self) -> dict[str, Any]:
+        """The statement as plain values."""
+        return self.content
 
 
-def exported(
-    found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None
-) -> Exported:
+def exported(found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None) -> Card:
     """What an audit found, in the form of a place other than truerank's own."""
     unknown = target.called.keys() - {name for one in found for name in (one.train, one.test)}
     if unknown:
@@ -611,18 +622,18 @@ def exported(
     elif target.for_ == "conda":
         rows = conda_rows(found, target.called, model=target.model or "", reference=target.reference or "")
         content = {"columns": list(CONDA_HEADER), "rows": [list(row) for row in rows]}
-        made = Exported(content, conda_csv(rows), conda_request(found, rows))
+        made = Card(content, conda_csv(rows), conda_request(found, rows))
     elif target.for_ == "eval-results":
         made = _score(found, target, date)
     else:
         readme = "" if target.into is None else text_file(target.into)
         kind: CardKind = "dataset-card" if target.for_ == "dataset-card" else "model-card"
         card = card_with(kind, readme, leakage_statement(section(), found, target.called))
-        made = Exported({"card": card}, card, card)
-    return Exported({"schema": _SCHEMA, "for": target.for_, **made.content}, made.text, made.markdown)
+        made = Card({"card": card}, card, card)
+    return Card({"schema": _SCHEMA, "for": target.for_, **made.content}, made.text, made.markdown)
 
 
-def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Exported:
+def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Card:
     entries = task_entries(found, target.called, model=target.model)
     content: dict[str, Any] = {
         "model": target.model,
@@ -635,10 +646,10 @@ def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Exported:
         text = meta_patch(text_file(target.into), _relative(target.into), str(target.model), entries)
         content["patch"] = text
     listed = "".join(f"- `{entry.name}`: {entry.evidence}\n" for entry in entries)
-    return Exported(content, text, f"```{'diff' if target.into else 'python'}\n{text}```\n\n{listed}")
+    return Card(content, text, f"```{'diff' if target.into else 'python'}\n{text}```\n\n{listed}")
 
 
-def _score(found: Sequence[Contamination], target: CardTarget, date: str | None) -> Exported:
+def _score(found: Sequence[Contamination], target: CardTarget, date: str | None) -> Card:
     import yaml
 
     effect = json_file(str(target.effect), "give what `leakage effect --json` printed")
@@ -650,7 +661,7 @@ def _score(found: Sequence[Contamination], target: CardTarget, date: str | None)
         fault = f"no scores on leaked and clean topics in {target.effect}"
         raise OptionError("effect", fault, "give what `leakage effect --json` printed") from error
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1_000)
-    return Exported({"entries": entries}, text, f"```yaml\n{text}```\n")
+    return Card({"entries": entries}, text, f"```yaml\n{text}```\n")
 
 
 def _relative(path: str) -> str:

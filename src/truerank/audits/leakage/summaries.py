@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from truerank.audits.leakage.calibration import Calibration, plain
-from truerank.audits.leakage.card import EXAMPLE_SCHEMA, MATRIX_SCHEMA, Card, example_markdown, matrix_markdown
+from truerank.audits.leakage.card import card_markdown
 from truerank.audits.leakage.cleaning import BASES, TrainCleaning, what_stays
 from truerank.audits.leakage.effect import Effect, KindEffect
 from truerank.audits.leakage.estimating import not_asked
+from truerank.audits.leakage.exports import Card
 from truerank.audits.leakage.guarding import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
-from truerank.audits.leakage.results import columns_read
 from truerank.audits.leakage.training_data.cleaning import CorpusReduction
 from truerank.audits.leakage.training_data.results import kind_named
 from truerank.core.result import Format, Summary, summarises
-from truerank.core.tables import Cell, Column, Table, escape_markdown
+from truerank.core.tables import Cell, Column, Table
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
 
@@ -179,12 +178,6 @@ _DOCUMENT_BASES: Final[dict[str, str]] = {
     "labels-only": "only what was judged a leak",
     "either": "what was judged a leak, and everything that the audit found",
 }
-_MEANING: Final = (
-    "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
-    "confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same letters) "
-    "found a pair that was not judged away, and planted rewordings of the topics were found at the rates given. "
-    "UNKNOWN: anything else."
-)
 
 
 @summarises(Calibration)
@@ -441,96 +434,17 @@ def _guard_notes(result: GuardReport) -> Iterator[str]:
 
 
 class _CardSummary(Summary):
-    """A card as text is its JSON; as Markdown it is a section of a README."""
+    """A statement in two texts: its own JSON, or the form of another place, and Markdown; lines are not added."""
 
     def show(self, form: Format = "text") -> str:
-        return card_markdown(Card(dict(self.json))) if form == "markdown" else super().show(form)
-
-
-class _ExportSummary(Summary):
-    """A statement for another place: the text that belongs there, and Markdown; lines are not added."""
-
-    def show(self, form: Format = "text") -> str:
-        if form in ("text", "markdown"):
-            return str(self.parts[form == "markdown"])
-        return super().show(form)
+        elsewhere = "for" in self.json
+        if form == "markdown":
+            return str(self.parts[1]) if elsewhere else card_markdown(Card(dict(self.json)))
+        return str(self.parts[0]) if form == "text" and elsewhere else super().show(form)
 
 
 @summarises(Card)
 def _card(result: Card) -> Summary:
     if "for" in result.content:
-        return _ExportSummary((result.text, result.markdown), result.content)
+        return _CardSummary((result.text, result.markdown), result.content)
     return _CardSummary((json.dumps(result.content, indent=2, ensure_ascii=False),), result.content)
-
-
-def card_table(result: Card) -> Table:
-    return Table(
-        title="Train–test leakage",
-        columns=(
-            Column("test set"),
-            Column("verdict"),
-            *Column.numbers(",d", "topics", "leaked topics", "leaking queries", "pairs below"),
-        ),
-        rows=tuple(
-            (
-                test["name"],
-                test["verdict"],
-                test["topics"],
-                len(test["leaked_topics"]),
-                test["leaking_queries"],
-                test["below"]["pairs"],
-            )
-            for test in result.content["tests"]
-        ),
-    )
-
-
-def card_sources(result: Card) -> Table:
-    return Table(
-        title="Training queries compared",
-        columns=(
-            Column("source"),
-            *Column.numbers(",d", "read", "distinct", "skipped"),
-            Column("content"),
-        ),
-        rows=tuple(
-            (source["name"], source["read"], source["distinct"], source["skipped"], (source.get("hash") or "")[:19])
-            for source in result.content["sources"]
-        ),
-    )
-
-
-def card_markdown(result: Card) -> str:
-    """A section for a README, as GitHub and Hugging Face show it."""
-    content = result.content
-    if content["schema"] == EXAMPLE_SCHEMA:
-        return example_markdown(content)
-    if content["schema"] == MATRIX_SCHEMA:
-        return matrix_markdown(content)
-    calibration = content["calibration"]
-    known = (
-        f"calibrated for {escape_markdown(calibration['for'])}"
-        if calibration["calibrated"]
-        else f"not calibrated for this encoder (but for {escape_markdown(calibration['for'])})"
-    )
-    date = f" on {content['date']}" if "date" in content else ""
-    parts = [
-        "## Train–test leakage",
-        f"Checked with truerank {content['truerank']}{date}: cosine similarity above {content['threshold']:g} "
-        f"under {escape_markdown(content['encoder'])}; the threshold is {known}.",
-        replace(card_table(result), title="").markdown().strip(),
-        *(f"**{escape_markdown(test['name'])}**: {escape_markdown(test['why'])}" for test in content["tests"]),
-        card_sources(result).markdown().strip(),
-        *(escape_markdown(line) for line in columns_read({s["name"]: s for s in content["sources"]})),
-        *(_leaked_section(test) for test in content["tests"] if test["leaked_topics"]),
-        _MEANING,
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _leaked_section(test: Mapping[str, Any]) -> str:
-    ids = ", ".join(escape_markdown(topic) for topic in test["leaked_topics"])
-    name = escape_markdown(test["name"])
-    return (
-        f"<details>\n<summary>Leaked topics of {name} ({len(test['leaked_topics'])})</summary>\n\n{ids}\n\n</details>"
-    )
