@@ -31,7 +31,7 @@ from hand_texts import write_lines
 from leakage_sensitivity import damaged
 from shared_data import SHARED, log_path, require_shared, table
 from truerank import leakage
-from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.proposals import topic_texts
 from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.measures.magnitudes import exact_interval
 from truerank.options import Encoding

@@ -176,8 +176,8 @@ def rules_page() -> str:
     parts = [
         GENERATED,
         "# Rules\n",
-        "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it. A *fault* is "
-        "shown by the data alone, a *doubt* somebody has to look at, a *note* is a property to know of.\n",
+        "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it. A "
+        "*fault* is shown by the data alone, a *doubt* somebody has to look at, a *note* is a property to know of.\n",
     ]
     for package in PACKAGES:
         title = package.rpartition(".")[2].replace("claims", "check").replace("_", " ").capitalize()

@@ -20,7 +20,7 @@ import pytest
 import truerank
 from places import DATA, without_progress
 from truerank import leakage
-from truerank.audits.leakage.estimating import TestEvidence, summarise_test
+from truerank.audits.leakage.estimate import TestEvidence, summarise_test
 from truerank.audits.leakage.report import neighbours_table
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
 from truerank.errors import InputError, ShardFinishedError

@@ -17,17 +17,17 @@ from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
 from truerank.audits.leakage.card import card
-from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
+from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
 from truerank.audits.leakage.exports import Card
-from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
+from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_data.cleaning import CorpusReduction
+from truerank.audits.leakage.training_data.clean import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:

@@ -261,7 +261,7 @@ def card(
             return contamination_markdown(others)
         return query_markdown(_statement(opened_audit(audit), date, pairs, calibration, None))
 
-    return exported(contaminations(opened_audit(audit)) if others is None else others, target, section, checked)
+    return exported(tuple(contaminations(opened_audit(audit))) if others is None else others, target, section, checked)
 
 
 def card_schema(of: Literal["queries", "examples", "matrix"] = "queries") -> dict[str, Any]:

@@ -502,11 +502,6 @@ class TouchedTexts:
     documents: Mapping[str, tuple[str, ...]]
     audited: tuple[str, ...]
 
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain values."""
-        values: dict[str, Any] = plain(self)
-        return values
-
 
 def with_documents(train: Sequence[str]) -> tuple[str, ...]:
     """The training sources that hold more than queries."""

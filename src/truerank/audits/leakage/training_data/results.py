@@ -21,6 +21,7 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
@@ -196,23 +197,11 @@ class KindVerdict:
     sensitivity: tuple[KindFound, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain values."""
+        """Everything but the name, as plain values."""
         share = round(self.leaked / self.of, 6) if self.of else None
-        return {
-            "verdict": self.verdict,
-            "why": self.why,
-            "evidence": list(self.evidence),
-            "settle": list(self.settle),
-            "leaked": self.leaked,
-            "of": self.of,
-            "share": share,
-            "low": round(self.low, 6),
-            "high": round(self.high, 6),
-            "topics": self.topics,
-            "pairs": self.pairs,
-            "examples": self.examples,
-            "sensitivity": list(self.sensitivity),
-        }
+        values = plain(self, "kind") | {"low": round(self.low, 6), "high": round(self.high, 6)}
+        # The share stands before its interval.
+        return {**{name: values.pop(name) for name in list(values)[:6]}, "share": share, **values}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -255,13 +244,10 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_data.repor
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return {
-            "test": dict(self.test),
-            "sources": {name: dict(source) for name, source in self.sources.items()},
-            "rules": dict(self.rules),
+            **plain({"test": self.test, "sources": self.sources, "rules": self.rules}),
             "kinds": {one.kind: one.json() for one in self.kinds},
             "templates": {kind: rows.height for (kind,), rows in self.templates.group_by("kind", maintain_order=True)},
-            "other_texts": dict(self.others),
-            "boilerplate": [dict(passage) for passage in self.boilerplate],
+            **plain({"other_texts": self.others, "boilerplate": self.boilerplate}),
         }
 
 

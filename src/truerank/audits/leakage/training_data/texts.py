@@ -12,7 +12,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.proposals import topic_texts
 from truerank.errors import InputError, OptionError
 from truerank.overlaps.keeping import ComparedForm
 from truerank.records import Input, TopicText

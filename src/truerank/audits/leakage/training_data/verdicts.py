@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.leakage.estimating import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
+from truerank.audits.leakage.estimate import NOTHING_CLAIMED, claimed, kinds_seen, not_asked
 from truerank.audits.leakage.results import KindFound, Sensitivity
 from truerank.audits.leakage.training_data.results import KINDS, ExampleOptions, KindVerdict, LeakKind
 from truerank.audits.leakage.training_data.sensitivity import CLAIMS as DOCUMENT_CLAIMS
