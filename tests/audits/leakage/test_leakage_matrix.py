@@ -15,10 +15,10 @@ import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import matrix
-from truerank.audits.leakage.suites import matrix as matrices
-from truerank.audits.leakage.suites.matrix import upper_bound
-from truerank.audits.leakage.suites.reading import TextSource
-from truerank.audits.leakage.suites.report import matrix_svg
+from truerank.audits.leakage.training_data import matrix as matrices
+from truerank.audits.leakage.training_data.report import matrix_svg
+from truerank.audits.leakage.training_data.texts import TextSource
+from truerank.audits.leakage.training_data.verdicts import upper_bound
 from truerank.errors import InputError
 
 MOONS = "Jupiter has ninety five known moons, and the four largest of them were seen by Galileo in 1610."
