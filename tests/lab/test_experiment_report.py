@@ -25,9 +25,9 @@ from truerank.lab.grid.design import BenchmarkDesign, ModelDesign, ReportDesign,
 from truerank.lab.grid.results import GridResults, open_results
 from truerank.lab.reporting import ExperimentReport, ReportOptions, report
 from truerank.lab.reporting.board import BoardRow
-from truerank.lab.reporting.page import pictures as pictures_of
-from truerank.lab.reporting.page import sentences as sentences_of
-from truerank.lab.reporting.page import tables as tables_of
+from truerank.lab.reporting.experiment_report import pictures as pictures_of
+from truerank.lab.reporting.experiment_report import sentences as sentences_of
+from truerank.lab.reporting.experiment_report import tables as tables_of
 from truerank.measures import Significance
 
 FEW = Significance(resamples=400)

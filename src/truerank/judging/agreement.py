@@ -15,9 +15,8 @@ from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.coefficients import Coefficients, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
-from truerank.judging.events import Annotator
-from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
+from truerank.judging.items import Annotator
+from truerank.judging.ratings import Ratings, RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, Range, Seed, command
 from truerank.work.publishing import publish

@@ -13,10 +13,18 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.rating_table import Ratings, Unit, contradiction_error, listed
-from truerank.judging.ratings import RatingSource, label_source, read_ratings
+from truerank.judging.ratings import (
+    Ratings,
+    RatingSource,
+    Unit,
+    Votes,
+    contradiction_error,
+    decide,
+    label_source,
+    listed,
+    read_ratings,
+)
 from truerank.judging.store import Store, is_store
-from truerank.judging.votes import Votes, decide
 from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.text.normalising import normalise

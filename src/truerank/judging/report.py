@@ -14,11 +14,10 @@ from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, 
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
-from truerank.judging.making import NewStore
 from truerank.judging.models import ModelRun
 from truerank.judging.probes import PROBES, ProbeRun
-from truerank.judging.rating_table import listed
-from truerank.judging.samples import ItemSample
+from truerank.judging.ratings import listed
+from truerank.judging.samples import ItemSample, NewStore
 from truerank.judging.tables import COMBINED, LabelCounts
 from truerank.judging.web.server import Desk
 from truerank.work.publishing import write_tables

@@ -12,8 +12,7 @@ from truerank.core.result import Result
 from truerank.core.tables import Cell
 from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
-from truerank.judging.rating_table import Ratings, Unit
-from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
+from truerank.judging.ratings import Ratings, RatingSource, Unit, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, command
 from truerank.sources import parse, read_topics

@@ -19,7 +19,6 @@ from typing import Annotated, Any, Final, NamedTuple, get_args
 from truerank.core.result import Result
 from truerank.core.tables import is_formula
 from truerank.errors import InputError, OptionError
-from truerank.judging.events import Annotator, Draft, Event, Role
 from truerank.judging.exchange import forms
 from truerank.judging.exchange.forms import (
     RULES,
@@ -33,18 +32,20 @@ from truerank.judging.exchange.forms import (
     select,
     text_columns,
 )
-from truerank.judging.items import Item
+from truerank.judging.items import Annotator, Draft, Event, Item, Role
 from truerank.judging.schemes import Scheme
-from truerank.judging.store import Store, is_store, store_input
-from truerank.judging.store_rows import (
+from truerank.judging.store import (
     EVENT,
     Contents,
+    Store,
     append_history,
     check_draft,
     connected,
     event_of,
     fill,
+    is_store,
     item_of,
+    store_input,
 )
 from truerank.loading import load_json
 from truerank.options import Flag, Names, command

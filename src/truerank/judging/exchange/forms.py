@@ -9,11 +9,10 @@ from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from truerank.judging.events import Event, Kind, Role, Standing
-from truerank.judging.items import Item
+from truerank.judging.items import Event, Item, Kind, Role, Standing
+from truerank.judging.ratings import decide
 from truerank.judging.schemes import Choice, Scheme
 from truerank.judging.store import Store
-from truerank.judging.votes import decide
 
 Which = Literal["standing", "events", "adjudicated", "majority"]
 LabelFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]

@@ -13,16 +13,12 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.events import Draft, Event, Kind, Role
 from truerank.judging.exchange.forms import LabelFormat
 from truerank.judging.item_sources import item_of_row
-from truerank.judging.items import Item, Text
-from truerank.judging.rating_table import contradiction_error
-from truerank.judging.ratings import named_source
+from truerank.judging.items import Draft, Event, Item, Kind, Role, Text
+from truerank.judging.ratings import Votes, contradiction_error, named_source
 from truerank.judging.schemes import Scheme
-from truerank.judging.store import Store, store_change
-from truerank.judging.store_rows import check_draft
-from truerank.judging.votes import Votes
+from truerank.judging.store import Store, check_draft, store_change
 from truerank.options import Flag, command
 from truerank.records import Judgment
 from truerank.sources import compressed, formats, read_labels, read_qrels

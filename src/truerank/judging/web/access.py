@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from truerank.judging.events import Annotator
+from truerank.judging.items import Annotator
 from truerank.judging.store import Store
 
 _LONGEST_COOKIE: Final = 2000

@@ -23,8 +23,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from truerank.core.page import templates
 from truerank.core.tables import escape_html
-from truerank.judging.events import Annotator, Disagreement, Event, JudgingProgress, Kind, Standing
-from truerank.judging.items import Item, Text
+from truerank.judging.items import Annotator, Disagreement, Event, Item, JudgingProgress, Kind, Standing, Text
 from truerank.judging.schemes import Choice, Scheme, View
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, Visitor, fresh_token

@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 
 from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
-from truerank.judging.proposers import Proposer
+from truerank.judging.samples import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, fresh_token, host_of, is_loopback, token_hash
 from truerank.options import Flag, Names, Options, Range
 
 if TYPE_CHECKING:
-    from truerank.judging.web.door import Server
+    from truerank.judging.web.app import Server
 
 _BACKLOG: Final = 4096
 _KEEP_ALIVE_SECONDS: Final = 30
@@ -140,7 +140,14 @@ def open_desk(
     Everybody needs an access token: one is made for each who has none yet, and only its hash is kept. On an address of
     this machine, `no_tokens` makes a name enough.
     """
-    uvicorn, door, create_app = _web()
+    try:
+        import uvicorn
+
+        from truerank.judging.web import app as application
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("truerank"):
+            raise
+        raise MissingExtraError("judging in the browser", "web") from error
     listening = _listen(serving.host, serving.port)
     opened = None
     try:
@@ -153,7 +160,8 @@ def open_desk(
         needed = not serving.no_tokens
         made = _make_tokens(opened, names, serving.new_tokens, needed)
         hosts = _hosts(serving.host, is_loopback(address), serving.allow_hosts)
-        app = create_app(opened, Access(frozenset(names), needed, hosts, f"truerank-{taken}"), proposer, batch)
+        access = Access(frozenset(names), needed, hosts, f"truerank-{taken}")
+        app = application.create_app(opened, access, proposer, batch)
         config = uvicorn.Config(
             app, lifespan="off", http="h11", ws="none", access_log=False, server_header=False, log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=_LAST_SECONDS,
@@ -164,7 +172,7 @@ def open_desk(
         _load(config, serving.certificate)
         encrypted = serving.certificate is not None
         addresses = _addresses(serving.host, taken, encrypted, serving.allow_hosts)
-        server = door.Server(config, door.limits_here())
+        server = application.Server(config, application.limits_here())
         local = is_loopback(address)
         return Desk(opened, addresses, names, made, needed, encrypted, local, listening, server)
     except BaseException:
@@ -172,19 +180,6 @@ def open_desk(
         if opened is not None:
             opened.close()
         raise
-
-
-def _web() -> tuple[Any, Any, Any]:
-    try:
-        import uvicorn
-
-        from truerank.judging.web import door
-        from truerank.judging.web.app import create_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("truerank"):
-            raise
-        raise MissingExtraError("judging in the browser", "web") from error
-    return uvicorn, door, create_app
 
 
 def _names(store: Store, annotators: Sequence[str], adjudicators: Sequence[str]) -> tuple[str, ...]:

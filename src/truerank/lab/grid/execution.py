@@ -18,8 +18,7 @@ from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
 from truerank.errors import MissingExtraError, OptionError
 from truerank.lab.grid.costs import CostEstimate, estimate_cost, pending_works
-from truerank.lab.grid.design import Design
-from truerank.lab.grid.design_file import read_design
+from truerank.lab.grid.design import Design, read_design
 from truerank.lab.grid.plan import Plan, Work, make_plan
 from truerank.lab.grid.results import (
     DESIGN_FILE,

@@ -172,7 +172,7 @@ class GridResults:
     @cached_property
     def design(self) -> Design:
         """The design that it was last run with."""
-        from truerank.lab.grid.design_file import read_design
+        from truerank.lab.grid.design import read_design
 
         return read_design(self.folder / DESIGN_FILE)
 

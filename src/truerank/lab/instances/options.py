@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
 from truerank.errors import OptionError
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import Votes
 from truerank.lab.instances.document_queries import CutRule
 from truerank.lexical.presets import PresetName
 from truerank.options import Flag, Options, Range, Sources

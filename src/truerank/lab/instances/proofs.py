@@ -18,7 +18,7 @@ from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import Votes
 from truerank.lab.instances.built import TABLE, Built, open_built
 from truerank.lab.instances.document_queries import DocumentQueries
 from truerank.lab.instances.draws import Excluded

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import Votes
 from truerank.lab.instances.document_queries import DocumentQueries
 from truerank.lab.instances.draws import (
     Asked,
