@@ -254,12 +254,10 @@ def _participants(
             there += f", and the model{'s' * (len(models) > 1)} "
             there += ", ".join(ratings.annotators[at].name for at in models)
             remedy = "give the labels of people too, or compare the models with `include_models`"
-        raise InputError(f"agreement needs two annotators; there is {there}", remedy, where=_place(ratings))
+        raise InputError(
+            f"agreement needs two annotators; there is {there}", remedy, where=(", ".join(ratings.sources[:3]) or None)
+        )
     return columns, models
-
-
-def _place(ratings: Ratings) -> str | None:
-    return ", ".join(ratings.sources[:3]) or None
 
 
 def _notes(
@@ -418,7 +416,9 @@ def _matrix(whole: Coefficients, categories: Sequence[str]) -> tuple[tuple[str, 
 def _pair(ratings: Ratings, definition: Definition, columns: tuple[int, int], plan: _Plan) -> PairAgreement:
     found = _compared(ratings, definition, columns, plan, detailed=False)
     first, second = (ratings.annotators[at].name for at in columns)
-    return PairAgreement(definition.name, first, second, found.units, _two_scores(found.scores))
+    return PairAgreement(
+        definition.name, first, second, found.units, ({name: found.scores[name] for name in ("percentage", "cohen")})
+    )
 
 
 def _against_people(
@@ -451,7 +451,3 @@ def _two(codes: NDArray[np.int64], categories: int, plan: _Plan) -> tuple[int, d
         name: interval(values[0, at], drawn[0, at], plan.confidence, _reason(whole, label=False))
         for at, name in enumerate(names)
     }
-
-
-def _two_scores(scores: dict[str, Score]) -> dict[str, Score]:
-    return {name: scores[name] for name in ("percentage", "cohen")}

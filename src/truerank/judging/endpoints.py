@@ -91,7 +91,14 @@ class Client:
     ) -> None:
         if not model.strip():
             raise OptionError("model", "no model", "name the model that the endpoint has")
-        self.url = _address(endpoint)
+        parts = urlsplit(endpoint.strip())
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
+        if parts.username or parts.password:
+            raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
+        path = parts.path.rstrip("/")
+        path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
+        self.url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
         self.model = model
         self.temperature = temperature
         self.requests = self.retries = 0
@@ -133,7 +140,8 @@ class Client:
                 longest = self._patience.longest_wait
                 raise UnavailableError(f"{fault}; it asks to wait {wait:.0f} s, longer than {longest:g} s")
             if attempt < self._patience.retries:
-                self._pause(wait)
+                with self._lock:
+                    self._next = max(self._next, time.monotonic() + wait)
         raise UnavailableError(fault)
 
     def start(self) -> None:
@@ -176,25 +184,9 @@ class Client:
         if self._stopped.wait(max(0.0, turn - now)):
             raise UnavailableError("stopped")
 
-    def _pause(self, seconds: float) -> None:
-        """Nobody asks before the wait is over: a server that is overloaded is so for all threads."""
-        with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
-
 
 class _BrokenError(Exception):
     """An answer that is no chat completion."""
-
-
-def _address(endpoint: str) -> str:
-    parts = urlsplit(endpoint.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
-    if parts.username or parts.password:
-        raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
-    path = parts.path.rstrip("/")
-    path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 def _key(variable: str, url: str) -> str:

@@ -63,7 +63,16 @@ def audit_items(path: Path) -> Iterator[Item]:
         raise InputError("no candidates in it", "audit with a lower --floor", where=file)
     if frame["query_text"].str.starts_with(_REDACTED).all():
         raise InputError("the audit is redacted: there is nothing to read", "audit without --redact", where=file)
-    topics = _topics(folder, frame)
+    known = _from_rows(frame)
+    with contextlib.suppress(pl.exceptions.PolarsError, OSError):
+        columns = ["test", "topic_id", "field", "topic_text"]
+        neighbours = pl.read_parquet(folder / "neighbours.parquet", columns=columns, glob=False)
+        known = {**known, **_from_rows(neighbours)}
+    for (test, topic_id), topic in _from_sources(folder).items():
+        seen = known.get((test, topic_id))
+        if seen is None or not seen.title or normalise(seen.title) == normalise(topic.title):
+            known[test, topic_id] = topic
+    topics = known
     for pair in _pairs(frame):
         yield pair.item(topics.get((pair.test, pair.topic_id), Topic(pair.topic_id, "")))
 
@@ -135,20 +144,6 @@ def _pairs(frame: pl.DataFrame) -> Iterator[_Pair]:
     return iter(pairs.values())
 
 
-def _topics(folder: Path, frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
-    """The topics by test and id: what the audit's files say, completed from the test set where that agrees."""
-    known = _from_rows(frame)
-    with contextlib.suppress(pl.exceptions.PolarsError, OSError):
-        columns = ["test", "topic_id", "field", "topic_text"]
-        neighbours = pl.read_parquet(folder / "neighbours.parquet", columns=columns, glob=False)
-        known = {**known, **_from_rows(neighbours)}
-    for (test, topic_id), topic in _from_sources(folder).items():
-        seen = known.get((test, topic_id))
-        if seen is None or not seen.title or normalise(seen.title) == normalise(topic.title):
-            known[test, topic_id] = topic
-    return known
-
-
 def _from_rows(frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
     fields: dict[tuple[str, str], dict[str, str]] = {}
     texts = frame.filter(pl.col("field") != "variant").select("test", "topic_id", "field", "topic_text").unique()
@@ -214,7 +209,22 @@ def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
     ).strip()
     texts = _given_texts(values, used) or _texts(values, scheme, topic_id, used)
     if not topic_id or not texts or any(not text.text.strip() for text in texts if text.name == "query"):
-        raise _missing(topic_id, texts, scheme, row, where)
+        needed = {
+            "pair": "topic_id and query_text",
+            "versions": "topic_id, query, V1 and V2",
+            "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
+            "document": "topic_id, query, doc_id and text",
+        }[scheme.view]
+        what = "topic" if not topic_id else "text to judge" if not texts else "query text"
+        there = ", ".join(list(row.values)[:12]) or "none"
+        raise (
+            InputError(
+                f"no {what} in it (columns: {there})",
+                f"the scheme {scheme.name} needs {needed}",
+                where=where,
+                line=row.line,
+            )
+        )
     fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
     given = text_of(values, ("item_id",), used).strip()
     similarity, score = (number_of(row, names, where, used) for names in (SIMILARITY_NAMES, _SCORES))
@@ -348,20 +358,6 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else str(value)
 
 
-def _missing(topic_id: str, texts: tuple[Text, ...], scheme: Scheme, row: Row, where: str) -> InputError:
-    needed = {
-        "pair": "topic_id and query_text",
-        "versions": "topic_id, query, V1 and V2",
-        "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
-        "document": "topic_id, query, doc_id and text",
-    }[scheme.view]
-    what = "topic" if not topic_id else "text to judge" if not texts else "query text"
-    there = ", ".join(list(row.values)[:12]) or "none"
-    return InputError(
-        f"no {what} in it (columns: {there})", f"the scheme {scheme.name} needs {needed}", where=where, line=row.line
-    )
-
-
 _IDS: Final = ("doc_id", "docno", "docid", "_id", "id", "passage_id", "pid", "did")
 _TEXTS: Final = ("text", "contents", "body", "passage", "document", "abstract")
 _SHOWN: Final = 3
@@ -395,7 +391,21 @@ def run_items(
     if not docs or not topics:
         missing = "`topics`" if docs else "`docs`"
         raise InputError(f"a run needs {missing}", f"give {missing} too", where=spec.location)
-    found = _judged(spec) if _form(spec) == "qrels" else _retrieved(spec)
+    found = (
+        ([_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)])
+        if formats.detect(compressed.checked_file(spec.path), spec.format) == "qrels"
+        else (
+            [
+                _Found(
+                    row.topic_id,
+                    row.doc_id,
+                    row.score,
+                    {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank},
+                )
+                for row in read_run(spec.location)
+            ]
+        )
+    )
     absent = dict.fromkeys(pair.topic_id for pair in found if pair.topic_id not in topics)
     _refuse(list(absent), "topics", spec)
     texts = read_documents(docs, {pair.doc_id for pair in found})
@@ -418,23 +428,6 @@ def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[
         if len(found) == len(wanted):
             break
     return found
-
-
-def _form(spec: SourceSpec) -> str:
-    return formats.detect(compressed.checked_file(spec.path), spec.format)
-
-
-def _retrieved(spec: SourceSpec) -> list[_Found]:
-    return [
-        _Found(
-            row.topic_id, row.doc_id, row.score, {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank}
-        )
-        for row in read_run(spec.location)
-    ]
-
-
-def _judged(spec: SourceSpec) -> list[_Found]:
-    return [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
 
 
 def _documents(
@@ -480,16 +473,12 @@ def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
     if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
         raise InputError(f"documents are not read from {form} files", "give JSONL, TSV, CSV or Parquet", where=path)
     for row in rows(path, form):
-        yield _run_document(row, spec)
-
-
-def _run_document(row: Row, spec: SourceSpec) -> ShownDocument:
-    doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
-    title = text_of(row.values, ("title",))
-    if not doc_id:
-        there = ", ".join(list(row.values)[:12])
-        raise InputError(f"no document id (columns: {there})", "name it doc_id", where=spec.location, line=row.line)
-    return ShownDocument(doc_id, text, title, text_of(row.values, ("url",)))
+        doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
+        title = text_of(row.values, ("title",))
+        if not doc_id:
+            there = ", ".join(list(row.values)[:12])
+            raise InputError(f"no document id (columns: {there})", "name it doc_id", where=spec.location, line=row.line)
+        yield ShownDocument(doc_id, text, title, text_of(row.values, ("url",)))
 
 
 def _has_header(spec: SourceSpec) -> bool:

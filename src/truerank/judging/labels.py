@@ -257,7 +257,16 @@ def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Jud
                 continue
             answer = leak_answer(rating.labels)
             if answer is not None:
-                key = keys.setdefault(rating.unit, _key(part, rating.unit))
+                unit = part.units[rating.unit]
+                text = normalise(unit.text)
+                where = ", ".join(part.sources) or None
+                if not text and not unit.query_id:
+                    raise InputError(
+                        f"a label of topic {unit.topic_id} has neither query text nor query id",
+                        "add one of them",
+                        where=where,
+                    )
+                key = keys.setdefault(rating.unit, (unit.topic_id, text, "" if text else unit.query_id))
                 voice = _Voice(part, rating.unit, annotator.name, answer == "leak", rating.adjudicated)
                 voices[key].append(voice)
     contradictions = [line for part in parts for line in part.contradictions]
@@ -301,17 +310,6 @@ def _subjects(said: Sequence[_Voice]) -> list[list[_Voice]]:
     return [
         [voice for voice, about in zip(said, of_voice, strict=True) if about is None or about == name] for name in names
     ]
-
-
-def _key(ratings: Ratings, at: int) -> tuple[str, str, str]:
-    unit = ratings.units[at]
-    text = normalise(unit.text)
-    where = ", ".join(ratings.sources) or None
-    if not text and not unit.query_id:
-        raise InputError(
-            f"a label of topic {unit.topic_id} has neither query text nor query id", "add one of them", where=where
-        )
-    return unit.topic_id, text, "" if text else unit.query_id
 
 
 def _twice(said: Sequence[_Voice]) -> list[str]:

@@ -481,7 +481,12 @@ def judge_with_model(
                 tally.add(one)
                 _record(opened, annotator, model.about, one)
                 shown.advance(1)
-                _check_failures(tally, one)
+                if tally.in_a_row >= _MOST_FAILURES:
+                    raise InputError(
+                        f"{tally.in_a_row} items in a row without an answer ({one.fault})",
+                        f"{tally.labelled + sum(tally.skipped.values())} answers are kept; give the same command again",
+                        where="judge model",
+                    )
         finally:
             if hasattr(judged, "close"):
                 judged.close()
@@ -564,12 +569,3 @@ def _record(store: Store, annotator: str, about: str, judged: ItemAnswer) -> Non
     else:
         reason = answer.skip or "no answer"
         store.record(judged.item.item_id, annotator, "skip", comment=answer.comment, reason=reason, seconds=seconds)
-
-
-def _check_failures(tally: _Tally, judged: ItemAnswer) -> None:
-    if tally.in_a_row >= _MOST_FAILURES:
-        raise InputError(
-            f"{tally.in_a_row} items in a row without an answer ({judged.fault})",
-            f"{tally.labelled + sum(tally.skipped.values())} answers are kept; give the same command again",
-            where="judge model",
-        )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
 from truerank.judging.definitions import check_leak_labels, leak_answer
-from truerank.judging.items import Annotator, Item, Role
+from truerank.judging.items import Annotator, Role
 from truerank.judging.schemes import BUILT_IN, Scheme, load_scheme
 from truerank.judging.store import Store, is_store
 from truerank.options import Labels, Votes
@@ -388,7 +388,12 @@ def read_ratings(
     files = [named_source(text) for text in specs]
     rows = rows or _read(files)
     if scheme is not None and wanted is None and load_scheme(names[0]).view == "pair":
-        _check_topics(rows)
+        lacking = next((row for row in rows if row.labels and not row.topic_id), None)
+        if lacking is not None:
+            there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
+            raise InputError(
+                "no column or key 'topic_id'", f"there are {there}", where=lacking.where or None, line=lacking.line
+            )
     ratings = replace(_collected(rows), sources=tuple(spec.spec for _, spec in files))
     return _settled(_spelt(ratings, wanted, names, scheme is not None), votes)
 
@@ -416,15 +421,6 @@ def one_of(store: RatingSource | None, judgments: Labels) -> Labels:
         fault = "neither a store nor label files" if store is None else "a store and label files"
         raise InputError(fault, "give STORE, or `labels`")
     return judgments if store is None else replace(judgments, labels=store)
-
-
-def _check_topics(rows: Sequence[Judgment]) -> None:
-    lacking = next((row for row in rows if row.labels and not row.topic_id), None)
-    if lacking is not None:
-        there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
-        raise InputError(
-            "no column or key 'topic_id'", f"there are {there}", where=lacking.where or None, line=lacking.line
-        )
 
 
 def _spelt(ratings: Ratings, scheme: Scheme | None, names: Sequence[str], needed: bool) -> Ratings:
@@ -474,7 +470,25 @@ def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
     places: dict[str, int] = {}
     for item in store.items():
         places[item.item_id] = len(units)
-        units.append(_unit_of(item))
+        query = next((text for text in item.texts if text.name == "query"), None)
+        others = [text for text in item.texts if text is not query]
+        units.append(
+            Unit(
+                unit_id=item.item_id,
+                topic_id=item.topic_id,
+                query_id="" if query is None else query.id,
+                text="" if query is None else query.text,
+                doc_id=next((text.id for text in others if text.id), ""),
+                title=item.title,
+                description=item.description,
+                variant=item.variant,
+                dataset=item.dataset,
+                stratum=item.stratum,
+                similarity=item.score,
+                probability=item.probability,
+                data=item.data,
+            )
+        )
     annotators = store.annotators()
     columns_of = {annotator.name: at for at, annotator in enumerate(annotators)}
     standing = store.standing()
@@ -493,26 +507,6 @@ def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
         store.scheme,
         skipped=sum(entry.kind == "skip" for entry in standing),
         sources=(str(store.path),),
-    )
-
-
-def _unit_of(item: Item) -> Unit:
-    query = next((text for text in item.texts if text.name == "query"), None)
-    others = [text for text in item.texts if text is not query]
-    return Unit(
-        unit_id=item.item_id,
-        topic_id=item.topic_id,
-        query_id="" if query is None else query.id,
-        text="" if query is None else query.text,
-        doc_id=next((text.id for text in others if text.id), ""),
-        title=item.title,
-        description=item.description,
-        variant=item.variant,
-        dataset=item.dataset,
-        stratum=item.stratum,
-        similarity=item.score,
-        probability=item.probability,
-        data=item.data,
     )
 
 
@@ -537,25 +531,6 @@ def named_source(text: str, form: str | None = None) -> tuple[str, SourceSpec]:
     if equals and rest and name.strip() and not set(name) & set("/?#") and not Path(text).exists():
         return name.strip(), parse(rest + ending)
     return "", parse(text + ending)
-
-
-def _unit(row: Judgment) -> Unit:
-    return Unit(
-        unit_id=row.item_id,
-        # Where queries were judged, they are the topics.
-        topic_id=row.topic_id or row.query_id,
-        query_id=row.query_id,
-        text=row.query_text.strip(),
-        doc_id=row.doc_id,
-        title=row.title.strip(),
-        description=row.description.strip(),
-        variant=row.variant.strip(),
-        dataset=row.dataset,
-        stratum=row.stratum,
-        similarity=row.similarity,
-        probability=1.0 if row.probability is None else row.probability,
-        data=row.values,
-    )
 
 
 def _key(row: Judgment) -> tuple[tuple[str, ...], tuple[str, str]]:
@@ -597,7 +572,17 @@ def _collected(rows: Sequence[Judgment]) -> Ratings:
         whole = (key, _resolved(loose, variants[key]))
         unit = places.setdefault(whole, len(places))
         members[whole].append(row)
-        _note_annotator(annotators, row)
+        role = cast(Role, row.role if row.role in ("model", "adjudicator") else "person")
+        earlier = annotators.get(row.annotator)
+        if earlier is not None and "model" in (earlier.role, role) and earlier.role != role:
+            raise InputError(
+                f"'{row.annotator}' is a {earlier.role} in one row and a {role} in another",
+                "give the model a name of its own",
+                where=row.where or None,
+                line=row.line,
+            )
+        if earlier is None or earlier.role == "adjudicator":
+            annotators[row.annotator] = Annotator(row.annotator, role, row.about)
         column = columns.setdefault(row.annotator, len(columns))
         settles = row.kind == "adjudicate" or (row.role == "adjudicator" and row.kind != "label")
         ratings.append(Rating(unit, column, row.labels, settles, (row.where, row.line)))
@@ -607,7 +592,23 @@ def _collected(rows: Sequence[Judgment]) -> Ratings:
 
 def _merged(rows: Sequence[Judgment]) -> Unit:
     """One unit of all that the rows say about it."""
-    unit = _unit(rows[0])
+    row = rows[0]
+    unit = Unit(
+        unit_id=row.item_id,
+        # Where queries were judged, they are the topics.
+        topic_id=row.topic_id or row.query_id,
+        query_id=row.query_id,
+        text=row.query_text.strip(),
+        doc_id=row.doc_id,
+        title=row.title.strip(),
+        description=row.description.strip(),
+        variant=row.variant.strip(),
+        dataset=row.dataset,
+        stratum=row.stratum,
+        similarity=row.similarity,
+        probability=1.0 if row.probability is None else row.probability,
+        data=row.values,
+    )
     known = [row for row in rows if row.probability is not None]
     chances = [row.probability or 0.0 for row in known]
     if known and max(chances) - min(chances) > _SAME_PROBABILITY:
@@ -638,20 +639,6 @@ def _resolved(loose: tuple[str, str], there: Iterable[tuple[str, str]]) -> tuple
         and sum(map(bool, other)) > sum(map(bool, loose))
     ]
     return fits[0] if len(fits) == 1 else loose
-
-
-def _note_annotator(annotators: dict[str, Annotator], row: Judgment) -> None:
-    role = cast(Role, row.role if row.role in ("model", "adjudicator") else "person")
-    earlier = annotators.get(row.annotator)
-    if earlier is not None and "model" in (earlier.role, role) and earlier.role != role:
-        raise InputError(
-            f"'{row.annotator}' is a {earlier.role} in one row and a {role} in another",
-            "give the model a name of its own",
-            where=row.where or None,
-            line=row.line,
-        )
-    if earlier is None or earlier.role == "adjudicator":
-        annotators[row.annotator] = Annotator(row.annotator, role, row.about)
 
 
 def _readable(unit: Unit) -> str:

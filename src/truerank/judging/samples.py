@@ -25,7 +25,6 @@ from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Annotator, Store
 from truerank.loading import decimal_number, whole_number
 from truerank.options import Flag, Names, Options, Range, Seed, command
-from truerank.records import Input
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.runs import run as started
@@ -659,20 +658,24 @@ def new(
     plan = {**drawn.json(), **assignment.json(), "order": people.order}
     judges = [Annotator(name, "adjudicator") for name in dict.fromkeys(people.adjudicators)]
     options = {"scheme": opened.name, "sample": sample, "people": people, "seed": seed}
-    with started("judge new", _inputs(items, topics, docs), options, place, file=True):
+    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
+    named = [named_source(topic) for topic in topics]
+    with started(
+        "judge new",
+        (
+            (
+                *inputs_of(items=[one for one in sources if not isinstance(one, Item)]),
+                *(input_of("topics", spec, name) for name, spec in named),
+                *inputs_of(docs=docs),
+            )
+        ),
+        options,
+        place,
+        file=True,
+    ):
         # The bytes of a store change with every judgment: the manifest has no hash of it.
         Store.create(place, opened, drawn.items, assignment.work, seed=seed, plan=plan, annotators=judges).close()
     return NewStore(place, opened.name, drawn, assignment, tuple(judge.name for judge in judges))
-
-
-def _inputs(items: Any, topics: Sequence[str], docs: Sequence[str]) -> tuple[Input, ...]:
-    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
-    named = [named_source(topic) for topic in topics]
-    return (
-        *inputs_of(items=[one for one in sources if not isinstance(one, Item)]),
-        *(input_of("topics", spec, name) for name, spec in named),
-        *inputs_of(docs=docs),
-    )
 
 
 def _items(

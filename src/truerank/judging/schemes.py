@@ -451,26 +451,22 @@ def _check(scheme: Scheme) -> None:
     if len(groups) != len(scheme.groups):
         raise InputError("two groups of one name", "give each group a name of its own")
     for choice in scheme.choices:
-        _check_choice(choice)
+        if not _fold(choice.name) or choice.name != choice.name.strip() or _SEPARATORS & set(choice.name):
+            raise InputError(
+                f"'{choice.name}' is no name for a label", "use words without '|', ';', ',' and blanks at the ends"
+            )
+        if choice.key and (len(choice.key) != 1 or not choice.key.isprintable() or choice.key.isspace()):
+            raise InputError(f"'{choice.key}' is no key ('{choice.name}')", "give one visible character")
+        if choice.key in RESERVED_KEYS:
+            raise InputError(
+                f"the key '{choice.key}' of '{choice.name}' belongs to the page",
+                f"choose another than {' '.join(sorted(RESERVED_KEYS))}",
+            )
         if choice.group not in groups and not choice.alone:
             raise InputError(f"'{choice.name}' is in the group '{choice.group}', which is not there", "declare it")
     _check_unique(scheme.choices)
     if scheme.per_text is not None and scheme.per_text.group not in groups:
         raise InputError(f"per_text names the group '{scheme.per_text.group}', which is not there", "declare it")
-
-
-def _check_choice(choice: Choice) -> None:
-    if not _fold(choice.name) or choice.name != choice.name.strip() or _SEPARATORS & set(choice.name):
-        raise InputError(
-            f"'{choice.name}' is no name for a label", "use words without '|', ';', ',' and blanks at the ends"
-        )
-    if choice.key and (len(choice.key) != 1 or not choice.key.isprintable() or choice.key.isspace()):
-        raise InputError(f"'{choice.key}' is no key ('{choice.name}')", "give one visible character")
-    if choice.key in RESERVED_KEYS:
-        raise InputError(
-            f"the key '{choice.key}' of '{choice.name}' belongs to the page",
-            f"choose another than {' '.join(sorted(RESERVED_KEYS))}",
-        )
 
 
 def _check_unique(choices: Sequence[Choice]) -> None:

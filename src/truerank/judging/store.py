@@ -201,36 +201,30 @@ def fill(temporary: Path, contents: Contents, path: Path) -> None:
         values = {"scheme": scheme.json(), **meta, "created": _now()}
         texts = ((key, value if isinstance(value, str) else dumps(value)) for key, value in values.items())
         connection.executemany("INSERT INTO meta VALUES (?, ?)", texts)
-        _insert_items(connection, items, path)
+        number = 0
+        for item in items:
+            number += 1
+            row = (number, item.item_id, item.topic_id, dumps(item.json()))
+            try:
+                connection.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
+            except sqlite3.IntegrityError as error:
+                raise InputError(
+                    f"two items '{item.item_id[:80]}'", "give each an id of its own", where=path
+                ) from error
+        if not number:
+            raise InputError("nothing to judge", "give items, or a larger sample", where=path)
         for annotator in annotators:
             add_annotator(connection, checked_annotator(annotator, path), path)
         for name, item_ids in assignments.items():
-            _assign(connection, name, item_ids, path)
+            known = "SELECT 1 FROM items WHERE item_id = ?"
+            for place, item_id in enumerate(item_ids, start=1):
+                if connection.execute(known, (item_id,)).fetchone() is None:
+                    raise InputError(f"'{name}' is to judge '{item_id[:80]}', which is no item", "check it", where=path)
+                connection.execute(
+                    "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)", (name, place, item_id)
+                )
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-
-def _insert_items(connection: sqlite3.Connection, items: Iterable[Item], path: Path) -> None:
-    number = 0
-    for item in items:
-        number += 1
-        row = (number, item.item_id, item.topic_id, dumps(item.json()))
-        try:
-            connection.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
-        except sqlite3.IntegrityError as error:
-            raise InputError(f"two items '{item.item_id[:80]}'", "give each an id of its own", where=path) from error
-    if not number:
-        raise InputError("nothing to judge", "give items, or a larger sample", where=path)
-
-
-def _assign(connection: sqlite3.Connection, annotator: str, item_ids: Sequence[str], path: Path) -> None:
-    known = "SELECT 1 FROM items WHERE item_id = ?"
-    for place, item_id in enumerate(item_ids, start=1):
-        if connection.execute(known, (item_id,)).fetchone() is None:
-            raise InputError(f"'{annotator}' is to judge '{item_id[:80]}', which is no item", "check it", where=path)
-        connection.execute(
-            "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)", (annotator, place, item_id)
-        )
 
 
 def extend(connection: sqlite3.Connection, rows: list[tuple[str, str, str]], annotator: str, path: Path) -> int:
@@ -528,7 +522,13 @@ class Writer:
             connection = self._connection = self._connection or connected(self._path)
             connection.execute("BEGIN IMMEDIATE")
             for request in batch:
-                _attempt(connection, request)
+                connection.execute("SAVEPOINT one")
+                try:
+                    request.value = request.work(connection)
+                except (InputError, sqlite3.IntegrityError) as error:
+                    request.error = error
+                    connection.execute("ROLLBACK TO one")
+                connection.execute("RELEASE one")
             connection.execute("COMMIT")
         except BaseException as error:
             if connection is not None:
@@ -550,16 +550,6 @@ class Writer:
         )
         fault.__cause__ = error
         return fault
-
-
-def _attempt(connection: sqlite3.Connection, request: _Request) -> None:
-    connection.execute("SAVEPOINT one")
-    try:
-        request.value = request.work(connection)
-    except (InputError, sqlite3.IntegrityError) as error:
-        request.error = error
-        connection.execute("ROLLBACK TO one")
-    connection.execute("RELEASE one")
 
 
 _KEPT_ITEMS: Final = 10_000

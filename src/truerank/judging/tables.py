@@ -128,7 +128,8 @@ def table(
     elif name == "survivorship":
         parts = _survivorship(counting, ratings.scheme, confidence)
     elif name == "transfer":
-        parts = _transfer(counting)
+        groups, whole = _grouped(counting)
+        parts = {"counts": _frame(("query set", *COMBINED, "total"), _count_rows(groups, whole, tuple(COMBINED)))}
     elif name.startswith("transfer:"):
         parts = _versions(counting, ratings.scheme)
     else:
@@ -300,11 +301,6 @@ def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dic
         "counts": _frame(("split", *names, "total"), _count_rows(groups, whole, names)),
         "shares": _frame(("split", "reason", "queries", "share", "low", "high"), shares),
     }
-
-
-def _transfer(counting: _Counting) -> dict[str, pl.DataFrame]:
-    groups, whole = _grouped(counting)
-    return {"counts": _frame(("query set", *COMBINED, "total"), _count_rows(groups, whole, tuple(COMBINED)))}
 
 
 def _versions(counting: _Counting, scheme: Scheme) -> dict[str, pl.DataFrame]:

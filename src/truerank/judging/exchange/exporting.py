@@ -32,7 +32,7 @@ from truerank.judging.exchange.forms import (
     select,
     text_columns,
 )
-from truerank.judging.items import Annotator, Draft, Event, Item, Role
+from truerank.judging.items import Annotator, Draft, Item, Role
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import (
     EVENT,
@@ -126,17 +126,13 @@ def _replayed(
                 continue
             # Labels that the scheme lacks are damaged ones; those that exclude each other may have been imported so.
             scheme.known(event.labels, items[event.item_id])
-            numbers[event.number] = _added(connection, event, numbers, people[event.annotator].role, path)
+            draft = Draft(*event[2:10], at=event.at)
+            check_draft(draft, people[event.annotator].role, path)
+            back = numbers[event.undoes] if event.undoes is not None else 0
+            numbers[event.number] = append_history(connection, [draft], [back])[0].number
         except _BROKEN:
             continue
     return len(numbers)
-
-
-def _added(connection: sqlite3.Connection, event: Event, numbers: Mapping[int, int], role: Role, path: Path) -> int:
-    draft = Draft(*event[2:10], at=event.at)
-    check_draft(draft, role, path)
-    back = numbers[event.undoes] if event.undoes is not None else 0
-    return append_history(connection, [draft], [back])[0].number
 
 
 def _rows(connection: sqlite3.Connection, table: str, key: str, columns: str) -> dict[Any, tuple[Any, ...]]:

@@ -105,7 +105,9 @@ def _answer(rows: Sequence[Outgoing], which: Which) -> Outgoing | None:
         return None
     kind: Kind = "label"
     name = first.annotator if len(agreeing) == 1 and len(said) == 1 else which
-    answer = Standing(first.item_id, name, kind, labels, "", "", max(_times(agreeing)), 0.0)
+    answer = Standing(
+        first.item_id, name, kind, labels, "", "", max(row.said.at for row in agreeing if row.said), 0.0
+    )
     return Outgoing(agreeing[0].item, answer, role, by=_names(agreeing))
 
 
@@ -113,10 +115,6 @@ def _names(rows: Iterable[Outgoing]) -> tuple[str, ...]:
     return tuple(
         f"{row.said.annotator} (model)" if row.role == "model" else row.said.annotator for row in rows if row.said
     )
-
-
-def _times(rows: Iterable[Outgoing]) -> Iterator[str]:
-    return (row.said.at for row in rows if row.said)
 
 
 def _models(rows: Iterable[Outgoing]) -> tuple[str, ...]:
@@ -322,8 +320,8 @@ def _results(row: Outgoing, scheme: Scheme) -> list[dict[str, Any]]:
         for name, labels in blocks.items()
     ]
     written = (("comment", said.comment), ("reason", said.reason))
-    return results + [_written(name, text) for name, text in written if text]
-
-
-def _written(name: str, text: str) -> dict[str, Any]:
-    return {"from_name": name, "to_name": "query_text", "type": "textarea", "value": {"text": [text]}}
+    return results + [
+        ({"from_name": name, "to_name": "query_text", "type": "textarea", "value": {"text": [text]}})
+        for name, text in written
+        if text
+    ]

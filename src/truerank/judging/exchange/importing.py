@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
@@ -245,7 +245,9 @@ class _Work:
             return
         name = self._who(said, spec, annotator)
         try:
-            labels = self._spelt(said.labels, self._store.item(item_id))
+            scheme = self._store.scheme
+            answer = leak_answer(tuple(said.labels)) if scheme.name == "leak" else None
+            labels = scheme.known(said.labels if answer is None else (answer,), self._store.item(item_id))
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
         kind = cast(Kind, said.kind or "label")
@@ -259,12 +261,6 @@ class _Work:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
         if self._heard(said, item_id, name, kind, labels):
             self._add(draft, said, spec)
-
-    def _spelt(self, labels: Sequence[str], item: Item) -> tuple[str, ...]:
-        """The labels as the scheme has them; for `leak` whatever says something about a leak, as everywhere."""
-        scheme = self._store.scheme
-        answer = leak_answer(tuple(labels)) if scheme.name == "leak" else None
-        return scheme.known(labels if answer is None else (answer,), item)
 
     def _heard(self, said: Judgment, item_id: str, name: str, kind: Kind, labels: tuple[str, ...]) -> bool:
         """Whether a label counts; one that contradicts an earlier one of these files is noted.
@@ -286,7 +282,9 @@ class _Work:
         if self.contradictions and self._votes == "majority":
             raise contradiction_error(self.contradictions, self._place)
         added: dict[str, int] = {}
-        events = self._store.record_history(self._drafts, self._undone, self._annotators())
+        events = self._store.record_history(
+            self._drafts, self._undone, ([(name, role, self._abouts.get(name, "")) for name, role in self._new.items()])
+        )
         for event in events:
             added[event.annotator] = added.get(event.annotator, 0) + 1
         models = tuple(name for name in added if self._roles()[name] == "model")
@@ -317,7 +315,18 @@ class _Work:
                 raise InputError(fault, "import the whole history", where=spec.location, line=said.line)
         elif draft.kind != "skip":
             self.irregular += not self._store.scheme.regular(draft.labels, self._store.item(draft.item_id))
-        self._drafts.append(draft._replace(token=_token(draft)))
+        value = [
+            draft.annotator,
+            draft.item_id,
+            draft.kind,
+            sorted(draft.labels),
+            draft.comment,
+            draft.reason,
+            draft.at,
+        ]
+        self._drafts.append(
+            draft._replace(token=(f"import:{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]}"))
+        )
         self._undone.append(undoes)
         times[draft.at] = -len(self._drafts)
         self._link(said, spec, -len(self._drafts))
@@ -343,9 +352,6 @@ class _Work:
 
     def _roles(self) -> dict[str, Role]:
         return {**self._people, **self._new}
-
-    def _annotators(self) -> Sequence[tuple[str, Role, str]]:
-        return [(name, role, self._abouts.get(name, "")) for name, role in self._new.items()]
 
 
 def _statements(spec: SourceSpec, scheme: Scheme, strict: bool) -> Iterator[Judgment]:
@@ -395,9 +401,3 @@ def _item(said: Judgment, scheme: Scheme, spec: SourceSpec) -> Item:
 def _identity(said: Event | Draft) -> tuple[Any, ...]:
     """What makes two statements the same, but for their time."""
     return (said.annotator, said.item_id, said.kind, frozenset(said.labels), said.comment, said.reason)
-
-
-def _token(draft: Draft) -> str:
-    """An idempotency key, so that two imports at the same time do not double anything either."""
-    value = [draft.annotator, draft.item_id, draft.kind, sorted(draft.labels), draft.comment, draft.reason, draft.at]
-    return f"import:{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]}"

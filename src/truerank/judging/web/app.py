@@ -181,7 +181,17 @@ class Guard:
             await self._app(scope, receive, send)
             return
         refusal = self._refusal(Headers(scope=scope), scope)
-        sealed = _sealed(send)
+
+        async def sealing(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _SEALS.items():
+                    headers[name] = value
+                # Nothing of a page is kept, so that going back shows what holds now, with a fresh token.
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        sealed = sealing
         if refusal is None:
             await self._app(scope, receive, sealed)
         else:
@@ -202,19 +212,6 @@ class Guard:
         if site not in ("same-origin", "none") or (origin is not None and origin.lower() not in own):
             return 403, "The form comes from another site."
         return None
-
-
-def _sealed(send: Send) -> Send:
-    async def sealing(message: Message) -> None:
-        if message["type"] == "http.response.start":
-            headers = MutableHeaders(scope=message)
-            for name, value in _SEALS.items():
-                headers[name] = value
-            # Nothing of a page is kept, so that going back shows what holds now, with a fresh token.
-            headers.setdefault("Cache-Control", "no-store")
-        await send(message)
-
-    return sealing
 
 
 async def _answer(send: Send, status: int, message: str) -> None:
@@ -261,21 +258,20 @@ class Figures:
         with self._lock:
             now = (self._store.last_event(), *self._store.annotators())
             if now != self._after:
-                self._values, self._after = _figures(self._store), now
+                rows = people(self._store)
+                labels = sum(row.progress.done for row in rows if row.role == "person")
+                tables, note = _agreement(self._store)
+                lead = f"{counted(len(self._store.item_ids()))}; {labels:,} labels by people."
+                self._values, self._after = (
+                    ({"lead": lead, "people": rows, "tables": tables, "agreement_note": note}),
+                    now,
+                )
             return self._values
 
 
 def _overview(request: Request) -> Response:
     figures: Figures = request.app.state.figures
     return entered(request).page("overview", **figures.values())
-
-
-def _figures(store: Store) -> dict[str, Any]:
-    rows = people(store)
-    labels = sum(row.progress.done for row in rows if row.role == "person")
-    tables, note = _agreement(store)
-    lead = f"{counted(len(store.item_ids()))}; {labels:,} labels by people."
-    return {"lead": lead, "people": rows, "tables": tables, "agreement_note": note}
 
 
 def _agreement(store: Store) -> tuple[list[_ShownTable], str]:

@@ -45,7 +45,7 @@ class Attempt(NamedTuple):
 def next_item(request: Request) -> Response:
     """The first item that is still open, or the page that says that there is none."""
     visit = entered(request)
-    place, after = _next_place(visit), _after(visit)
+    place, after = _next_place(visit), (f"?after={number_of(visit.query('after'))}" if visit.query("after") else "")
     if place is None:
         progress = visit.store.progress(visit.name)
         told = _told(visit, visit.store.assigned(visit.name))
@@ -98,6 +98,12 @@ def mine(request: Request) -> Response:
     if page < 1 or first > max(total, 1):
         raise Refused(404, "The list has no such page.")
     progress = visit.store.progress(visit.name)
+    address = "/mine?page="
+    pages = []
+    if page > 1:
+        pages.append((f"{address}{page - 1}", "Previous page", "prev"))
+    if page * _ROWS_PER_PAGE < total:
+        pages.append((f"{address}{page + 1}", "Next page", "next"))
     return visit.page(
         "list",
         heading="My items",
@@ -107,7 +113,7 @@ def mine(request: Request) -> Response:
         start_text="Go on",
         titles=("Item", "Topic", "Text", "What I said", "State"),
         rows=own_rows(visit.store, visit.name, first, first + _ROWS_PER_PAGE - 1),
-        pages=list_pages("/mine?page=", page, total),
+        pages=pages,
     )
 
 
@@ -155,16 +161,6 @@ def item_page(visit: Visit, item: Item, standing: Standing | None, attempt: Atte
         error=attempt.refusal.message if attempt else "",
         **values,
     )
-
-
-def list_pages(address: str, page: int, total: int) -> list[tuple[str, str, str]]:
-    """The pages before and after one page of a list: address, name and relation."""
-    pages = []
-    if page > 1:
-        pages.append((f"{address}{page - 1}", "Previous page", "prev"))
-    if page * _ROWS_PER_PAGE < total:
-        pages.append((f"{address}{page + 1}", "Next page", "next"))
-    return pages
 
 
 def _next_place(visit: Visit) -> int | None:
@@ -216,10 +212,6 @@ def _told(visit: Visit, ids: Sequence[str]) -> str:
 def _standing(visit: Visit, item_id: str) -> Standing | None:
     standings = visit.store.standing(item_id=item_id, annotator=visit.name)
     return next((standing for standing in standings if standing.kind != "adjudicate"), None)
-
-
-def _after(visit: Visit) -> str:
-    return f"?after={number_of(visit.query('after'))}" if visit.query("after") else ""
 
 
 def _sentence(error: InputError) -> str:

@@ -156,7 +156,20 @@ def open_desk(
         if serving.no_tokens and not is_loopback(address):
             raise OptionError("no_tokens", f"others reach {address}: they need a token", "leave `no_tokens` out")
         opened = Store.open(store)
-        names = _names(opened, serving.annotators, serving.adjudicators)
+        for name in serving.adjudicators:
+            opened.add_annotator(name, "adjudicator")
+        for name in serving.annotators:
+            if opened.annotator(name).role == "model":
+                raise InputError(f"'{name}' is a model", "name a person", where=opened.path)
+        everybody = tuple(who.name for who in opened.annotators() if who.role != "model")
+        if not everybody:
+            raise InputError(
+                "nobody judges here",
+                "name annotators in 'truerank judge new', or an adjudicator here",
+                where=opened.path,
+            )
+        chosen = {*serving.annotators, *serving.adjudicators} if serving.annotators else set(everybody)
+        names = tuple(name for name in everybody if name in chosen)
         needed = not serving.no_tokens
         made = _make_tokens(opened, names, serving.new_tokens, needed)
         hosts = _hosts(serving.host, is_loopback(address), serving.allow_hosts)
@@ -169,7 +182,11 @@ def open_desk(
             proxy_headers=bool(serving.allow_hosts), forwarded_allow_ips="127.0.0.1,::1",
             ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
-        _load(config, serving.certificate)
+        try:
+            config.load()
+        except OSError as error:
+            fault = f"certificate or key cannot be used ({error.strerror or error})"
+            raise InputError(fault, "give both as PEM files", where=serving.certificate) from error
         encrypted = serving.certificate is not None
         addresses = _addresses(serving.host, taken, encrypted, serving.allow_hosts)
         server = application.Server(config, application.limits_here())
@@ -180,22 +197,6 @@ def open_desk(
         if opened is not None:
             opened.close()
         raise
-
-
-def _names(store: Store, annotators: Sequence[str], adjudicators: Sequence[str]) -> tuple[str, ...]:
-    """Who may enter: never a model."""
-    for name in adjudicators:
-        store.add_annotator(name, "adjudicator")
-    for name in annotators:
-        if store.annotator(name).role == "model":
-            raise InputError(f"'{name}' is a model", "name a person", where=store.path)
-    everybody = tuple(who.name for who in store.annotators() if who.role != "model")
-    if not everybody:
-        raise InputError(
-            "nobody judges here", "name annotators in 'truerank judge new', or an adjudicator here", where=store.path
-        )
-    chosen = {*annotators, *adjudicators} if annotators else set(everybody)
-    return tuple(name for name in everybody if name in chosen)
 
 
 def _make_tokens(
@@ -236,23 +237,10 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.close()
         raise OptionError(
             "port",
-            f"port {port} of {host} cannot be taken ({_why(error)})",
+            f"port {port} of {host} cannot be taken ({((error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error))})",
             "choose another with `port`, or 0 for a free one",
         ) from error
     return listening
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
-
-
-def _load(config: Any, certificate: str | Path | None) -> None:
-    """Reads the certificate now, so that a fault in it is told before anything is printed."""
-    try:
-        config.load()
-    except OSError as error:
-        fault = f"certificate or key cannot be used ({error.strerror or error})"
-        raise InputError(fault, "give both as PEM files", where=certificate) from error
 
 
 def _addresses(host: str, port: int, encrypted: bool, allowed: Sequence[str]) -> tuple[str, ...]:
