@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.coefficients import Coefficients, Score, drawn_weights, interval
@@ -55,16 +56,9 @@ class PairAgreement(NamedTuple):
 class DefinitionAgreement:
     """The agreement by one definition.
 
-    Attributes:
-        definition: what was compared.
-        units: items with two ratings or more.
-        ratings: their ratings.
-        scores: coefficient → value and interval.
-        labels: for each label.
-        pairs: for each two annotators, where there are more than two.
-        answers: rows and columns of the matrix; none where each label was compared for itself.
-        matrix: rows the first annotator, columns the second; with more than two, all ordered pairs of ratings of an
-            item. Shape (answers, answers).
+    `units` are items with two ratings or more, `ratings` these; `scores` is by coefficient; `pairs` are there where
+    there are more than two annotators. `answers` are rows (the first annotator) and columns (the second) of the
+    `matrix`, none where each label was compared for itself; with more than two, it has all ordered pairs of ratings.
     """
 
     definition: Definition
@@ -103,34 +97,20 @@ class AnnotatorAgreement(Result, shown_in="truerank.judging.report"):
         return {
             "settings": self.settings,
             "annotators": [{**annotator._asdict(), "labelled": n} for annotator, n in self.annotators],
-            "definitions": [_compared_json(part) for part in self.compared],
-            "models": [_pair_json(pair) for pair in self.models],
-            "about": [model._asdict() for model in self.about],
+            "definitions": [
+                {
+                    "definition": part.definition.name,
+                    "meaning": part.definition.meaning,
+                    "level": part.definition.level,
+                    "items": part.units,
+                    **plain(part, "definition", "units"),
+                }
+                for part in self.compared
+            ],
+            "models": plain(self.models),
+            "about": plain(self.about),
             "notes": list(self.notes),
         }
-
-
-def _score_json(scores: dict[str, Score]) -> dict[str, Any]:
-    return {name: score._asdict() for name, score in scores.items()}
-
-
-def _pair_json(pair: PairAgreement) -> dict[str, Any]:
-    return {**pair._asdict(), "scores": _score_json(pair.scores)}
-
-
-def _compared_json(part: DefinitionAgreement) -> dict[str, Any]:
-    return {
-        "definition": part.definition.name,
-        "meaning": part.definition.meaning,
-        "level": part.definition.level,
-        "items": part.units,
-        "ratings": part.ratings,
-        "scores": _score_json(part.scores),
-        "labels": [{**row._asdict(), "scores": _score_json(row.scores)} for row in part.labels],
-        "pairs": [_pair_json(pair) for pair in part.pairs],
-        "answers": list(part.answers),
-        "matrix": part.matrix.tolist(),
-    }
 
 
 Drawing = Literal["items", "topics"]
@@ -255,7 +235,7 @@ def _participants(
             there += ", ".join(ratings.annotators[at].name for at in models)
             remedy = "give the labels of people too, or compare the models with `include_models`"
         raise InputError(
-            f"agreement needs two annotators; there is {there}", remedy, where=(", ".join(ratings.sources[:3]) or None)
+            f"agreement needs two annotators; there is {there}", remedy, where=", ".join(ratings.sources[:3]) or None
         )
     return columns, models
 
@@ -290,21 +270,18 @@ def _compared(
     names = ("percentage", "cohen", "krippendorff") if len(columns) <= 2 else ("percentage", "fleiss", "krippendorff")
     every = parts if definition.each else [whole, *parts]
     values, drawn = _evaluated(every, names, whole.rows, plan)
+    reasons = [_reason(part, label=part is not whole) for part in every]
     rows = [
         {
-            name: interval(values[at, place], drawn[at, place], plan.confidence, _reason(part, label=True))
+            name: interval(values[at, place], drawn[at, place], plan.confidence, reason)
             for place, name in enumerate(names)
         }
-        for at, part in enumerate(every)
+        for at, reason in enumerate(reasons)
     ]
     if definition.each:
         scores = _mean_scores(values, drawn, names, whole.units, plan)
     else:
-        scores = {
-            name: interval(values[0, place], drawn[0, place], plan.confidence, _reason(whole, label=False))
-            for place, name in enumerate(names)
-        }
-        rows = rows[1:]
+        scores, *rows = rows
     given = [int(part.counts[:, 1].sum()) for part in parts]
     shown = _matrix(whole, coded.categories) if detailed and not definition.each else ((), np.zeros((0, 0), np.int64))
     pairs = []
@@ -416,9 +393,8 @@ def _matrix(whole: Coefficients, categories: Sequence[str]) -> tuple[tuple[str, 
 def _pair(ratings: Ratings, definition: Definition, columns: tuple[int, int], plan: _Plan) -> PairAgreement:
     found = _compared(ratings, definition, columns, plan, detailed=False)
     first, second = (ratings.annotators[at].name for at in columns)
-    return PairAgreement(
-        definition.name, first, second, found.units, ({name: found.scores[name] for name in ("percentage", "cohen")})
-    )
+    scores = {name: found.scores[name] for name in ("percentage", "cohen")}
+    return PairAgreement(definition.name, first, second, found.units, scores)
 
 
 def _against_people(

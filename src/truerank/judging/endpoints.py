@@ -69,15 +69,9 @@ class Patience(Options):
 class Client:
     """Chat completions of one model; may be used by many threads at once.
 
-    Args:
-        endpoint: the base address, such as `http://127.0.0.1:8000/v1`, or the full one of chat completions.
-        model: the model's name there.
-        key_env: the environment variable that holds the key; empty for none.
-        temperature: sent with every request; below 0 it is left out.
-        patience: how often and how long to try.
-
-    Attributes:
-        requests, retries: how many were sent, and how many of them were repetitions.
+    The endpoint is the base address, such as `http://127.0.0.1:8000/v1`, or the full one of chat completions. `key_env`
+    is the environment variable that holds the key, empty for none; a temperature below 0 is left out. `requests` counts
+    what was sent, and `retries` how many of them were repetitions.
     """
 
     def __init__(
@@ -134,12 +128,12 @@ class Client:
                 fault, wait = self._judged(answer), retry_after(answer.header("Retry-After"))
             except (NetworkError, _BrokenError) as error:
                 fault, wait = str(error), None
-            if wait is None:
-                wait = min(self._patience.longest_wait, self._patience.first_wait * 2**attempt)
-            if wait > self._patience.longest_wait:
-                longest = self._patience.longest_wait
+            longest = self._patience.longest_wait
+            wait = min(longest, self._patience.first_wait * 2**attempt) if wait is None else wait
+            if wait > longest:
                 raise UnavailableError(f"{fault}; it asks to wait {wait:.0f} s, longer than {longest:g} s")
             if attempt < self._patience.retries:
+                # Nobody asks before the wait is over: a server that is overloaded is so for all threads.
                 with self._lock:
                     self._next = max(self._next, time.monotonic() + wait)
         raise UnavailableError(fault)
@@ -212,16 +206,9 @@ def _completion(content: bytes, place: str) -> Completion:
         fault = f": {error.fault}" if isinstance(error, InputError) else ""
         raise _BrokenError(f"no chat completion in the answer{fault}") from error
     usage = value.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    return Completion(
-        text,
-        str(choice.get("finish_reason") or ""),
-        *map(_count, (usage.get("prompt_tokens"), usage.get("completion_tokens"))),
-    )
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    counts = [usage.get(f"{name}_tokens") if isinstance(usage, Mapping) else 0 for name in ("prompt", "completion")]
+    read, written = (count if type(count) is int and count > 0 else 0 for count in counts)
+    return Completion(text, str(choice.get("finish_reason") or ""), read, written)
 
 
 def _told(body: bytes) -> str:

@@ -63,16 +63,16 @@ def audit_items(path: Path) -> Iterator[Item]:
         raise InputError("no candidates in it", "audit with a lower --floor", where=file)
     if frame["query_text"].str.starts_with(_REDACTED).all():
         raise InputError("the audit is redacted: there is nothing to read", "audit without --redact", where=file)
-    known = _from_rows(frame)
+    topics = _from_rows(frame)
     with contextlib.suppress(pl.exceptions.PolarsError, OSError):
         columns = ["test", "topic_id", "field", "topic_text"]
         neighbours = pl.read_parquet(folder / "neighbours.parquet", columns=columns, glob=False)
-        known = {**known, **_from_rows(neighbours)}
+        topics |= _from_rows(neighbours)
+    # Completed from the test set where that agrees.
     for (test, topic_id), topic in _from_sources(folder).items():
-        seen = known.get((test, topic_id))
+        seen = topics.get((test, topic_id))
         if seen is None or not seen.title or normalise(seen.title) == normalise(topic.title):
-            known[test, topic_id] = topic
-    topics = known
+            topics[test, topic_id] = topic
     for pair in _pairs(frame):
         yield pair.item(topics.get((pair.test, pair.topic_id), Topic(pair.topic_id, "")))
 
@@ -183,14 +183,17 @@ _DOC_TEXTS: Final = ("document", "passage", "doc_text", "passage_text", "body", 
 _VERSION: Final = re.compile(r"[vV](\d{1,2})")
 _NUMBERED_PASSAGE: Final = re.compile(r"passage[ _-]?(\d{1,3})", re.IGNORECASE)
 _TABLES: Final = ("csv", "tsv", "jsonl", "json", "parquet")
+#: What the rows of a table need, by the view of the scheme.
+_NEEDED_BY: Final = {
+    "pair": "topic_id and query_text",
+    "versions": "topic_id, query, V1 and V2",
+    "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
+    "document": "topic_id, query, doc_id and text",
+}
 
 
 def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iterator[tuple[int, Item]]:
-    """The items of a table with the line of each.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
-    """
+    """The items of a table with the line of each; `strict` raises for bytes that are not UTF-8."""
     path = compressed.checked_file(spec.path)
     form = formats.detect(path, spec.format)
     form = "tsv" if form == "lines" else form
@@ -209,22 +212,13 @@ def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
     ).strip()
     texts = _given_texts(values, used) or _texts(values, scheme, topic_id, used)
     if not topic_id or not texts or any(not text.text.strip() for text in texts if text.name == "query"):
-        needed = {
-            "pair": "topic_id and query_text",
-            "versions": "topic_id, query, V1 and V2",
-            "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
-            "document": "topic_id, query, doc_id and text",
-        }[scheme.view]
-        what = "topic" if not topic_id else "text to judge" if not texts else "query text"
-        there = ", ".join(list(row.values)[:12]) or "none"
-        raise (
-            InputError(
-                f"no {what} in it (columns: {there})",
-                f"the scheme {scheme.name} needs {needed}",
-                where=where,
-                line=row.line,
-            )
+        needed, what = (
+            _NEEDED_BY[scheme.view],
+            "topic" if not topic_id else "text to judge" if not texts else "query text",
         )
+        there = ", ".join(list(row.values)[:12]) or "none"
+        fault, remedy = f"no {what} in it (columns: {there})", f"the scheme {scheme.name} needs {needed}"
+        raise InputError(fault, remedy, where=where, line=row.line)
     fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
     given = text_of(values, ("item_id",), used).strip()
     similarity, score = (number_of(row, names, where, used) for names in (SIMILARITY_NAMES, _SCORES))
@@ -288,9 +282,8 @@ def _texts(values: Mapping[str, Any], scheme: Scheme, topic_id: str, used: set[s
 
 def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     """Columns V1, V2, … with V1_url and V1_id beside them."""
-    found = sorted((int(match[1]), key) for key in values if (match := _VERSION.fullmatch(key.strip())))
     texts = []
-    for number, key in found:
+    for number, key in _numbered(values, _VERSION):
         used.add(key)
         url = text_of(values, (f"v{number}_url", f"url_v{number}", "url"), used)
         doc_id = text_of(values, (f"v{number}_id", f"id_v{number}", *_DOC_IDS), used)
@@ -298,16 +291,20 @@ def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     return tuple(texts) if len(texts) > 1 else ()
 
 
+def _numbered(values: Iterable[str], pattern: re.Pattern[str]) -> list[tuple[int, str]]:
+    """The columns that a pattern fits, by their numbers."""
+    return sorted((int(match[1]), key) for key in values if (match := pattern.fullmatch(key.strip())))
+
+
 def _passages(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     """A list `passages` of texts or objects, or the columns passage_1, passage_2, …"""
     given = next((key for key in ("passages", "results") if isinstance(values.get(key), list)), None)
-    parts: list[Any] = []
     if given is not None:
         used.add(given)
         parts = values[given]
     else:
-        keys = sorted((int(match[1]), key) for key in values if (match := _NUMBERED_PASSAGE.fullmatch(key.strip())))
-        for number, key in keys:
+        parts = []
+        for number, key in _numbered(values, _NUMBERED_PASSAGE):
             used.add(key)
             doc_id, url = (text_of(values, (f"passage_{number}_{name}",), used) for name in ("id", "url"))
             parts.append({"text": values[key], "id": doc_id, "url": url})
@@ -391,21 +388,14 @@ def run_items(
     if not docs or not topics:
         missing = "`topics`" if docs else "`docs`"
         raise InputError(f"a run needs {missing}", f"give {missing} too", where=spec.location)
-    found = (
-        ([_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)])
-        if formats.detect(compressed.checked_file(spec.path), spec.format) == "qrels"
-        else (
-            [
-                _Found(
-                    row.topic_id,
-                    row.doc_id,
-                    row.score,
-                    {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank},
-                )
-                for row in read_run(spec.location)
-            ]
-        )
-    )
+    if formats.detect(compressed.checked_file(spec.path), spec.format) == "qrels":
+        found = [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
+    else:
+        read = ((row, {"rank": row.rank, "run": row.tag}) for row in read_run(spec.location))
+        found = [
+            _Found(row.topic_id, row.doc_id, row.score, {name: value for name, value in data.items() if value != ""})
+            for row, data in read
+        ]
     absent = dict.fromkeys(pair.topic_id for pair in found if pair.topic_id not in topics)
     _refuse(list(absent), "topics", spec)
     texts = read_documents(docs, {pair.doc_id for pair in found})
@@ -454,14 +444,9 @@ def _lists(found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[
 
 def _item(pair: _Found, topic: Topic, texts: tuple[Text, ...]) -> Item:
     return Item(
-        "",
-        pair.topic_id,
-        description=topic.description,
-        narrative=topic.narrative,
-        texts=texts,
-        score=pair.score,
+        "", pair.topic_id, "", topic.description, topic.narrative, texts=texts, score=pair.score,
         data=MappingProxyType(pair.data),
-    )
+    )  # fmt: skip
 
 
 def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
@@ -470,7 +455,7 @@ def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
     if form in ("tsv", "lines") and not _has_header(spec):
         yield from _bare(spec)
         return
-    if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
+    if form not in _TABLES:
         raise InputError(f"documents are not read from {form} files", "give JSONL, TSV, CSV or Parquet", where=path)
     for row in rows(path, form):
         doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
@@ -546,10 +531,8 @@ def read_items(
             item = _identified(known.completed(item, name), spec)
             _check(item, scheme, spec, line)
             there = items.get(item.item_id)
-            if there is None:
-                items[item.item_id] = item
-            elif _content(there) == _content(item):
-                items[item.item_id] = _merged(there, item)
+            if there is None or _content(there) == _content(item):
+                items[item.item_id] = item if there is None else _merged(there, item)
             else:
                 fault = f"the id '{item.item_id[:80]}' stands above with another content"
                 raise InputError(fault, "give every item an id of its own", where=spec.location, line=line)

@@ -38,17 +38,10 @@ Kind = Literal["all", "random", "strata", "top", "per"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a plan.
+    """One step of a plan: "all"; "random" n items; "strata" of the score, n items in all; the "top" n of each topic
+    (above a score); n items "per" value of a field (dataset, stratum or topic), or a number for each name.
 
-    Attributes:
-        kind: "all"; "random" n items; "strata" of the score, n items in all; the "top" n of each topic; n items "per"
-            value of a field.
-        n: how many items.
-        edges: borders of the strata, rising; a stratum is above its lower and at most at its upper border.
-        quantiles: number of strata with the same number of items, where no edges are given.
-        above: only scores above it ("top").
-        field: "dataset", "stratum" or "topic" ("per").
-        quotas: name → number of items, where the groups do not all give n ("per").
+    A stratum is above its lower and at most at its upper edge; without edges, `quantiles` of them have one size.
     """
 
     kind: Kind
@@ -245,12 +238,19 @@ def draw(
     names = np.array([item.stratum for item in items], dtype=object)
     strata: list[Stratum] = []
     for number, plan in enumerate(parsed):
-        outcome = _outcome(population, plan, np.random.default_rng([seed, number]))
+        outcome, random = (
+            _Outcome(np.ones(len(items), np.bool_), np.ones(len(items))),
+            np.random.default_rng([seed, number]),
+        )
+        for stage in plan.stages:
+            outcome = _step(outcome, stage, population, plan, random)
         probability += outcome.probability - probability * outcome.probability
         taken |= outcome.mask
         if outcome.named is not None:
             names = np.where(outcome.named != "", outcome.named, names)
-            strata += outcome.strata(items)
+            for name in outcome.order:
+                there = outcome.named == name
+                strata.append(Stratum(name, int(there.sum()), int((there & outcome.mask).sum())))
     drawn = [
         replace(item, probability=item.probability * float(p), stratum=str(name))
         for item, p, name, take in zip(items, probability, names, taken, strict=True)
@@ -299,7 +299,10 @@ def assign(
     places = {item.item_id: place for place, item in enumerate(items)}
     shared = _overlap(items, overlap, _random(seed, "overlap"))
     rest = [item.item_id for item in items if item.item_id not in shared]
-    parts = _split(_ordered(rest, by_id, order, _random(seed, "split")), len(annotators))
+    # Consecutive parts whose sizes differ by at most one.
+    rest = _ordered(rest, by_id, order, _random(seed, "split"))
+    borders = [len(rest) * k // len(annotators) for k in range(len(annotators) + 1)]
+    parts = [rest[low:high] for low, high in itertools.pairwise(borders)]
     owner = {item_id: name for name, part in zip(annotators, parts, strict=True) for item_id in part}
     checked = _spot_checks(owner, checkers or annotators, spot_check, _random(seed, "spot check"))
     work = {name: [*part] for name, part in zip(annotators, parts, strict=True)}
@@ -327,14 +330,10 @@ class _Population(NamedTuple):
     @classmethod
     def of(cls, items: Sequence[Item]) -> _Population:
         scores = [np.nan if item.score is None else item.score for item in items]
-        ids = [item.item_id for item in items]
-        return cls(
-            np.array(scores, np.float64),
-            np.array([item.topic_id for item in items], dtype=object),
-            np.array([item.dataset for item in items], dtype=object),
-            np.array([item.stratum for item in items], dtype=object),
-            np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64),
-        )
+        names = ("topic_id", "dataset", "stratum")
+        topics, datasets, strata = (np.array([getattr(one, name) for one in items], dtype=object) for name in names)
+        ranked = np.array(sorted(range(len(items)), key=lambda place: items[place].item_id), np.int64)
+        return cls(np.array(scores, np.float64), topics, datasets, strata, ranked)
 
     def checked_scores(self, plan: SamplePlan) -> _Floats:
         """The scores, where every item has one."""
@@ -352,24 +351,6 @@ class _Outcome(NamedTuple):
     probability: _Floats
     named: npt.NDArray[np.object_] | None = None
     order: tuple[str, ...] = ()
-
-    def strata(self, items: Sequence[Item]) -> list[Stratum]:
-        """What each stratum holds."""
-        if self.named is None:
-            return []
-        there = [self.named == name for name in self.order]
-        return [
-            Stratum(name, int(mask.sum()), int((mask & self.mask).sum()))
-            for name, mask in zip(self.order, there, strict=True)
-        ]
-
-
-def _outcome(population: _Population, plan: SamplePlan, random: np.random.Generator) -> _Outcome:
-    size = len(population.scores)
-    outcome = _Outcome(np.ones(size, np.bool_), np.ones(size))
-    for stage in plan.stages:
-        outcome = _step(outcome, stage, population, plan, random)
-    return outcome
 
 
 def _step(
@@ -492,9 +473,7 @@ def _check_people(annotators: Sequence[str], checkers: Sequence[str], overlap: i
 
 def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) -> list[str]:
     """Whole topics, in random order, until there are enough items."""
-    by_topic: dict[tuple[str, str], list[str]] = {}
-    for item in items:
-        by_topic.setdefault((item.dataset, item.topic_id), []).append(item.item_id)
+    by_topic = _by_topic(items)
     topics, chosen = sorted(by_topic), list[str]()
     for position in random.permutation(len(topics)):
         if len(chosen) >= wanted:
@@ -503,23 +482,22 @@ def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) ->
     return chosen
 
 
+def _by_topic(items: Iterable[Item]) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        found.setdefault((item.dataset, item.topic_id), []).append(item.item_id)
+    return found
+
+
 def _ordered(ids: list[str], by_id: Mapping[str, Item], order: Order, random: np.random.Generator) -> list[str]:
     if order == "given":
         return list(ids)
     if order == "shuffled":
         there = sorted(ids)
         return [there[position] for position in random.permutation(len(there))]
-    by_topic: dict[tuple[str, str], list[str]] = {}
-    for item_id in ids:
-        by_topic.setdefault((by_id[item_id].dataset, by_id[item_id].topic_id), []).append(item_id)
+    by_topic = _by_topic(by_id[item_id] for item_id in ids)
     topics = sorted(by_topic)
     return [item_id for position in random.permutation(len(topics)) for item_id in by_topic[topics[position]]]
-
-
-def _split(ids: list[str], parts: int) -> list[list[str]]:
-    """Consecutive parts whose sizes differ by at most one."""
-    borders = [len(ids) * k // parts for k in range(parts + 1)]
-    return [ids[low:high] for low, high in itertools.pairwise(borders)]
 
 
 def _spot_checks(
@@ -644,54 +622,23 @@ def new(
     if clash:
         fault = f"'{min(clash)}' is annotator and adjudicator"
         raise InputError(fault, "use another name for one of the two", where=place)
-    found = _items(items, opened, topics, docs)
-    drawn = draw(found, sample, seed=seed)
-    assignment = assign(
-        drawn.items,
-        people.annotators,
-        overlap=people.overlap,
-        spot_check=people.spot_check,
-        checkers=people.checkers,
-        order=people.order,
-        seed=seed,
-    )
+    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
+    given = [one for one in sources if isinstance(one, Item)]
+    specs = [one for one in sources if isinstance(one, str | SourceSpec)]
+    if given and specs:
+        raise InputError("items and sources mixed in one list", "give the items or the sources")
+    drawn = draw(given or read_items(specs, opened, topics=topics, docs=docs), sample, seed=seed)
+    how = {name: value for name, value in vars(people).items() if name not in ("annotators", "adjudicators")}
+    assignment = assign(drawn.items, people.annotators, **how, seed=seed)
     plan = {**drawn.json(), **assignment.json(), "order": people.order}
     judges = [Annotator(name, "adjudicator") for name in dict.fromkeys(people.adjudicators)]
     options = {"scheme": opened.name, "sample": sample, "people": people, "seed": seed}
-    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
-    named = [named_source(topic) for topic in topics]
-    with started(
-        "judge new",
-        (
-            (
-                *inputs_of(items=[one for one in sources if not isinstance(one, Item)]),
-                *(input_of("topics", spec, name) for name, spec in named),
-                *inputs_of(docs=docs),
-            )
-        ),
-        options,
-        place,
-        file=True,
-    ):
+    named = [input_of("topics", spec, name) for name, spec in map(named_source, topics)]
+    inputs = (*inputs_of(items=[one for one in sources if not isinstance(one, Item)]), *named, *inputs_of(docs=docs))
+    with started("judge new", inputs, options, place, file=True):
         # The bytes of a store change with every judgment: the manifest has no hash of it.
         Store.create(place, opened, drawn.items, assignment.work, seed=seed, plan=plan, annotators=judges).close()
     return NewStore(place, opened.name, drawn, assignment, tuple(judge.name for judge in judges))
-
-
-def _items(
-    given: str | SourceSpec | Iterable[str | SourceSpec] | Sequence[Item],
-    scheme: Scheme,
-    topics: Sequence[str],
-    docs: Sequence[str],
-) -> Sequence[Item]:
-    if isinstance(given, (str, SourceSpec)):
-        return read_items(given, scheme, topics=topics, docs=docs)
-    several = list(given)
-    items = [item for item in several if isinstance(item, Item)]
-    sources = [source for source in several if isinstance(source, (str, SourceSpec))]
-    if items and sources:
-        raise InputError("items and sources mixed in one list", "give the items or the sources")
-    return items or read_items(sources, scheme, topics=topics, docs=docs)
 
 
 @runtime_checkable
@@ -704,11 +651,7 @@ class Proposer(Protocol):
 
 
 class Queue:
-    """The simplest proposer: a list of items, each given to one annotator, in order.
-
-    Args:
-        items: what to judge, the most useful first.
-    """
+    """The simplest proposer: a list of items, the most useful first, each given to one annotator."""
 
     def __init__(self, items: Sequence[Item]) -> None:
         self._items = tuple(items)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.loading import load_json, load_toml, text_file, whole_number
 
@@ -108,13 +109,9 @@ def _typed(value: Mapping[str, Any], types: Mapping[str, str], prefix: str, plac
 
 
 def _fits(value: Any, kind: str) -> bool:
-    if kind == _TEXT:
-        return isinstance(value, str)
-    if kind == _FLAG:
-        return isinstance(value, bool)
-    if kind == _NUMBER:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    if kind == _TEXTS:
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return type(value) is {_TEXT: str, _FLAG: bool, _NUMBER: int}[kind]
 
 
 View = Literal["pair", "versions", "passages", "document"]
@@ -175,13 +172,8 @@ class Group:
 
 @dataclass(frozen=True)
 class TextChoices:
-    """One more choice for each text of an item whose name begins with a prefix ("passage 1", "passage 2", …).
-
-    Attributes:
-        prefix: the beginning of the texts' names.
-        keys: the keys in order; texts beyond them have none.
-        group: the group of the choices.
-    """
+    """One more choice, in a group, for each text of an item whose name begins with a prefix ("passage 1", …); texts
+    beyond the keys have none."""
 
     prefix: str
     keys: str = _KEYS
@@ -294,11 +286,12 @@ class Scheme:
 
     def json(self) -> dict[str, Any]:
         """The scheme as a JSON object; `load_scheme` reads it from a file."""
-        value = {name.name: getattr(self, name.name) for name in fields(self) if not name.name.startswith("_")}
-        value["choices"] = [_short(asdict(choice), Choice) for choice in self.choices]
-        value["groups"] = [asdict(group) for group in self.groups]
-        value["skip_reasons"] = list(self.skip_reasons)
-        value["per_text"] = None if self.per_text is None else asdict(self.per_text)
+        value: dict[str, Any] = plain(self, "_names")
+        usual = plain(Choice("", "", ""), "name", "key", "text")
+        value["choices"] = [
+            {key: part for key, part in choice.items() if key not in usual or part != usual[key]}
+            for choice in value["choices"]
+        ]
         return {key: part for key, part in value.items() if part is not None}
 
     @classmethod
@@ -318,14 +311,9 @@ class Scheme:
         choices = tuple(Choice(**{**part, "aliases": tuple(part.get("aliases", ()))}) for part in read.pop("choices"))
         groups = tuple(Group(**part) for part in read.pop("groups", ()))
         reasons = tuple(read.pop("skip_reasons", ()))
+        texts = None if per_text is None else TextChoices(**per_text)
         try:
-            return cls(
-                **read,
-                choices=choices,
-                groups=groups,
-                skip_reasons=reasons,
-                per_text=None if per_text is None else TextChoices(**per_text),
-            )
+            return cls(**read, choices=choices, groups=groups, skip_reasons=reasons, per_text=texts)
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=where) from error
 
@@ -486,11 +474,3 @@ def _check_unique(choices: Sequence[Choice]) -> None:
 
 def _fold(label: str) -> str:
     return _JOINTS.sub(" ", label.strip().casefold()).replace("isation", "ization")
-
-
-def _short(values: dict[str, Any], kind: type) -> dict[str, Any]:
-    """Without the values that are the type's defaults anyway."""
-    defaults = {part.name: part.default for part in fields(kind)}
-    values["aliases"] = tuple(values["aliases"])
-    short = {key: value for key, value in values.items() if defaults[key] != value or key in ("name", "key", "text")}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in short.items()}

@@ -15,9 +15,10 @@ import os
 import sqlite3
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, NamedTuple, cast, get_args
+from typing import Any, Final, cast, get_args
 
 from truerank.errors import InputError
 from truerank.judging.items import Annotator, Disagreement, Draft, Event, Item, JudgingProgress, Kind, Role, Standing
@@ -47,6 +48,7 @@ APPLICATION_ID: Final = 0x74726B6A
 VERSION: Final = 1
 #: The columns of an event, in the order of `Event`.
 EVENT: Final = "number, at, item_id, annotator, kind, labels, comment, reason, seconds, token, undoes"
+_ASSIGN: Final = "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)"
 _LONGEST_NAME: Final = 200
 _LONGEST_COMMENT: Final = 20_000
 _BUSY_SECONDS: Final = 30.0
@@ -178,19 +180,17 @@ def check_file(path: Path) -> None:
         raise InputError(f"a store of version {version}; this truerank knows {VERSION}", "update truerank", where=path)
 
 
-class Contents(NamedTuple):
-    """What a new store holds."""
-
-    scheme: Scheme
-    items: Iterable[Item]
-    annotators: Sequence[Annotator]
-    assignments: Mapping[str, Sequence[str]]
-    meta: Mapping[str, Any]
-
-
-def fill(temporary: Path, contents: Contents, path: Path) -> None:
+def fill(
+    temporary: Path,
+    path: Path,
+    scheme: Scheme,
+    items: Iterable[Item],
+    *,
+    annotators: Iterable[Annotator],
+    work: Mapping[str, Sequence[str]],
+    meta: Mapping[str, Any],
+) -> None:
     """Writes a new store to a temporary file; `path` is its name in messages."""
-    scheme, items, annotators, assignments, meta = contents
     temporary.unlink(missing_ok=True)
     with contextlib.closing(connected(temporary)) as connection:
         connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
@@ -202,27 +202,22 @@ def fill(temporary: Path, contents: Contents, path: Path) -> None:
         texts = ((key, value if isinstance(value, str) else dumps(value)) for key, value in values.items())
         connection.executemany("INSERT INTO meta VALUES (?, ?)", texts)
         number = 0
-        for item in items:
-            number += 1
+        for number, item in enumerate(items, start=1):
             row = (number, item.item_id, item.topic_id, dumps(item.json()))
             try:
                 connection.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
             except sqlite3.IntegrityError as error:
-                raise InputError(
-                    f"two items '{item.item_id[:80]}'", "give each an id of its own", where=path
-                ) from error
+                fault = f"two items '{item.item_id[:80]}'"
+                raise InputError(fault, "give each an id of its own", where=path) from error
         if not number:
             raise InputError("nothing to judge", "give items, or a larger sample", where=path)
         for annotator in annotators:
             add_annotator(connection, checked_annotator(annotator, path), path)
-        for name, item_ids in assignments.items():
-            known = "SELECT 1 FROM items WHERE item_id = ?"
+        for name, item_ids in work.items():
             for place, item_id in enumerate(item_ids, start=1):
-                if connection.execute(known, (item_id,)).fetchone() is None:
+                if connection.execute("SELECT 1 FROM items WHERE item_id = ?", (item_id,)).fetchone() is None:
                     raise InputError(f"'{name}' is to judge '{item_id[:80]}', which is no item", "check it", where=path)
-                connection.execute(
-                    "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)", (name, place, item_id)
-                )
+                connection.execute(_ASSIGN, (name, place, item_id))
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -242,10 +237,7 @@ def extend(connection: sqlite3.Connection, rows: list[tuple[str, str, str]], ann
         elif there[0] != body:
             raise InputError(f"another item '{item_id[:80]}' is there", "give each an id of its own", where=path)
         place += 1
-        added += connection.execute(
-            "INSERT OR IGNORE INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)",
-            (annotator, place, item_id),
-        ).rowcount
+        added += connection.execute(_ASSIGN.replace("INSERT", "INSERT OR IGNORE"), (annotator, place, item_id)).rowcount
         _settle(connection, annotator, item_id)
     return added
 
@@ -266,9 +258,8 @@ def add_annotator(connection: sqlite3.Connection, annotator: Annotator, path: Pa
     if row is None:
         connection.execute("INSERT INTO annotators (name, role, about) VALUES (?, ?, ?)", annotator)
     elif row[0] != annotator.role:
-        raise InputError(
-            f"'{annotator.name}' is there as {row[0]}, not as {annotator.role}", "use another name", where=path
-        )
+        fault = f"'{annotator.name}' is there as {row[0]}, not as {annotator.role}"
+        raise InputError(fault, "use another name", where=path)
     elif annotator.about:
         connection.execute("UPDATE annotators SET about = ? WHERE name = ?", (annotator.about, annotator.name))
 
@@ -324,13 +315,11 @@ def append_history(connection: sqlite3.Connection, drafts: Sequence[Draft], undo
 def undo(connection: sqlite3.Connection, annotator: str, token: str) -> Event | None:
     """Takes back the last event of an annotator that holds."""
     earlier = _of_token(connection, annotator, token)
-    if earlier is not None:
-        return earlier
     last = connection.execute(
         "SELECT number, item_id FROM live WHERE annotator = ? ORDER BY number DESC LIMIT 1", (annotator,)
     ).fetchone()
-    if last is None:
-        return None
+    if earlier is not None or last is None:
+        return earlier
     number, item_id = last
     _take_back(connection, annotator, number, item_id)
     return _insert(connection, Draft(item_id, annotator, "undo", token=token), undoes=number)
@@ -361,17 +350,13 @@ def _of_token(connection: sqlite3.Connection, annotator: str, token: str) -> Eve
 
 
 def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = None) -> Event:
-    at = draft.at or _now()
-    values = (
-        at, draft.item_id, draft.annotator, draft.kind, dumps(list(draft.labels)), draft.comment, draft.reason,
+    event = Event(
+        0, draft.at or _now(), draft.item_id, draft.annotator, draft.kind, draft.labels, draft.comment, draft.reason,
         float(draft.seconds), draft.token, undoes,
     )  # fmt: skip
-    columns = EVENT.partition(", ")[2]
+    columns, values = EVENT.partition(", ")[2], event._replace(labels=dumps(list(draft.labels)))[1:]  # type: ignore[arg-type]
     number = connection.execute(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 10)})", values).lastrowid
-    return Event(
-        number or 0, at, draft.item_id, draft.annotator, draft.kind, draft.labels, draft.comment, draft.reason,
-        float(draft.seconds), draft.token, undoes,
-    )  # fmt: skip
+    return event._replace(number=number or 0)
 
 
 def event_of(row: tuple[Any, ...], path: Path) -> Event:
@@ -397,7 +382,7 @@ def dumps(value: Any) -> str:
     return well_formed(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
-def put(temporary: Path, place: Path) -> None:
+def _put(temporary: Path, place: Path) -> None:
     """Gives the finished file its name, unless that is taken; where the disk knows no links, by renaming."""
     try:
         os.link(temporary, place)
@@ -413,11 +398,7 @@ _FETCHED: Final = 500
 
 
 class Reader:
-    """Reads rows, from any thread.
-
-    Args:
-        path: the store.
-    """
+    """Reads rows, from any thread."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -454,39 +435,32 @@ class Reader:
         with self._lock:
             connection = self._idle.pop() if self._idle else None
         with faults(self._path):
-            connection = connection or self._opened()
+            if connection is None:
+                connection = connected(self._path)
+                with self._lock:
+                    self.connections.append(connection)
             try:
                 yield connection
             finally:
                 with self._lock:
                     self._idle.append(connection)
 
-    def _opened(self) -> sqlite3.Connection:
-        connection = connected(self._path)
-        with self._lock:
-            self.connections.append(connection)
-        return connection
-
 
 _MOST_AT_ONCE: Final = 256
 
 
+@dataclass
 class _Request:
     """One transaction and its outcome."""
 
-    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
-        self.work = work
-        self.done = False
-        self.value: Any = None
-        self.error: BaseException | None = None
+    work: Callable[[sqlite3.Connection], Any]
+    done: bool = False
+    value: Any = None
+    error: BaseException | None = None
 
 
 class Writer:
-    """The only way rows get into a store from this process.
-
-    Args:
-        path: the store; it is opened at the first write.
-    """
+    """The only way rows get into a store from this process; the file is opened at the first write."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -505,8 +479,11 @@ class Writer:
                 with self._queue:
                     batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
                 self._commit(batch)
+        if isinstance(request.error, sqlite3.Error):
+            fault = f"the store cannot be written ({request.error})"
+            raise InputError(fault, "check its permissions and the free space", where=self._path) from request.error
         if request.error is not None:
-            raise self._fault(request.error)
+            raise request.error
         return request.value
 
     def close(self) -> None:
@@ -542,14 +519,11 @@ class Writer:
             for request in batch:
                 request.done = True
 
-    def _fault(self, error: BaseException) -> BaseException:
-        if not isinstance(error, sqlite3.Error):
-            return error
-        fault = InputError(
-            f"the store cannot be written ({error})", "check its permissions and the free space", where=self._path
-        )
-        fault.__cause__ = error
-        return fault
+
+def _where(item_id: str | None, annotator: str | None) -> tuple[str, list[str]]:
+    """The condition of a query and its values; none for what is None."""
+    given = {name: value for name, value in (("item_id", item_id), ("annotator", annotator)) if value is not None}
+    return " WHERE " * bool(given) + " AND ".join(f"{name} = ?" for name in given), [*given.values()]
 
 
 _KEPT_ITEMS: Final = 10_000
@@ -611,14 +585,14 @@ class Store:
             raise taken
         temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
         work = assignments or {}
-        known = {annotator.name: annotator for annotator in annotators}
+        known = {annotator.name for annotator in annotators}
         everyone = [*annotators, *(Annotator(name) for name in work if name not in known)]
         try:
             with faults(place):
                 place.parent.mkdir(parents=True, exist_ok=True)
-                contents = Contents(scheme, items, everyone, work, {"seed": seed, "plan": plan or {}})
-                fill(temporary, contents, place)
-                put(temporary, place)
+                meta = {"seed": seed, "plan": plan or {}}
+                fill(temporary, place, scheme, items, annotators=everyone, work=work, meta=meta)
+                _put(temporary, place)
         except FileExistsError as error:
             raise taken from error
         except OSError as error:
@@ -870,19 +844,14 @@ class Store:
 
     def events(self, item_id: str | None = None, annotator: str | None = None) -> Iterator[Event]:
         """The history in order, of everything, of an item, of an annotator, or of both."""
-        conditions, values = [], []
-        for column, value in (("item_id", item_id), ("annotator", annotator)):
-            if value is not None:
-                conditions.append(f"{column} = ?")
-                values.append(value)
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        for row in self._reader.stream(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
+        where, values = _where(item_id, annotator)
+        for row in self._reader.stream(f"SELECT {EVENT} FROM events{where} ORDER BY number", *values):
             yield event_of(row, self.path)
 
     def last_event(self) -> int:
         """The number of the last event, 0 before the first: what has changed when it is another one."""
-        row = self._reader.row("SELECT IFNULL(MAX(number), 0) FROM events")
-        return 0 if row is None else int(row[0])
+        ((number,),) = self._reader.rows("SELECT IFNULL(MAX(number), 0) FROM events")
+        return int(number)
 
     def standing(self, item_id: str | None = None, annotator: str | None = None) -> tuple[Standing, ...]:
         """What holds now, by item in the store's order, then by annotator; labels before adjudications.
@@ -891,14 +860,10 @@ class Store:
             item_id: only of this item.
             annotator: only of this annotator.
         """
-        conditions, values = "", []
-        for column, value in (("item_id", item_id), ("annotator", annotator)):
-            if value is not None:
-                conditions += f" WHERE {column} = ?" if not conditions else f" AND {column} = ?"
-                values.append(value)
+        where, values = _where(item_id, annotator)
         rows = self._reader.rows(
             f"""SELECT e.item_id, e.annotator, e.kind, e.labels, e.comment, e.reason, e.at, e.seconds
-            FROM (SELECT item_id, annotator, adjudication, MAX(number) AS number FROM live{conditions}
+            FROM (SELECT item_id, annotator, adjudication, MAX(number) AS number FROM live{where}
                   GROUP BY item_id, annotator, adjudication) AS l
             JOIN events AS e ON e.number = l.number JOIN items AS i ON i.item_id = l.item_id
             ORDER BY i.position, l.annotator, l.adjudication""",
@@ -915,9 +880,8 @@ class Store:
 
     def progress(self, annotator: str) -> JudgingProgress:
         """How far an annotator is with the items that are assigned to them."""
-        counts = dict(
-            self._reader.rows("SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state", annotator)
-        )
+        statement = "SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state"
+        counts = dict(self._reader.rows(statement, annotator))
         return JudgingProgress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
 
     def standing_by_item(self) -> dict[str, list[Standing]]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from truerank.core.result import Result
 from truerank.core.tables import Cell
 from truerank.errors import InputError, OptionError
-from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
+from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, query_type
 from truerank.judging.ratings import Ratings, RatingSource, Unit, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, command
@@ -246,7 +246,7 @@ def _types(counting: _Counting) -> pl.DataFrame:
     order = (*TITLE_TYPES, variant_only, DIFFERENT)
 
     def answer(labels: tuple[str, ...]) -> str | None:
-        return title_type(labels, rule=True) or (variant_only if labels else None)
+        return query_type(labels, rule=True) or (variant_only if labels else None)
 
     counts = Counter(answered for _, answered in counting.answers(answer, " of the types", order))
     if counts[variant_only]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
@@ -32,13 +33,9 @@ class Matcher:
     """The items of a store by id, by their texts, and by the ids of their documents."""
 
     def __init__(self, store: Store) -> None:
-        self._ids: set[str] = set()
-        self._places: dict[str, int] = {}
         self._by_key: defaultdict[Hashable, list[str]] = defaultdict(list)
         self._marks: dict[str, tuple[str, str, str, str]] = {}
-        for place, item in enumerate(store.items()):
-            self._ids.add(item.item_id)
-            self._places[item.item_id] = place
+        for item in store.items():
             self._marks[item.item_id] = _marks(item)
             for key in _keys(item):
                 self._by_key[key].append(item.item_id)
@@ -49,7 +46,7 @@ class Matcher:
         By the item id; otherwise by the topic with the ids of its documents, or with all texts, or with the query's
         normalised text. Where several fit, the query id, the title, the data set and the variant decide.
         """
-        if item.item_id in self._ids:
+        if item.item_id in self._marks:
             return item.item_id, ""
         marks = _marks(item)
         for key in _keys(item):
@@ -126,17 +123,13 @@ class LabelImport(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
+        names = ("models", "present", "unlabelled", "irregular", "unmatched", "contradictions")
         return {
             "store": self.store,
             "records": self.records,
             "added": sum(self.added.values()),
             "annotators": self.added,
-            "models": list(self.models),
-            "present": self.present,
-            "unlabelled": self.unlabelled,
-            "irregular": self.irregular,
-            "unmatched": [record._asdict() for record in self.unmatched],
-            "contradictions": list(self.contradictions),
+            **{name: plain(getattr(self, name)) for name in names},
         }
 
 
@@ -237,25 +230,23 @@ class _Work:
         if not said.labels and said.kind in ("", "open"):
             self.unlabelled += 1
             return
-        item = _item(said, self._store.scheme, spec)
+        scheme = self._store.scheme
+        item = _item(said, scheme, spec)
         item_id, why = self._matcher.find(item)
         if item_id is None:
             text = item.text("query") or item.item_id or " ".join(text.id for text in item.texts)
             self.unmatched.append(UnmatchedRecord(spec.location, said.line or 0, item.topic_id, text[:_SHOWN], why))
             return
         name = self._who(said, spec, annotator)
-        try:
-            scheme = self._store.scheme
-            answer = leak_answer(tuple(said.labels)) if scheme.name == "leak" else None
-            labels = scheme.known(said.labels if answer is None else (answer,), self._store.item(item_id))
-        except InputError as error:
-            raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
         kind = cast(Kind, said.kind or "label")
         if kind == "label" and self._roles()[name] == "adjudicator":
             kind = "adjudicate"
         reason = said.reason or ("not given" if kind == "skip" else "")
-        draft = Draft(item_id, name, kind, labels, said.comment, reason, said.seconds, at=said.at)
         try:
+            # For `leak` whatever says something about a leak, as everywhere.
+            answer = leak_answer(tuple(said.labels)) if scheme.name == "leak" else None
+            labels = scheme.known(said.labels if answer is None else (answer,), self._store.item(item_id))
+            draft = Draft(item_id, name, kind, labels, said.comment, reason, said.seconds, at=said.at)
             check_draft(draft, self._roles()[name], self._store.path)
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
@@ -281,24 +272,13 @@ class _Work:
         """Writes everything and says what it was."""
         if self.contradictions and self._votes == "majority":
             raise contradiction_error(self.contradictions, self._place)
-        added: dict[str, int] = {}
-        events = self._store.record_history(
-            self._drafts, self._undone, ([(name, role, self._abouts.get(name, "")) for name, role in self._new.items()])
-        )
-        for event in events:
-            added[event.annotator] = added.get(event.annotator, 0) + 1
+        new = [(name, role, self._abouts.get(name, "")) for name, role in self._new.items()]
+        added = Counter(event.annotator for event in self._store.record_history(self._drafts, self._undone, new))
         models = tuple(name for name in added if self._roles()[name] == "model")
         return LabelImport(
-            str(self._store.path),
-            self.records,
-            dict(sorted(added.items())),
-            self.present,
-            self.unlabelled,
-            self.irregular,
-            tuple(self.unmatched),
-            models,
-            tuple(self.contradictions),
-        )
+            str(self._store.path), self.records, dict(sorted(added.items())), self.present, self.unlabelled,
+            self.irregular, tuple(self.unmatched), models, tuple(self.contradictions),
+        )  # fmt: skip
 
     def _add(self, draft: Draft, said: Judgment, spec: SourceSpec) -> None:
         times = self._history.setdefault(_identity(draft), {})
@@ -316,17 +296,11 @@ class _Work:
         elif draft.kind != "skip":
             self.irregular += not self._store.scheme.regular(draft.labels, self._store.item(draft.item_id))
         value = [
-            draft.annotator,
-            draft.item_id,
-            draft.kind,
-            sorted(draft.labels),
-            draft.comment,
-            draft.reason,
-            draft.at,
-        ]
-        self._drafts.append(
-            draft._replace(token=(f"import:{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]}"))
-        )
+            draft.annotator, draft.item_id, draft.kind, sorted(draft.labels), draft.comment, draft.reason, draft.at
+        ]  # fmt: skip
+        # An idempotency key, so that two imports at the same time do not double anything either.
+        token = f"import:{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]}"
+        self._drafts.append(draft._replace(token=token))
         self._undone.append(undoes)
         times[draft.at] = -len(self._drafts)
         self._link(said, spec, -len(self._drafts))

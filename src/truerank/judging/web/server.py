@@ -30,14 +30,8 @@ _LAST_SECONDS: Final = 3
 class Desk(Result, shown_in="truerank.judging.report"):
     """A store that is ready to be served: the port is taken, nobody is answered yet.
 
-    Attributes:
-        store: the open store.
-        addresses: where browsers find it.
-        names: who may enter.
-        new_tokens: access tokens that were made just now, by name. They are kept nowhere: show them once.
-        tokens: whether a name needs its token.
-        encrypted: whether it is served over TLS.
-        local: whether only this machine can reach it, or a proxy on it.
+    `names` may enter; `new_tokens` were made just now, by name, and are kept nowhere: show them once; `tokens` says
+    whether a name needs its token, `local` whether only this machine can reach it, or a proxy on it.
     """
 
     store: Store
@@ -156,20 +150,7 @@ def open_desk(
         if serving.no_tokens and not is_loopback(address):
             raise OptionError("no_tokens", f"others reach {address}: they need a token", "leave `no_tokens` out")
         opened = Store.open(store)
-        for name in serving.adjudicators:
-            opened.add_annotator(name, "adjudicator")
-        for name in serving.annotators:
-            if opened.annotator(name).role == "model":
-                raise InputError(f"'{name}' is a model", "name a person", where=opened.path)
-        everybody = tuple(who.name for who in opened.annotators() if who.role != "model")
-        if not everybody:
-            raise InputError(
-                "nobody judges here",
-                "name annotators in 'truerank judge new', or an adjudicator here",
-                where=opened.path,
-            )
-        chosen = {*serving.annotators, *serving.adjudicators} if serving.annotators else set(everybody)
-        names = tuple(name for name in everybody if name in chosen)
+        names = _names(opened, serving)
         needed = not serving.no_tokens
         made = _make_tokens(opened, names, serving.new_tokens, needed)
         hosts = _hosts(serving.host, is_loopback(address), serving.allow_hosts)
@@ -183,6 +164,7 @@ def open_desk(
             ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
         try:
+            # Read now, so that a fault in the certificate is reported before anything is printed.
             config.load()
         except OSError as error:
             fault = f"certificate or key cannot be used ({error.strerror or error})"
@@ -197,6 +179,21 @@ def open_desk(
         if opened is not None:
             opened.close()
         raise
+
+
+def _names(store: Store, serving: Serving) -> tuple[str, ...]:
+    """Who may enter: never a model."""
+    for name in serving.adjudicators:
+        store.add_annotator(name, "adjudicator")
+    for name in serving.annotators:
+        if store.annotator(name).role == "model":
+            raise InputError(f"'{name}' is a model", "name a person", where=store.path)
+    everybody = tuple(who.name for who in store.annotators() if who.role != "model")
+    if not everybody:
+        remedy = "name annotators in 'truerank judge new', or an adjudicator here"
+        raise InputError("nobody judges here", remedy, where=store.path)
+    chosen = {*serving.annotators, *serving.adjudicators} if serving.annotators else set(everybody)
+    return tuple(name for name in everybody if name in chosen)
 
 
 def _make_tokens(
@@ -235,11 +232,12 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
-        raise OptionError(
-            "port",
-            f"port {port} of {host} cannot be taken ({((error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error))})",
+        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
+        fault, remedy = (
+            f"port {port} of {host} cannot be taken ({why})",
             "choose another with `port`, or 0 for a free one",
-        ) from error
+        )
+        raise OptionError("port", fault, remedy) from error
     return listening
 
 
