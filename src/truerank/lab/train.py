@@ -131,7 +131,16 @@ def train(
     first = int(os.environ.get("RANK", "0")) == 0
     alone = started("train", inputs, options, out, packages=_PACKAGES) if first else nullcontext(Artifacts(out))
     with alone as job:
-        words = (vectors, collection, seed, Runtime(device=_device(device), backend="torch"))
+        # Under `accelerate launch` each process has a GPU of its own.
+        local = os.environ.get("LOCAL_RANK")
+        words = (
+            vectors,
+            collection,
+            seed,
+            Runtime(
+                device=(f"cuda:{local}" if device in (None, "cuda") and local is not None else device), backend="torch"
+            ),
+        )
         trained, ranker = _trained(
             model, source, (chosen, of_model), words, artifacts=job, progress=progress or Quiet()
         )
@@ -168,7 +177,18 @@ def _trained(
     }
     if drawn:
         counted = {"source": source.spec.spec} if collection is None else {"source": collection.spec.spec}
-        provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": _cut(ranker, source)}
+        queries = {instance.query for instance in source}
+        provenance |= {
+            "vectors": vectors,
+            "words_counted_in": counted,
+            "cut_queries": (
+                {
+                    "queries": len(queries),
+                    "cut": cast(int, ranker.cut_queries(queries)),
+                    "words": int(ranker.settings.max_query),
+                }
+            ),
+        }
     return Trained(artifacts.folder, ranker.kind, fitted, provenance), ranker
 
 
@@ -177,12 +197,6 @@ def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     names = {"lr", *(each.name for each in fields(Recipe))}
     of_recipe = {name: value for name, value in changes.items() if name in names}
     return of_recipe, {name: value for name, value in changes.items() if name not in names}
-
-
-def _device(device: str | None) -> str | None:
-    # Under `accelerate launch` each process has a GPU of its own.
-    local = os.environ.get("LOCAL_RANK")
-    return f"cuda:{local}" if device in (None, "cuda") and local is not None else device
 
 
 def _drawn(
@@ -224,15 +238,6 @@ def _settings(ranker: Any) -> dict[str, Any]:
     if isinstance(settings, Mapping):
         return dict(settings)
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
-
-
-def _cut(ranker: Any, source: InstanceSource) -> dict[str, int]:
-    queries = {instance.query for instance in source}
-    return {
-        "queries": len(queries),
-        "cut": cast(int, ranker.cut_queries(queries)),
-        "words": int(ranker.settings.max_query),
-    }
 
 
 def _save(ranker: Any, trained: Trained, run: Run) -> None:

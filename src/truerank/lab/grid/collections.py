@@ -360,19 +360,17 @@ def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, pr
     write_collection(out, design.name, first_stage=there, qrels=qrels, topics=topics)
     with atomic_path(folder / _PAIRS) as temporary:
         pairs.write_parquet(temporary, compression="zstd")
+    lost, without = len(candidates) - len(there), len(inputs.queries) - there["topic_id"].n_unique()
     return {
         "depths": _by_depth(folder, inputs),
-        "notes": _notes(candidates, there, inputs),
+        "notes": (
+            [
+                *([f"{lost:,} candidates are not in the documents and are left out"] if lost else []),
+                *([f"{without:,} judged topics have no candidates"] if without else []),
+            ]
+        ),
         "counts": {"topics": there["topic_id"].n_unique(), "candidates": len(there)},
     }
-
-
-def _notes(candidates: pl.DataFrame, there: pl.DataFrame, inputs: _Inputs) -> list[str]:
-    lost, without = len(candidates) - len(there), len(inputs.queries) - there["topic_id"].n_unique()
-    return [
-        *([f"{lost:,} candidates are not in the documents and are left out"] if lost else []),
-        *([f"{without:,} judged topics have no candidates"] if without else []),
-    ]
 
 
 def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, progress: Progress) -> pl.DataFrame:

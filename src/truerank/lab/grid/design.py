@@ -453,7 +453,11 @@ class _Reader:
 
     def _collection(self, name: str, value: Value) -> CollectionDesign:
         table = value.table(_OF_COLLECTION)
-        passages = table.read("passages", lambda each: each.table(("policy", "aggregate")), _nothing(value))
+        passages = table.read(
+            "passages",
+            lambda each: each.table(("policy", "aggregate")),
+            YamlMapping(Value({}, value.file, value.line, value.path)),
+        )
         return CollectionDesign(
             name,
             docs=self._place(table.need("docs", "name the documents")),
@@ -675,10 +679,6 @@ class _Reader:
 
     def _base(self, value: Value) -> Path:
         return Path.cwd() if value.file == "--set" else self._folder
-
-
-def _nothing(value: Value) -> YamlMapping:
-    return YamlMapping(Value({}, value.file, value.line, value.path))
 
 
 def _topic_field(value: Value) -> str:

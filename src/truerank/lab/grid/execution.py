@@ -38,7 +38,7 @@ from truerank.measures import Policy, evaluate
 from truerank.options import Flag, Options, Processes, Range, command
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
-from truerank.work.engines import Engine, Lost, open_engine, processors
+from truerank.work.engines import Lost, open_engine, processors
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import Run, locked, plain
 from truerank.work.runs import run as started
@@ -295,35 +295,30 @@ class _Mlflow:
         """Records what was trained on what, how it ended, and the measures on each collection."""
         results = open_results(self._out)
         for cell in work.cells:
-            if not is_done(self._out, cell.address) or self._recorded(cell.address):
+            if not is_done(self._out, cell.address) or bool(
+                self._client.search_runs([self._experiment], f"tags.`{_TAG}` = '{cell.address}'", max_results=1)
+            ):
                 continue
             row = results.cells.row(by_predicate=pl.col("cell") == cell.address, named=True)
-            run = self._client.create_run(self._experiment, tags={_TAG: cell.address}, run_name=_name(row))
+            parts = (row["model"], row["set"], str(row["size"]), f"seed {row['seed']}", row["variant"])
+            run = self._client.create_run(
+                self._experiment, tags={_TAG: cell.address}, run_name=" ".join(part for part in parts if part)
+            )
             for name in ("set", "kind", "label", "size", "model", "recipe", "seed", "variant"):
                 self._client.log_param(run.info.run_id, name, row[name])
-            for name, value in {"steps": row["steps"], "loss": row["loss"], **self._measured(results, row)}.items():
+            found = {}
+            for collection in row["collections"]:
+                runs = {"cell": results.run(row["cell"], collection).select("topic_id", "doc_id", "score")}
+                measures, rel = self._design.measures_of(collection), self._design.collection(collection).rel
+                values = evaluate(
+                    results.qrels(collection), runs, " ".join(measures), Policy(ties="ascending", rel=rel)
+                )
+                for measure, mean in zip(measures, values.values[0].mean(axis=1), strict=True):
+                    found[f"{collection}/{measure.replace('@', '_at_')}"] = float(mean)
+            for name, value in {"steps": row["steps"], "loss": row["loss"], **found}.items():
                 if value is not None:
                     self._client.log_metric(run.info.run_id, name, float(value))
             self._client.set_terminated(run.info.run_id)
-
-    def _recorded(self, address: str) -> bool:
-        return bool(self._client.search_runs([self._experiment], f"tags.`{_TAG}` = '{address}'", max_results=1))
-
-    def _measured(self, results: GridResults, row: dict[str, Any]) -> dict[str, float]:
-        """Means over the judged topics; names as MLflow takes them."""
-        found = {}
-        for collection in row["collections"]:
-            runs = {"cell": results.run(row["cell"], collection).select("topic_id", "doc_id", "score")}
-            measures, rel = self._design.measures_of(collection), self._design.collection(collection).rel
-            values = evaluate(results.qrels(collection), runs, " ".join(measures), Policy(ties="ascending", rel=rel))
-            for measure, mean in zip(measures, values.values[0].mean(axis=1), strict=True):
-                found[f"{collection}/{measure.replace('@', '_at_')}"] = float(mean)
-        return found
-
-
-def _name(row: dict[str, Any]) -> str:
-    parts = (row["model"], row["set"], str(row["size"]), f"seed {row['seed']}", row["variant"])
-    return " ".join(part for part in parts if part)
 
 
 _PACKAGES: Final = ("torch", "transformers")
@@ -512,24 +507,20 @@ def _run(design: Design, job: Run, options: RunOptions, shown: GridView) -> Grid
             for work in plan.works:
                 tracker.record(work)
         job.log("ended", **_states(record))
-        _publish(job, plan, record)
+        job.json(
+            "summary.json",
+            {
+                "design": plan.design.json(),
+                "sets": {name: one.json() for name, one in plan.sets.items()},
+                "collections": {name: one.json() for name, one in plan.collections.items()},
+                "cells": _states(record),
+            },
+        )
+        for name in (RECORD_FILE, DESIGN_FILE, LEAKED_FILE):
+            job.note(name)
         return GridRun(
             folder, design.name, record, tuple(_failed(record, open_results(folder))), _notes(plan), estimate
         )
-
-
-def _publish(job: Run, plan: Plan, record: pl.DataFrame) -> None:
-    job.json(
-        "summary.json",
-        {
-            "design": plan.design.json(),
-            "sets": {name: one.json() for name, one in plan.sets.items()},
-            "collections": {name: one.json() for name, one in plan.collections.items()},
-            "cells": _states(record),
-        },
-    )
-    for name in (RECORD_FILE, DESIGN_FILE, LEAKED_FILE):
-        job.note(name)
 
 
 def _states(record: pl.DataFrame) -> dict[str, int]:
@@ -570,7 +561,8 @@ def _outcomes(
 
     _sweep(folder, works)
     task = TrainAndScore(folder.absolute(), options.device, options.engine != "local", options.keep_models)
-    for number, result in _engine(options).run(task, begun()):
+    workers = _workers(options) if options.engine == "local" else options.workers
+    for number, result in open_engine(options.engine, workers, tolerant=True).run(task, begun()):
         work = by_number[number]
         if isinstance(result, Lost):
             note_failure(folder, work, result.reason)
@@ -584,11 +576,6 @@ def _sweep(folder: Path, works: Sequence[Work]) -> None:
         for cell in work.cells:
             for half in cell_folder(folder, cell.address).glob(".*.tmp"):
                 half.unlink(missing_ok=True)
-
-
-def _engine(options: RunOptions) -> Engine:
-    workers = _workers(options) if options.engine == "local" else options.workers
-    return open_engine(options.engine, workers, tolerant=True)
 
 
 def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, str]]:
@@ -620,38 +607,38 @@ def _status(found: GridStatus) -> Summary:
         "notes": list(found.notes),
     }
     verdicts = (Verdict("failed", f"{found.cells['failed']:,} cells failed."),) if failed else ()
-    return Summary((_cells_table(found), *(["\n".join(lines)] if lines else [])), facts, verdicts)
-
-
-@summarises(GridRun)
-def _run_summary(found: GridRun) -> Summary:
-    estimate = found.estimate
-    if found.only_costed and estimate is not None:
-        return Summary((cost_table(estimate), estimate.sentence()), estimate.json())
-    shown = _status(found)
-    facts = {**shown.json, "estimate": None if estimate is None else estimate.json()}
-    notes = (f"results: {found.folder}; truerank experiment report {found.folder}",)
-    return Summary(shown.parts, facts, shown.verdicts, notes)
-
-
-def _cells_table(found: GridStatus) -> Table:
-    """How many cells of each model and set are done."""
     counted = (
         found.record.group_by("model", "set", maintain_order=True)
         .agg(pl.len().alias("cells"), *((pl.col("status") == one).sum().alias(one) for one in STATES))
         .rows()
     )
     columns = (Column("model"), Column("set"), *Column.numbers(",d", "cells", *STATES))
-    return Table(f"{found.name}: cells", columns, tuple(counted), notes=found.notes)
-
-
-def cost_table(estimate: CostEstimate) -> Table:
-    columns = (
-        Column("model"),
-        Column("runs", align="right", format=",d"),
-        *Column.numbers(",.1f", "shortest (s)", "longest (s)"),
-        Column("hours of one worker", align="right", format=",.3f"),
-        Column("known from"),
+    return Summary(
+        (
+            Table(f"{found.name}: cells", columns, tuple(counted), notes=found.notes),
+            *(["\n".join(lines)] if lines else []),
+        ),
+        facts,
+        verdicts,
     )
-    rows = tuple((one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in estimate.models)
-    return Table("What is left to be run", columns, rows)
+
+
+@summarises(GridRun)
+def _run_summary(found: GridRun) -> Summary:
+    estimate = found.estimate
+    if found.only_costed and estimate is not None:
+        columns = (
+            Column("model"),
+            Column("runs", align="right", format=",d"),
+            *Column.numbers(",.1f", "shortest (s)", "longest (s)"),
+            Column("hours of one worker", align="right", format=",.3f"),
+            Column("known from"),
+        )
+        rows = tuple(
+            (one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in estimate.models
+        )
+        return Summary((Table("What is left to be run", columns, rows), estimate.sentence()), estimate.json())
+    shown = _status(found)
+    facts = {**shown.json, "estimate": None if estimate is None else estimate.json()}
+    notes = (f"results: {found.folder}; truerank experiment report {found.folder}",)
+    return Summary(shown.parts, facts, shown.verdicts, notes)

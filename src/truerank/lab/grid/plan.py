@@ -257,8 +257,22 @@ def _work(
         }
         if made is None:
             inputs |= {"recipe": None, "seed": None}
+        one = training.set
         cells.append(
-            _cell(training, digest(inputs)[:24], size, "no training" if made is None else recipe.name, variant)
+
+                Cell(
+                    digest(inputs)[:24],
+                    one.name,
+                    one.kind,
+                    one.label,
+                    one.collections,
+                    size,
+                    training.model.name,
+                    ("no training" if made is None else recipe.name),
+                    training.seed,
+                    variant,
+                )
+
         )
         all_tests.append(tests)
         all_inputs.append(inputs)
@@ -274,20 +288,4 @@ def _test(model: ModelDesign, collection: TestCollection, variant: str) -> Test:
         model.depth or design.depth,
         model.policy or design.policy,
         variant or design.aggregate,
-    )
-
-
-def _cell(training: GridTraining, address: str, size: int, recipe: str, variant: str) -> Cell:
-    one = training.set
-    return Cell(
-        address,
-        one.name,
-        one.kind,
-        one.label,
-        one.collections,
-        size,
-        training.model.name,
-        recipe,
-        training.seed,
-        variant,
     )

@@ -121,9 +121,12 @@ def _fill_about(built: Built) -> Mapping[str, Any] | None:
 
 
 def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
-    yield _unchanged(one)
+    then = one.built.artifacts.get(TABLE)
+    now = hash_file(one.built.folder / TABLE)
+    yield Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
     yield _sizes(one)
-    yield _texts(one)
+    without = len(one.rows) - int(one.rows["texts"].sum())
+    yield Property("no row lacks a text", without == 0, f"{without:,} of {len(one.rows):,} rows lack one")
     yield _apart(one)
     yield _by_judgments(one, evidence)
     if one.built.kind in ("by-depth", "by-version"):
@@ -143,12 +146,6 @@ def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
         yield _what_leaks(one, evidence)
 
 
-def _unchanged(one: LoadedSet) -> Property:
-    then = one.built.artifacts.get(TABLE)
-    now = hash_file(one.built.folder / TABLE)
-    return Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
-
-
 def _sizes(one: LoadedSet) -> Property:
     numbers = one.rows["number"]
     in_order = bool((numbers == pl.Series(range(len(numbers)), dtype=pl.Int64)).all())
@@ -165,11 +162,6 @@ def _nested(one: LoadedSet) -> Property:
     whole = count == asked or (bool(one.options.get("allow_fewer")) and count <= asked)
     told = f"{count:,} rows leak, {asked:,} asked for; the smallest size has {smallest:,} rows"
     return Property("sizes are nested, and each holds all rows that leak", first and whole, told)
-
-
-def _texts(one: LoadedSet) -> Property:
-    without = len(one.rows) - int(one.rows["texts"].sum())
-    return Property("no row lacks a text", without == 0, f"{without:,} of {len(one.rows):,} rows lack one")
 
 
 def _apart(one: LoadedSet) -> Property:
@@ -582,7 +574,21 @@ def _made_of(one: LoadedSet) -> object:
 
 @summarises(InstanceStats)
 def _stats(found: InstanceStats) -> Summary:
-    tables = [_counts_table(found), _proofs_table(found), *([_pairs_table(found)] if found.pairs else [])]
+    rows: list[tuple[Cell, ...]] = [
+        (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
+    ]
+    columns = (
+        Column("set"),
+        Column("kind"),
+        Column("role"),
+        Column("source"),
+        Column("rows", align="right", format=",d"),
+    )
+    tables = [
+        Table("Rows by role and source", columns, tuple(rows)),
+        _proofs_table(found),
+        *([_pairs_table(found)] if found.pairs else []),
+    ]
     sets = [
         {
             "set": one.label,
@@ -602,20 +608,6 @@ def _stats(found: InstanceStats) -> Summary:
 
 def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
     return list(one.rows.group_by("role", "source", maintain_order=True).len().iter_rows())
-
-
-def _counts_table(found: InstanceStats) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
-    ]
-    columns = (
-        Column("set"),
-        Column("kind"),
-        Column("role"),
-        Column("source"),
-        Column("rows", align="right", format=",d"),
-    )
-    return Table("Rows by role and source", columns, tuple(rows))
 
 
 def _proofs_table(found: InstanceStats) -> Table:

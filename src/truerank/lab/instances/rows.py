@@ -242,7 +242,17 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
     audited = bool(options.audit or fill.inputs.get("audit"))
     unaudited = () if audited else (_UNAUDITED,)
-    inputs = {**_query_inputs(opened, training), **opened.inputs(), "audit": list(candidates.inputs)}
+    described = [
+        {
+            "name": name,
+            "source": source.spec.spec,
+            "fingerprint": source.fingerprint,
+            "read": scanned.read,
+            "excluded": scanned.excluded,
+        }
+        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
+    ]
+    inputs = {**({"queries": described}), **opened.inputs(), "audit": list(candidates.inputs)}
     if options.fill is not None:
         inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
     return Assembled(
@@ -310,20 +320,6 @@ def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
     stage = opened.testing_stage if unjudged else None
     plans = plan_topics(topics, opened.options, opened.seed, stage, best_first=kind == "test-queries")
     return _Lead(kind, leaks, plans, topics, unjudged)
-
-
-def _query_inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
-    described = [
-        {
-            "name": name,
-            "source": source.spec.spec,
-            "fingerprint": source.fingerprint,
-            "read": scanned.read,
-            "excluded": scanned.excluded,
-        }
-        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
-    ]
-    return {"queries": described}
 
 
 def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tuple[Judgments | None, list[Leak]]:

@@ -256,7 +256,10 @@ class TrainingSources:
         that has a relevant document for it."""
         found: list[list[tuple[int, Query]]] = []
         for scanned in self.scanned:
-            hits = [(place, self._find(scanned, leak)) for place, leak in enumerate(leaks)]
+            hits = [
+                (place, (scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)))
+                for place, leak in enumerate(leaks)
+            ]
             found.append([(place, query) for place, query in hits if query is not None])
         judged = self._judged([[query for _, query in own] for own in found])
         rows: dict[int, RowDraft] = {}
@@ -349,10 +352,6 @@ class TrainingSources:
             usable = _without(usable, self._barred)
         negatives = lane.stage.negatives(asked, self._negative, usable)
         return {query_id: (one[0].doc_id, f"first-stage rank {one[0].rank}") for query_id, one in negatives.items()}
-
-    @staticmethod
-    def _find(scanned: SourcePass, leak: Leak) -> Query | None:
-        return scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)
 
 
 def _without(usable: Usable, barred: Collection[str]) -> Usable:

@@ -36,7 +36,7 @@ from truerank.lab.instances.options import (
     TrainingOptions,
     checked_sizes,
 )
-from truerank.lab.instances.rows import Assembled, assemble
+from truerank.lab.instances.rows import assemble
 from truerank.lab.instances.sources import Opened
 from truerank.options import Flag, Seed, command
 from truerank.records import Input
@@ -93,7 +93,20 @@ class TableRows:
         """The rows as frames with the columns of `SCHEMA` but `number`, and the one of `EXTRA`."""
         block: list[dict[str, Any]] = []
         for row in islice(self._kept(), wanted):
-            block.append(self._values(row))
+            column = next(iter(EXTRA[self.kind]))
+            came = row.origin or f"line {row.line} of {self._source.name}"
+            block.append(
+
+                    {
+                        **row.instance._asdict(),
+                        "role": self.kind,
+                        "topic_id": row.topic_id,
+                        "source": self._source.name,
+                        "origin": came,
+                        column: int(row.value) if self.kind == "by-depth" else row.value,
+                    }
+
+            )
             if len(block) == ROWS:
                 yield self._frame(block)
                 block = []
@@ -150,18 +163,6 @@ class TableRows:
         except ValueError as error:
             fault = f"the depth '{row.value}' is no whole number"
             raise InputError(fault, "correct it", where=self.options.rows, line=row.line) from error
-
-    def _values(self, row: _Row) -> dict[str, Any]:
-        column = next(iter(EXTRA[self.kind]))
-        came = row.origin or f"line {row.line} of {self._source.name}"
-        return {
-            **row.instance._asdict(),
-            "role": self.kind,
-            "topic_id": row.topic_id,
-            "source": self._source.name,
-            "origin": came,
-            column: int(row.value) if self.kind == "by-depth" else row.value,
-        }
 
     def _frame(self, block: list[dict[str, Any]]) -> pl.DataFrame:
         schema = {name: kind for name, kind in {**SCHEMA, **EXTRA[self.kind]}.items() if name != "number"}
@@ -251,7 +252,11 @@ def build(
             written = _from_table(kind, job, work, sizes, options)
         else:
             opened = Opened(options, seed, work, progress or Quiet())
-            written = _assembled(assemble(kind, sizes[-1] // 2, opened), job, work)
+            assembled = assemble(kind, sizes[-1] // 2, opened)
+            assembled.opened.progress.start("writing")
+            _forget(job)
+            rows = write_rows(job, assembled.blocks(), work / "rows", {})
+            written = _Rows(rows, assembled.inputs, assembled.leaks, assembled.skipped, assembled.notes)
         _finish(Built(job.folder, kind, sizes, seed, {"rows": written.rows}), job, options, written)
     return open_built(job.folder)
 
@@ -278,13 +283,6 @@ class _Rows:
     leaks: Mapping[str, Any] | None
     skipped: Mapping[str, int]
     notes: Sequence[str]
-
-
-def _assembled(assembled: Assembled, job: Run, work: Path) -> _Rows:
-    assembled.opened.progress.start("writing")
-    _forget(job)
-    rows = write_rows(job, assembled.blocks(), work / "rows", {})
-    return _Rows(rows, assembled.inputs, assembled.leaks, assembled.skipped, assembled.notes)
 
 
 def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options: BuildOptions) -> _Rows:

@@ -256,7 +256,18 @@ def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
 
 def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl.DataFrame:
     """The record with the columns `group`, `condition` and `row`."""
-    labels = _labels(design)
+    found: dict[str, tuple[str, str]] = {}
+    taken: dict[tuple[str, ...], str] = {}
+    for one in design.sets:
+        group, sign, condition = (one.label or one.kind).rpartition(GROUP_SIGN)
+        label = (group if sign else "", condition)
+        models = [each.name for each in design.models if not each.sets or one.name in each.sets]
+        places = [(collection, model) for collection in one.collections for model in models]
+        if any(taken.get((*place, *label), one.name) != one.name for place in places):
+            label = (label[0], f"{condition} ({one.name})")
+        taken.update({(*place, *label): one.name for place in places})
+        found[one.name] = label
+    labels = found
     rankers: dict[str, list[str]] = {}
     for model in design.models:
         rankers.setdefault(model.model, []).append(model.name)
@@ -269,23 +280,6 @@ def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl
         pl.col("set").replace_strict({name: label[1] for name, label in labels.items()}).alias("condition"),
         row.alias("row"),
     )
-
-
-def _labels(design: Design) -> dict[str, tuple[str, str]]:
-    """Group and condition of each set; sets that have the same ones for a collection and model are told apart by their
-    names."""
-    found: dict[str, tuple[str, str]] = {}
-    taken: dict[tuple[str, ...], str] = {}
-    for one in design.sets:
-        group, sign, condition = (one.label or one.kind).rpartition(GROUP_SIGN)
-        label = (group if sign else "", condition)
-        models = [each.name for each in design.models if not each.sets or one.name in each.sets]
-        places = [(collection, model) for collection in one.collections for model in models]
-        if any(taken.get((*place, *label), one.name) != one.name for place in places):
-            label = (label[0], f"{condition} ({one.name})")
-        taken.update({(*place, *label): one.name for place in places})
-        found[one.name] = label
-    return found
 
 
 def _boards(results: GridResults, cells: pl.DataFrame, options: ReportChoices) -> Iterator[Board]:

@@ -65,7 +65,15 @@ def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mod
     cells = board.of(row, condition).filter(pl.col("size").is_in(list(sizes)))
     runs = board.evaluation(cells["cell"].to_list(), list(board.values(cells["cell"].to_list())))
     if mode == "runs":
-        named = board.evaluation(_run_names(cells), list(runs.values))
+        parts = {"model": "{}", "variant": "{}", "size": "{}", "seed": "seed {}"}
+        shown = {name: form for name, form in parts.items() if cells[name].n_unique() > 1 or name == "seed"}
+        # A model that is there in one variant says which.
+        if cells.select("model", "variant").n_unique() == cells["model"].n_unique():
+            shown.pop("variant", None)
+        named = board.evaluation(
+            ([" ".join(form.format(row[name]) for name, form in shown.items()) for row in cells.iter_rows(named=True)]),
+            list(runs.values),
+        )
         choices = choose(named, board.folds)
         values = _picked(named, choices, board)
         return Tuned(values, choices, named.runs, (), np.zeros((0, len(named.measures))), runs.mean)
@@ -101,16 +109,6 @@ def _of_seed(board: Board, cells: pl.DataFrame, sizes: Sequence[int], seed: int)
 def _shared_seeds(cells: pl.DataFrame, sizes: Sequence[int]) -> tuple[int, ...]:
     by_size = [set(cells.filter(pl.col("size") == size)["seed"].to_list()) for size in sizes]
     return tuple(sorted(set.intersection(*by_size))) if by_size else ()
-
-
-def _run_names(cells: pl.DataFrame) -> list[str]:
-    """What tells trainings apart, as far as it differs among them."""
-    parts = {"model": "{}", "variant": "{}", "size": "{}", "seed": "seed {}"}
-    shown = {name: form for name, form in parts.items() if cells[name].n_unique() > 1 or name == "seed"}
-    # A model that is there in one variant says which.
-    if cells.select("model", "variant").n_unique() == cells["model"].n_unique():
-        shown.pop("variant", None)
-    return [" ".join(form.format(row[name]) for name, form in shown.items()) for row in cells.iter_rows(named=True)]
 
 
 class EffectivenessEstimate(NamedTuple):

@@ -357,7 +357,25 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportC
     }
     differences = list(_all_differences(found, options))
     if differences:
-        tables["memorised-differences"] = _differences_table(differences, baseline, options)
+        columns = (
+            Column("collection"),
+            Column("model"),
+            Column("leak"),
+            Column("other leak"),
+            *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
+            *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
+        )
+        notes = (
+            f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",
+            f"Intervals: {_bootstrap(options)}; topics that both leaks have are drawn together.",
+        )
+        cells = tuple(
+            (collection, row.name, first, second, one.mean, other.mean, both.mean, both.low, both.high)
+            for collection, row, first, second, one, other, both in differences
+        )
+        tables["memorised-differences"] = Table(
+            "Mean score of the leaked relevant documents: the difference of the differences.", columns, cells, notes
+        )
     return {**tables, "memorised-offsets": _offsets(found, baseline, options)}
 
 
@@ -454,7 +472,11 @@ def _side_by_side(
             one = by_place.get(place)
             cells += [None] * len(headings) if one is None else cells_of(one, "†" if place in marked else "")
         rows.append(tuple(cells))
-    return tuple(columns), tuple(rows), _rules(places)
+    return (
+        tuple(columns),
+        tuple(rows),
+        tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0]),
+    )
 
 
 def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
@@ -509,28 +531,6 @@ def _all_differences(
                 yield one.collection, one.row, one.condition, other.condition, *changes, both
 
 
-def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: ReportChoices) -> Table:
-    columns = (
-        Column("collection"),
-        Column("model"),
-        Column("leak"),
-        Column("other leak"),
-        *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
-        *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
-    )
-    notes = (
-        f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",
-        f"Intervals: {_bootstrap(options)}; topics that both leaks have are drawn together.",
-    )
-    cells = tuple(
-        (collection, row.name, first, second, one.mean, other.mean, both.mean, both.low, both.high)
-        for collection, row, first, second, one, other, both in rows
-    )
-    return Table(
-        "Mean score of the leaked relevant documents: the difference of the differences.", columns, cells, notes
-    )
-
-
 def _notes(found: Sequence[Memorised], options: ReportChoices) -> tuple[str, ...]:
     topics = dict.fromkeys(f"{one.collection}, {one.condition}: {one.topics:,} topics" for one in found)
     notes = [
@@ -557,10 +557,6 @@ def _at(found: Sequence[Memorised]) -> str:
 
 def _interval_title(options: ReportChoices) -> str:
     return f"{100 * options.confidence:.6g}% interval"
-
-
-def _rules(places: Sequence[tuple[str, BoardRow]]) -> tuple[int, ...]:
-    return tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0])
 
 
 def _plus_minus(spread: TopicSpread, form: str) -> str | None:
