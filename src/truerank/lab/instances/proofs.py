@@ -6,16 +6,18 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import columns
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.judging.ratings import Votes
@@ -43,7 +45,6 @@ _WHAT_LEAKS: Final[Mapping[str, tuple[bool, bool]]] = {
 
 
 _VERDICTS: Final = {True: "holds", False: "BROKEN", None: "not checked"}
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 
 
 class Property(NamedTuple):
@@ -493,33 +494,18 @@ def _evidence(
 ) -> ProofEvidence:
     rule = votes or one.options.get("votes") or "majority"
     judgments = open_judgments(list(sources.labels), votes=rule) if sources.labels else None
-    evidence = ProofEvidence(
-        judgments=judgments,
-        relevant=relevant,
-        topics=_topic_texts(one, sources.missing),
-        barred_documents=_barred_documents(one, sources.missing),
-        missing=sources.missing,
-    )
-    if not sources.audit:
-        return evidence
-    candidates = read_candidates(sources.audit)
-    names = sorted(set(one.rows["source"]))
-    threshold = one.options.get("threshold")
-    above = None if threshold is None else leaks_above(candidates, float(threshold), judgments, None)
-    return replace(
-        evidence,
-        barred=excluded(candidates, judgments, names),
-        above=None if above is None else {(leak.topic_id, leak.text) for leak in above},
-    )
-
-
-def _topic_texts(one: LoadedSet, missing: dict[str, str]) -> dict[str, str] | None:
-    """The texts of the test topics; None where the set names none, or they are not there."""
-    spec = one.options.get("topics")
-    if spec is None or not _at_hand("topics", spec, missing):
-        return None
-    field = one.options.get("field", "title")
-    return {topic.topic_id: normalise(getattr(topic, field)) for topic in read_topics(spec).topics}
+    barred = above = topics = None
+    if sources.audit:
+        candidates = read_candidates(sources.audit)
+        barred = excluded(candidates, judgments, sorted(set(one.rows["source"])))
+        if (threshold := one.options.get("threshold")) is not None:
+            leaks = leaks_above(candidates, float(threshold), judgments, None)
+            above = {(leak.topic_id, leak.text) for leak in leaks}
+    if (spec := one.options.get("topics")) is not None and _at_hand("topics", spec, sources.missing):
+        field = one.options.get("field", "title")
+        topics = {topic.topic_id: normalise(getattr(topic, field)) for topic in read_topics(spec).topics}
+    documents = _barred_documents(one, sources.missing)
+    return ProofEvidence(barred, judgments, above, relevant, topics, documents, sources.missing)
 
 
 def _barred_documents(one: LoadedSet, missing: dict[str, str]) -> frozenset[str] | None:
@@ -574,21 +560,20 @@ def _made_of(one: LoadedSet) -> object:
 
 @summarises(InstanceStats)
 def _stats(found: InstanceStats) -> Summary:
-    rows: list[tuple[Cell, ...]] = [
-        (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
-    ]
-    columns = (
-        Column("set"),
-        Column("kind"),
-        Column("role"),
-        Column("source"),
-        Column("rows", align="right", format=",d"),
+    counted = tuple((one.label, one.built.kind, *row) for one in found.sets for row in _counts(one))
+    tables = [Table("Rows by role and source", _headings("set, kind, role, source, rows:,d"), counted)]
+    proved = tuple(
+        (one.label, each.name, _VERDICTS[each.holds], each.numbers)
+        for one, own in zip(found.sets, found.properties, strict=True)
+        for each in own
     )
-    tables = [
-        Table("Rows by role and source", columns, tuple(rows)),
-        _proofs_table(found),
-        *([_pairs_table(found)] if found.pairs else []),
-    ]
+    every = [each.holds for own in found.properties for each in own]
+    note = f"{len(every):,} properties: {every.count(False)} broken, {every.count(None)} not checked."
+    tables.append(Table("What the sets promise", _headings("set, property, verdict, numbers"), proved, notes=(note,)))
+    if found.pairs:
+        shared = tuple((*pair[:5], _VERDICTS[pair.same_fill.holds], pair.same_fill.numbers) for pair in found.pairs)
+        text = "set, next_to, rows:,d, queries:,d, documents:,d, same_rows_without_a_leak, numbers"
+        tables.append(Table("What two sets share", _headings(text), shared))
     sets = [
         {
             "set": one.label,
@@ -597,36 +582,17 @@ def _stats(found: InstanceStats) -> Summary:
             "sizes": list(one.sizes),
             "rows": len(one.rows),
             "counts": {f"{role}: {source}": number for role, source, number in _counts(one)},
-            "properties": [each._asdict() for each in own],
+            "properties": plain(own),
         }
         for one, own in zip(found.sets, found.properties, strict=True)
     ]
-    pairs = [{**pair._asdict(), "same_fill": pair.same_fill._asdict()} for pair in found.pairs]
     verdicts = () if found.holds else (Verdict("broken", "A property of a set is broken."),)
-    return Summary(tuple(tables), {"holds": found.holds, "sets": sets, "pairs": pairs}, verdicts)
+    return Summary(tuple(tables), {"holds": found.holds, "sets": sets, "pairs": plain(found.pairs)}, verdicts)
 
 
 def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
     return list(one.rows.group_by("role", "source", maintain_order=True).len().iter_rows())
 
 
-def _proofs_table(found: InstanceStats) -> Table:
-    rows = [
-        (one.label, each.name, _VERDICTS[each.holds], each.numbers)
-        for one, own in zip(found.sets, found.properties, strict=True)
-        for each in own
-    ]
-    every = [each.holds for own in found.properties for each in own]
-    note = f"{len(rows):,} properties: {every.count(False)} broken, {every.count(None)} not checked."
-    columns = (Column("set"), Column("property"), Column("verdict"), Column("numbers"))
-    return Table("What the sets promise", columns, tuple(rows), notes=(note,))
-
-
-def _pairs_table(found: InstanceStats) -> Table:
-    """What every two sets share."""
-    rows: list[tuple[Cell, ...]] = [
-        (*pair[:5], _VERDICTS[pair.same_fill.holds], pair.same_fill.numbers) for pair in found.pairs
-    ]
-    numbers = [Column(name, **_NUMBER) for name in ("rows", "queries", "documents")]
-    columns = (Column("set"), Column("next to"), *numbers, Column("same rows without a leak"), Column("numbers"))
-    return Table("What two sets share", columns, tuple(rows))
+def _headings(text: str) -> tuple[Column, ...]:
+    return tuple(field.column() for field in columns(text))

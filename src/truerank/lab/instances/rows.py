@@ -39,9 +39,6 @@ from truerank.work.artifacts import hash_file
 
 #: Rewordings that keep what a topic asks for; narrower and broader ones ask for something else.
 REWORDINGS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym")
-_TRIES: Final = 40
-
-
 #: Documents that stand ready in case the collection lacks the first ones.
 _SPARE: Final = 8
 
@@ -132,11 +129,9 @@ def _rows(plan: TopicPlan, source: str, ends: _EndsOf, texts: CollectionTexts, s
     made = list(ends(plan, texts, others, seed))
     taken = {one.doc_id for one in made}
     spare = [end for end in others if end[0] not in taken]
-    for one, (other_id, other_origin) in zip(made, spare, strict=False):
-        origin = f"{one.origin}; {other_origin}"
-        yield RowDraft(
-            "test", plan.topic_id, source, one.query_id, one.query, one.doc_id, other_id, origin, True, one.cut
-        )
+    for one, (other_id, came) in zip(made, spare, strict=False):
+        ids = (plan.topic_id, source, one.query_id, one.query, one.doc_id, other_id)
+        yield RowDraft("test", *ids, f"{one.origin}; {came}", True, one.cut)
 
 
 _Ends = Iterator[_RowEnds]
@@ -165,7 +160,7 @@ def _reworded(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: in
     draw = Random(Keyed(seed, "rewordings")(plan.text))
     used = {plan.text.casefold()}
     for pair in _pairs(plan, texts, others, seed):
-        for _ in range(_TRIES):
+        for _ in range(40):
             kind = draw.choice(REWORDINGS)
             text = reword(kind, plan.text, draw)
             if text is not None and text not in used:
@@ -212,11 +207,7 @@ class Assembled:
             some = self.drafts[start : start + ROWS]
             texts = filled(some, self.opened.training_texts, self.opened.testing_texts)
             rows = [
-                {
-                    **{name: value for name, value in draft._asdict().items() if name in schema},
-                    "relevant": relevant,
-                    "nonrelevant": other,
-                }
+                {**draft._asdict(), "relevant": relevant, "nonrelevant": other}
                 for draft, (relevant, other) in zip(some, texts, strict=True)
             ]
             yield pl.DataFrame(rows, schema=schema)
@@ -242,7 +233,7 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
     audited = bool(options.audit or fill.inputs.get("audit"))
     unaudited = () if audited else (_UNAUDITED,)
-    described = [
+    queries = [
         {
             "name": name,
             "source": source.spec.spec,
@@ -252,18 +243,11 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
         }
         for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
     ]
-    inputs = {**({"queries": described}), **opened.inputs(), "audit": list(candidates.inputs)}
+    inputs = {"queries": queries, **opened.inputs(), "audit": list(candidates.inputs)}
     if options.fill is not None:
         inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
-    return Assembled(
-        drafts=(*chosen.drafts, *fill.drafts),
-        opened=opened,
-        fill=fill.frame,
-        inputs=inputs,
-        leaks=chosen.about,
-        skipped=drawn.skipped,
-        notes=(*chosen.notes, *fill.notes, *unaudited),
-    )
+    drafts, notes = (*chosen.drafts, *fill.drafts), (*chosen.notes, *fill.notes, *unaudited)
+    return Assembled(drafts, opened, fill.frame, inputs, chosen.about, drawn.skipped, notes)
 
 
 @dataclass(frozen=True)
@@ -328,8 +312,12 @@ def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tupl
         return judgments, []
     topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
     if options.test_set is not None:
-        candidates = _of_test(candidates, options.test_set)
-        own = set(candidates.table["topic_id"])
+        names = candidates.table["test"].unique(maintain_order=True).to_list()
+        if options.test_set not in names:
+            fault = f"no test set called '{options.test_set}' among the candidates"
+            raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
+        table = candidates.table.filter(pl.col("test") == options.test_set)
+        candidates, own = LeakCandidates(table, candidates.inputs), set(table["topic_id"])
         topics = own if topics is None else topics & own
     if options.threshold is not None:
         leaks = leaks_above(candidates, options.threshold, judgments, topics)
@@ -340,14 +328,6 @@ def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tupl
         fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
         raise OptionError("labels", fault, "check labels, topics and `threshold`")
     return judgments, leaks
-
-
-def _of_test(candidates: LeakCandidates, test: str) -> LeakCandidates:
-    names = candidates.table["test"].unique(maintain_order=True).to_list()
-    if test not in names:
-        fault = f"no test set called '{test}' among the candidates"
-        raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
-    return LeakCandidates(candidates.table.filter(pl.col("test") == test), candidates.inputs)
 
 
 def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
@@ -367,7 +347,12 @@ def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: in
         drafts = [draft for one in prepared for draft in one.drafts] + [draft for _, draft in leaking]
         _collect(opened, drafts, lead.plans)
         texts = opened.training_texts
-        whole = [_with_texts(one, texts) for one in prepared]
+        whole = []
+        for one in prepared:
+            there = tuple(draft for draft in one.drafts if _has_texts(draft, texts))
+            lost_texts = {"drawn queries whose documents the collection lacks": len(one.drafts) - len(there)}
+            reasons = {reason: number for reason, number in {**one.skipped, **lost_texts}.items() if number}
+            whole.append(Prepared(there, one.complete, reasons))
         if all(whole[place].complete for place in _taken(whole, fill_rows).empty) or not share:
             break
         count, room = count * _GROWTH, room * _GROWTH
@@ -382,18 +367,10 @@ def _collect(opened: Opened, drafts: Sequence[RowDraft], plans: Sequence[TopicPl
     """Reads the collections, each once, for the documents of all rows."""
     own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
     tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
-    if opened.testing_texts is opened.training_texts:
-        opened.training_texts.collect(own | tested)
-        return
-    opened.training_texts.collect(own)
-    opened.testing_texts.collect(tested)
-
-
-def _with_texts(prepared: Prepared, texts: CollectionTexts) -> Prepared:
-    kept = tuple(draft for draft in prepared.drafts if _has_texts(draft, texts))
-    lost = len(prepared.drafts) - len(kept)
-    reason = {"drawn queries whose documents the collection lacks": lost} if lost else {}
-    return Prepared(kept, prepared.complete, {**prepared.skipped, **reason})
+    same = opened.testing_texts is opened.training_texts
+    opened.training_texts.collect(own | tested if same else own)
+    if not same:
+        opened.testing_texts.collect(tested)
 
 
 def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:

@@ -13,16 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.lab.instances.built import (
-    ROWS,
-    SUMMARY,
-    TABLE,
-    Built,
-    export_name,
-    open_built,
-    write_export,
-    write_rows,
-)
+from truerank.lab.instances.built import ROWS, SUMMARY, TABLE, Built, export_name, open_built, write_export, write_rows
 from truerank.lab.instances.document_queries import CutRule
 from truerank.lab.instances.draws import SCHEMA
 from truerank.lab.instances.options import (
@@ -96,16 +87,14 @@ class TableRows:
             column = next(iter(EXTRA[self.kind]))
             came = row.origin or f"line {row.line} of {self._source.name}"
             block.append(
-
-                    {
-                        **row.instance._asdict(),
-                        "role": self.kind,
-                        "topic_id": row.topic_id,
-                        "source": self._source.name,
-                        "origin": came,
-                        column: int(row.value) if self.kind == "by-depth" else row.value,
-                    }
-
+                {
+                    **row.instance._asdict(),
+                    "role": self.kind,
+                    "topic_id": row.topic_id,
+                    "source": self._source.name,
+                    "origin": came,
+                    column: int(row.value) if self.kind == "by-depth" else row.value,
+                }
             )
             if len(block) == ROWS:
                 yield self._frame(block)
@@ -252,11 +241,11 @@ def build(
             written = _from_table(kind, job, work, sizes, options)
         else:
             opened = Opened(options, seed, work, progress or Quiet())
-            assembled = assemble(kind, sizes[-1] // 2, opened)
-            assembled.opened.progress.start("writing")
+            made = assemble(kind, sizes[-1] // 2, opened)
+            opened.progress.start("writing")
             _forget(job)
-            rows = write_rows(job, assembled.blocks(), work / "rows", {})
-            written = _Rows(rows, assembled.inputs, assembled.leaks, assembled.skipped, assembled.notes)
+            rows = write_rows(job, made.blocks(), work / "rows", {})
+            written = _Rows(rows, made.inputs, made.leaks, made.skipped, made.notes)
         _finish(Built(job.folder, kind, sizes, seed, {"rows": written.rows}), job, options, written)
     return open_built(job.folder)
 
@@ -296,10 +285,8 @@ def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options
         shutil.rmtree(work)
         fault = f"{rows:,} rows fit, not {wanted or 1:,}; {table.left_out:,} have another {column}"
         raise InputError(fault, "ask for a smaller size, or give `allow_fewer`", where=options.rows)
-    skipped = {
-        f"rows of another {column}": table.left_out,
-        "rows without the text of a query or document": table.empty,
-    }
+    no_text = "rows without the text of a query or document"
+    skipped = {f"rows of another {column}": table.left_out, no_text: table.empty}
     notes = [] if wanted is None or rows >= wanted else [f"There are only {rows:,} rows."]
     if wanted is not None and rows == wanted:
         notes.append(f"The table was read as far as its row {table.read:,}.")

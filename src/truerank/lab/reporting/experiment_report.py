@@ -373,17 +373,10 @@ def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
     remembered, missing = memorised(results, found, options) if leakage else ((), ())
     wanted = leakage or options.kind == "pilot"
     pilots = [one for board in found if wanted and (one := pilot(board, options)) is not None]
-    return ExperimentReport(
-        name=results.design.name,
-        options=options,
-        boards=found,
-        effects=effects,
-        sizes=tuple(effect for board in found if leakage for effect in size_effects(board, options)),
-        memorised=remembered,
-        pilots=tuple(pilots),
-        grid=grid_table(results),
-        left_out=(*_missing(results), *_left_out(results, found, effects), *missing),
-    )
+    sizes = tuple(effect for board in found if leakage for effect in size_effects(board, options))
+    left_out = (*_missing(results), *_left_out(results, found, effects), *missing)
+    name, grid = results.design.name, grid_table(results)
+    return ExperimentReport(name, options, found, effects, sizes, remembered, tuple(pilots), grid, left_out)
 
 
 def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Effectiveness, ...]) -> Iterator[str]:
