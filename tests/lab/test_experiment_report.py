@@ -169,7 +169,7 @@ def test_figure_2_shows_differences_on_the_topics_that_leak_and_on_all(leakage, 
             assert found.difference.n == len(ids) and found.difference.mean == pytest.approx(differences.mean())
             half = scipy.stats.t.ppf(0.975, len(ids) - 1) * differences.std(ddof=1) / math.sqrt(len(ids))
             assert found.difference.high - found.difference.low == pytest.approx(2 * half, abs=1e-12)
-    assert len(pictures_of(leakage)) == 2 and len(tables_of(leakage)["sizes"].rows) == 2 * 2 * 2 * 3 * 3
+    assert len(list(pictures_of(leakage))) == 2 and len(tables_of(leakage)["sizes"].rows) == 2 * 2 * 2 * 3 * 3
 
 
 def naive_ranks(results: GridResults, condition: str, model: str, seed: int) -> dict[tuple[str, str], tuple]:
