@@ -21,6 +21,7 @@ import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditSummary
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import Command, command_at
+from truerank.core.rules import PACKAGES, Rule, rules_of
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -170,13 +171,35 @@ def _first_line(value: object) -> str:
     return (inspect.getdoc(value) or "").partition("\n")[0]
 
 
+def rules_page() -> str:
+    """What the audits can find, by code."""
+    parts = [
+        GENERATED,
+        "# Rules\n",
+        "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it. A "
+        "*fault* is shown by the data alone, a *doubt* somebody has to look at, a *note* is a property to know of.\n",
+    ]
+    for package in PACKAGES:
+        title = package.rpartition(".")[2].replace("claims", "check").capitalize()
+        rows = [
+            "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+            for cells in (
+                (rule.code, rule.title, rule.severity, rule.effect, rule.remedy)
+                for rule in rules_of(package, Rule).values()
+            )
+        ]
+        head = "| code | what | severity | what it does to scores | what mends it |\n| --- | --- | --- | --- | --- |"
+        parts.append("\n".join((f"## {title}\n", head, *rows)) + "\n")
+    return "\n".join(parts)
+
+
 def main() -> None:
     """Writes or checks the pages."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    for name, text in (("commands.md", command_page()), ("python.md", python_page())):
+    for name, text in (("commands.md", command_page()), ("python.md", python_page()), ("rules.md", rules_page())):
         path = FOLDER / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue

@@ -33,6 +33,7 @@ def test_what_is_not_ours_gets_one_line_out_of_us(name: str) -> None:
     assert int(str(found(name, "--seconds", "4", "--most-seconds", "120")["cases"])) > 0
 
 
+@pytest.mark.slow
 def test_annotators_work_beside_hostile_clients() -> None:
     pytest.importorskip("starlette", reason="the extra [web] is not installed: the judging server is not attacked")
     result = found("server", "--seconds", "4", "--half-open", "200", "--handles", "256", "--json")

@@ -281,6 +281,7 @@ def test_a_model_that_prefers_the_other_run_is_an_exception() -> None:
     assert "by the judgments of judge" in result.conclusion.reason
 
 
+@pytest.mark.slow
 def test_documents_that_are_gone_are_told_from_doubtful_ones(tmp_path: Path) -> None:
     grades, runs = collection(topics=12, lead=2.0)
     draw = random.Random(8)

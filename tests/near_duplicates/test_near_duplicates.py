@@ -185,6 +185,7 @@ def with_notices(draw: st.DrawFn) -> Texts:
     return found
 
 
+@pytest.mark.slow
 @settings(max_examples=25)
 @given(texts=with_notices(), options=option_values, more=st.floats(0, 1))
 def test_pairs_beside_boilerplate_are_all_pairs(texts: Texts, options: Shingles, more: float) -> None:
@@ -219,6 +220,7 @@ def test_a_footer_makes_no_document_contained() -> None:
     assert within(texts, Shingles(boilerplate=0.9)).counts["contains"] > 20
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(texts=collections(), options=option_values, cut=st.integers(0, 16))
 def test_pairs_between_are_all_pairs(texts: Texts, options: Shingles, cut: int) -> None:

@@ -171,6 +171,7 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     assert pieces.sort(pieces.columns).equals(once.sort(once.columns))
 
 
+@pytest.mark.slow
 def test_several_test_sides_together_have_what_each_has_alone(tmp_path: Path) -> None:
     sets = [*_planted(3), _planted(5)[1], [("a", "how many moons does jupiter have"), ("b", "")]]
     kept = [

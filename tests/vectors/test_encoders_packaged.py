@@ -244,6 +244,7 @@ def test_batches_of_the_packaged_model_hold_one_length() -> None:
         assert len(set(lengths[rows].tolist())) == 1
 
 
+@pytest.mark.slow
 @needs_openvino
 def test_quantising_prints_nothing_and_sends_nothing(tmp_path: Path) -> None:
     """Also from a program whose stdout is JSON, and with no consent file of the makers' telemetry written."""

@@ -83,6 +83,7 @@ def test_abandoned_stream_stops_its_reader() -> None:
     assert len(read) < 10
 
 
+@pytest.mark.slow
 def test_ray_engine_gives_the_same(tmp_path: Path) -> None:
     ray = pytest.importorskip("ray", reason="Ray is not installed: the Ray engine is not tested")
     # The workers must find this module, which defines the task.

@@ -33,11 +33,11 @@ def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQue
 
 
 def answered(
-    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path | None, told: Progress
+    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
 ) -> Check:
-    """Answers every question that can be answered, in their order; without a folder no audit writes its page."""
-    steps, settings = AuditSteps(folder, told), written_settings(given, folder or Path())
-    told.start("check: files")
+    """Answers every question that can be answered, in their order."""
+    steps, settings = AuditSteps(folder, progress), written_settings(given, Path() if given.out is None else folder)
+    progress.start("check: files")
     claim, files = _begun(given, material)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
@@ -47,7 +47,7 @@ def answered(
         answers = {}
         for each in plan:
             if each.answerable and each.name in asked:
-                told.start(f"check: {each.name}")
+                progress.start(f"check: {each.name}")
                 answers[each.name] = asked[each.name]()
         return answers
 

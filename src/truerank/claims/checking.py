@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated
 
 from truerank.claims.inquiry import ClaimOptions, ClaimSources, Inquiry, completed, read_material, resolved
@@ -48,7 +50,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
         resampling: random removals of topics, confidence of all intervals together, and seed.
         scoring: how runs are scored.
         out: a folder for the page, the card, check.yaml, and the audits.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         The answers and the conclusion.
@@ -73,16 +75,19 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     # Imported here: all audits together would make the help of this command wait.
     from truerank.claims.answering import answered, only_planned
 
-    told = progress or Quiet()
+    progress = progress or Quiet()
     plan = planned(given.sources, given.options.trials)
     # What several audits read is read once.
     with reading_once():
         material = read_material(given.sources)
         if given.options.dry_run:
             return only_planned(given, material, plan)
-        if given.out is None:
-            return answered(given, material, plan, None, told)
-        with started("check", given.inputs(), given.chosen(), given.out, packages=("scipy", "ir-measures")) as job:
-            found = replace(answered(given, material, plan, job.folder, told), folder=job.folder)
-            publish(found, job)
+        with (
+            TemporaryDirectory(prefix="truerank-") if given.out is None else nullcontext(given.out) as place,
+            started("check", given.inputs(), given.chosen(), place, packages=("scipy", "ir-measures")) as job,
+        ):
+            found = answered(given, material, plan, job.folder, progress)
+            if given.out is not None:
+                found = replace(found, folder=job.folder)
+                publish(found, job)
     return found

@@ -91,7 +91,7 @@ def _weak(answers: Sequence[ClaimAnswer]) -> str:
 
 def _left_open(answers: Sequence[ClaimAnswer]) -> Iterable[str]:
     """The questions that were not asked, and those that were and have no answer."""
-    for told, asked in (("Asked, and not settled", True), ("Not asked", False)):
+    for text, asked in (("Asked, and not settled", True), ("Not asked", False)):
         names = [question(one.question).subject for one in answers if (one.evidence != NOT_GIVEN) is asked]
         if names:
-            yield f"{told}: {listed(names)}."
+            yield f"{text}: {listed(names)}."

@@ -23,7 +23,7 @@ from truerank.audits.leakage.training_examples.results import ExampleOptions
 from truerank.audits.transfer.carrying import carry
 from truerank.audits.transfer.cleaning import Removal
 from truerank.audits.transfer.cleaning import clean as transfer_clean
-from truerank.audits.transfer.matching.finding import MatchOptions, match
+from truerank.audits.transfer.matching.finding import MatchOptions
 from truerank.audits.transfer.matching.links import Route
 from truerank.audits.transfer.scanning.scan import scan
 from truerank.claims.claim import Claim, Repair, change_by, signed
@@ -65,9 +65,9 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
         "rel": given.scoring.rel,
     }  # fmt: skip
 
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+    def run(folder: Path, progress: Progress) -> dict[str, Any]:
         options = ExampleOptions(qrels=sources.qrels, docs=sources.docs, rel=given.scoring.rel)
-        found = touched_texts(whole, str(sources.test), options=options, out=folder, progress=told)
+        found = touched_texts(whole, str(sources.test), options=options, out=folder, progress=progress)
         return {} if found is None else found.json()
 
     found = steps.once(_FOLDER, depends, run)
@@ -106,13 +106,13 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         "variants": steps.inputs("variants", [given.options.variants]),
     }  # fmt: skip
 
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+    def run(folder: Path, progress: Progress) -> dict[str, Any]:
         """The leakage audit, as far as the claim needs it."""
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
         found = leakage_audit(
             given.sources.train, [test], options=options, encoding=given.encoding, judged=given.judged,
-            out=folder, progress=told,
+            out=folder, progress=progress,
         )  # fmt: skip
         one = next(iter(found.summary["tests"].values()))
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
@@ -148,8 +148,8 @@ def without_leaked(
     gone = frozenset(relevant["doc_id"]) & documents
     if not topics & judged and not gone:
         if answer.word == "CLEAN":
-            told = "No leak was found in what was compared: the difference stays as it is."
-            return replace(answer, effect=claim.base.effect, consequence=told)
+            text = "No leak was found in what was compared: the difference stays as it is."
+            return replace(answer, effect=claim.base.effect, consequence=text)
         return replace(answer, consequence="No judged topic is known to leak, so there is none to remove.")
     parts = [f"the {len(topics & judged):,d} leaked topics"] if topics & judged else []
     parts += [f"the {len(gone):,d} relevant documents that stand in the training data"] if gone else []
@@ -186,19 +186,16 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         "measure": measure, "resampling": given.resampling,
     }  # fmt: skip
 
-    audits: list[CollectionAudit] = []
-
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
-        """The collection audit and its repair; `audits` keeps the audit for a check without a folder."""
+    def run(folder: Path, progress: Progress) -> dict[str, Any]:
+        """The collection audit and its repair."""
         # What runs show is the question about the files, and what repairs do to them is looked at below.
         parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test)
         options = CollectionOptions(
             measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,
             seed=given.resampling.seed,
         )  # fmt: skip
-        found = collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=told)
-        audits.append(found)
-        if folder is not None and sources.has("qrels"):
+        found = collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=progress)
+        if sources.has("qrels"):
             collection_clean(sources.qrels, found, out=folder / "clean")
         whole = found.verdicts[0]
         return {
@@ -215,10 +212,9 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     if claim is None:
         return answer
     if not sources.has("docs"):
-        told = "Only the judgments were looked at: no documents were given."
-        answer = replace(answer, consequence=told)
-    place = steps.place("collection")
-    audit = audits[0] if place is None else load_collection_audit(place)
+        text = "Only the judgments were looked at: no documents were given."
+        answer = replace(answer, consequence=text)
+    audit = load_collection_audit(steps.place("collection"))
     return without_touched(claim, _repaired(claim, answer, audit, given.resampling), audit, given.resampling)
 
 
@@ -228,8 +224,8 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
     groups = dict(cleaned.duplicates.iter_rows())
     edits = edits_between(claim.qrels, cleaned.qrels)
     if not len(edits) and not groups:
-        told = "Nothing is certain enough to be repaired: the difference stays as it is."
-        return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=told)
+        text = "Nothing is certain enough to be repaired: the difference stays as it is."
+        return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
     parts = [f"{len(edits):,d} judgments corrected"] if len(edits) else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
     repair = Repair(f"with {' and '.join(parts)}", edits=edits, equivalent=groups)
@@ -271,10 +267,10 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
             rows.append(change.after)
             smaller = change.after.effect == "stands"
             exceptions.append(f"that it is {change.after.figures()} {repair.what}" if smaller else repair.what)
-    told = [f"{row.label[0].upper()}{row.label[1:]} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
+    text = [f"{row.label[0].upper()}{row.label[1:]} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
     return replace(
         answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),
-        consequence=" ".join((answer.consequence, *told)),
+        consequence=" ".join((answer.consequence, *text)),
         facts={**answer.facts, "not_repaired": named},
     )  # fmt: skip
 
@@ -325,27 +321,21 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         "rel": given.scoring.rel,
     }  # fmt: skip
 
-    qrels: list[pl.DataFrame | None] = []
-
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
-        """Scans, carries and cleans; `qrels` keeps both judgments for a check without a folder."""
+    def run(folder: Path, progress: Progress) -> dict[str, Any]:
+        """Scans, carries and cleans."""
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
         rel, matching = given.scoring.rel, MatchOptions(match_by="url" if by == "url" else "id")
-        # A scan that is kept matches the versions by itself, while it reads them, and writes what it found.
-        links = match(versions, sources.qrels, matching=matching, progress=told) if folder is None else None
+        # The scan matches the versions by itself, while it reads them, and writes what it found.
         found = scan(
-            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matched=links, matching=matching,
-            out=folder, progress=told,
+            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matching=matching, out=folder,
+            progress=progress,
         )  # fmt: skip
-        files = (None, None) if folder is None else tuple(folder / name for name in _QRELS)
-        route = Route(matched=links if folder is None else folder / "matched", to=_NOW)
-        carried = carry(sources.qrels, route=route, rel=rel, out=files[0])
-        kept: Any = carried.qrels if files[0] is None else str(files[0])
+        files = [folder / name for name in _QRELS]
+        carried = carry(sources.qrels, route=Route(matched=folder / "matched", to=_NOW), rel=rel, out=files[0])
         cleaned = transfer_clean(
-            kept, scan=found, version_name=_NOW, removal=Removal(ids="version"), rel=rel, out=files[1]
+            str(files[0]), scan=found, version_name=_NOW, removal=Removal(ids="version"), rel=rel, out=files[1]
         )  # fmt: skip
-        qrels.extend((carried.qrels, cleaned.qrels))
         return {
             "compared": found.summary["compared"], "lost": carried.lost, "ambiguous": carried.ambiguous,
             "flagged": sum(cleaned.removed.values()), "reasons": dict(cleaned.removed), "by": by,
@@ -358,20 +348,18 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         if error.option != "model":
             raise
         why = f"BM25 cannot compare the versions: {error.fault}."
-        told = "Run `transfer scan` with another `model`, and give its judgments as `qrels`."
-        return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=told)
-    if (folder := steps.place("versions")) is not None:
-        qrels = [read_qrels_frame(str(folder / name)) for name in _QRELS]
-    carried, clean = (frame for frame in qrels if frame is not None)
+        text = "Run `transfer scan` with another `model`, and give its judgments as `qrels`."
+        return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=text)
+    carried, clean = (read_qrels_frame(str(steps.place("versions") / name)) for name in _QRELS)
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence = (
         f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
         f"lost what answered (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
     )
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
-    told = "The judgments fit the documents: the difference stays as it is."
+    text = "The judgments fit the documents: the difference stays as it is."
     answer = ClaimAnswer(
-        "versions", word, evidence, claim.base.effect, told, (), settles, "versions", facts=found
+        "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found
     )  # fmt: skip
     edits = edits_between(claim.qrels, carried)
     if len(edits):

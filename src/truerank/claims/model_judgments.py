@@ -28,7 +28,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     """(f) The claim by a model's judgments in place of people's, and whether the model favours the claim's system."""
     if not material.models:
         return _by_a_model(claim)
-    steps.told.start("judgments of models")
+    steps.progress.start("judgments of models")
     found = judge_audit(
         given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
         resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
@@ -42,7 +42,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
         favours[name] = favour(claim, judgments)
     base = claim.base
-    told = ", ".join(f"{one.label} {one.figures()}" for one in rows)
+    text = ", ".join(f"{one.label} {one.figures()}" for one in rows)
     turned = [one.label for one in rows if one.effect == "falls"]
     weak = [one.label for one in rows if one.effect == "not shown"]
     effect: Effect = base.effect
@@ -52,7 +52,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         effect = "appears"
     words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
     evidence = " ".join(f"{one.judge}: {one.sentence}" for one in verdicts[:_NAMED])
-    consequence = f"The difference is {told}.{''.join(_favoured(claim, *each) for each in favours.items())}"
+    consequence = f"The difference is {text}.{''.join(_favoured(claim, *each) for each in favours.items())}"
     facts = {
         "verdicts": {one.judge: one.word for one in verdicts},
         "favours": {name: {"value": one.value, "low": one.low, "high": one.high} for name, one in favours.items()},

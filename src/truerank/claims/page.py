@@ -221,8 +221,8 @@ def _lead(result: Check) -> str:
         return "No figure of the comparison means anything before the files are mended."
     if result.claim is None or result.base is None:
         return "Give two runs for a claim; what can be said of the data stands below."
-    told = _interval(result).removeprefix(", ")
-    return f"{told[0].upper()}{told[1:]} of {result.test}." if told else f"On {result.test}."
+    text = _interval(result).removeprefix(", ")
+    return f"{text[0].upper()}{text[1:]} of {result.test}." if text else f"On {result.test}."
 
 
 def _sections(result: Check) -> Iterator[ReportSection]:

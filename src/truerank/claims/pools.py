@@ -146,8 +146,8 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
         return _traced(claim, results, trace, facts)
     base = claim.base
     whole = [run for run in results.pair if results.whole_depths[run] >= results.depth]
-    told = " and ".join(f"{share:.0%} of {run}'s" for run, share in shares.items())
-    evidence = f"Of the first {results.depth} results that are not known to be relevant, {told} are judged."
+    text = " and ".join(f"{share:.0%} of {run}'s" for run, share in shares.items())
+    evidence = f"Of the first {results.depth} results that are not known to be relevant, {text} are judged."
     if len(whole) == 2:
         consequence = "Both runs were judged alike: pools give neither an advantage."
         return ClaimAnswer(_QUESTION, "ALIKE", evidence, base.effect, consequence, facts=facts)
@@ -270,8 +270,8 @@ def _corrected(
     change = (-scale if lower_is_better(claim.measure) else scale) * loss
     after = claim.estimate(claim.differences(claim.evaluation) + change, "corrected for the pools")
     less = results.pair[0] if own[0] > own[1] else results.pair[1]
-    told = " and ".join(f"{1 - share:.0%} of {run}'s" for run, share in zip(results.pair, own, strict=True))
-    evidence = f"Judged are {told} first {results.depth} results; {len(pooled)} teams were pooled."
+    text = " and ".join(f"{1 - share:.0%} of {run}'s" for run, share in zip(results.pair, own, strict=True))
+    evidence = f"Judged are {text} first {results.depth} results; {len(pooled)} teams were pooled."
     consequence = (
         f"Leaving a pooled team out costs its runs {float(loss.mean()):.3f} {claim.measure} on average; with "
         f"{less}'s share of that ({signed(float(change.mean()))}) the difference is {after.figures()}."
@@ -340,7 +340,7 @@ def with_trials(
         "trials": given.options.trials, "seed": given.resampling.seed,
     }  # fmt: skip
 
-    def run(folder: Path | None, told: Progress) -> dict[str, Any]:
+    def run(folder: Path | None, progress: Progress) -> dict[str, Any]:
         """The differences in the trials: with all teams, and without the team of either run."""
         found = simulate(
             sources.run, sources.qrels, str(sources.test), str(sources.docs), official=sources.qrels,
@@ -349,7 +349,7 @@ def with_trials(
                 trials=given.options.trials, seed=given.resampling.seed, rel=scoring.rel, stopping=(), unlike="none",
                 length=int(claim.qrels["topic_id"].value_counts()["count"].max()),  # type: ignore[arg-type]
             ),
-            processes=Workers(workers=1), out=folder, progress=told,
+            processes=Workers(workers=1), out=folder, progress=progress,
         )  # fmt: skip
         tried = {_CONTROL: ALL_TEAMS, **pair}
         return {"trials": {name: _differences(claim, found, team) for name, team in tried.items()}}
@@ -381,7 +381,7 @@ def trial_qrels(simulation: Simulation, judging: Judging) -> pl.DataFrame:
 
 def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[float | None]]]) -> ClaimAnswer:
     base, effect, exception = claim.base, answer.effect, answer.exception
-    estimates, told = list(answer.estimates), []
+    estimates, text = list(answer.estimates), []
     # What the trials do with all teams is no matter of the pools.
     control = {effect_of(*one) for one in trials[_CONTROL]}
     for name, found in trials.items():
@@ -394,15 +394,15 @@ def _merged(claim: Claim, answer: ClaimAnswer, trials: Mapping[str, list[list[fl
             own = _without_team(claim, name, {effect_of(*one) for one in found})
         who = f"with {_CONTROL}" if name == _CONTROL else f"without {name}'s team"
         estimates.append(ClaimEstimate(f"judged anew {who}", middle, least, most, base.topics, own, is_range=True))
-        told.append(f"{signed(least)}{f' to {signed(most)}' if most > least else ''} {who}")
+        text.append(f"{signed(least)}{f' to {signed(most)}' if most > least else ''} {who}")
         if own != base.effect and effect == base.effect:
             effect, exception = own, f"in judgings that are simulated {who}"
-    if not told:
+    if not text:
         return answer
     many = len(trials[_CONTROL])
     consequence = (
         f"{answer.consequence} In {f'{many} simulated judgings' if many > 1 else 'one simulated judging'} the "
-        f"difference is {', '.join(told)}."
+        f"difference is {', '.join(text)}."
     )
     return replace(
         answer, effect=effect, consequence=consequence, estimates=tuple(estimates), exception=exception,

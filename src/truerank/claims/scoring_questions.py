@@ -115,21 +115,21 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
         effect = "falls" if opposite else "not shown" if weak else base
     elif any(row.effect == "stands" for row, _ in own):
         effect = "appears"
-    told = f"{claim.baseline} leads beyond chance in {len(opposite)} of the {len(every)} combinations"
-    told += f" ({_by(claim, opposite)})" if opposite else ""
-    told += (
+    text = f"{claim.baseline} leads beyond chance in {len(opposite)} of the {len(every)} combinations"
+    text += f" ({_by(claim, opposite)})" if opposite else ""
+    text += (
         f"; in {len(open_ones)} the lead of {claim.system} is not shown ({_by(claim, open_ones)})."
         if open_ones
         else "."
     )
     if effect == "appears":
         shown = next(name for row, name in own if row.effect == "stands")
-        told += f" With {shown.partition(', ')[2]} the difference of {claim.measure} is above 0 beyond chance."
+        text += f" With {shown.partition(', ')[2]} the difference of {claim.measure} is above 0 beyond chance."
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     rows = tuple(row for row in main if row.measure != claim.measure)
     return ClaimAnswer(
-        "policies", word, evidence, effect, told, rows, exception=_by(claim, turned) if turned else "", facts=facts
+        "policies", word, evidence, effect, text, rows, exception=_by(claim, turned) if turned else "", facts=facts
     )  # fmt: skip
 
 

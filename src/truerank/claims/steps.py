@@ -26,12 +26,12 @@ class AuditSteps:
     """Where the audits of a check lie, and whom they tell.
 
     Attributes:
-        folder: of the check; None where nothing is kept, so that audits write no pages.
-        told: is told what happens.
+        folder: of the check.
+        progress: receives progress updates.
     """
 
-    folder: Path | None
-    told: Progress
+    folder: Path
+    progress: Progress
 
     def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
         """What an audit reads, with hashes where it lies in files."""
@@ -39,16 +39,14 @@ class AuditSteps:
         # What a file holds counts, not the way to it.
         return [one if one.sha256 is None else one._replace(source="") for one in found]
 
-    def place(self, name: str) -> Path | None:
-        """The folder of an audit; None where nothing is kept."""
-        return None if self.folder is None else self.folder / name
+    def place(self, name: str) -> Path:
+        """The folder of an audit."""
+        return self.folder / name
 
     def once(
-        self, name: str, depends: Mapping[str, Any], run: Callable[[Path | None, Progress], dict[str, Any]]
+        self, name: str, depends: Mapping[str, Any], run: Callable[[Path, Progress], dict[str, Any]]
     ) -> dict[str, Any]:
         """What an audit found, as plain values; it is run unless it is there already."""
-        if self.folder is None:
-            return run(None, self.told)
         inputs = [one for value in depends.values() if isinstance(value, list) for one in value]
         traced = all(not isinstance(one, Input) or _is_traced(one) for one in inputs)
         identity = digest({"version": __version__, **plain(dict(depends))})
@@ -57,7 +55,7 @@ class AuditSteps:
         there = (place / "manifest.json").is_file() and changed_artifact(place) is None
         if not (traced and there and known.get(name, {}).get("identity") == identity):
             # As JSON has it, in the order in which it was found: whether it is new or kept makes no difference.
-            known[name] = {"identity": identity, "found": json.loads(json.dumps(run(place, self.told)))}
+            known[name] = {"identity": identity, "found": json.loads(json.dumps(run(place, self.progress)))}
             keep_json(file, known)
         found: dict[str, Any] = known[name]["found"]
         return found

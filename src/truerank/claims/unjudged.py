@@ -471,10 +471,10 @@ def _evidence(results: JudgedResults) -> tuple[str, dict[str, Any]]:
         for run in results.pair
     }
     shares = dict(zip(results.pair, results.shares[:2], strict=True))
-    told = " and ".join(f"{share:.0%} of {run}'s" for run, share in whole.items())
+    text = " and ".join(f"{share:.0%} of {run}'s" for run, share in whole.items())
     apart = " and ".join(f"{share:.0%}" for share in shares.values())
     count = int(results.open.sum())
-    evidence = f"Judged are {told} first {results.depth} results"
+    evidence = f"Judged are {text} first {results.depth} results"
     evidence += f"; {count:,d} documents are not." if count else "."
     if count:
         evidence += f" Of those that are not known to be relevant, {apart} are judged."
@@ -519,8 +519,8 @@ def _without_rate(
         "turns": [{"run": trails, "at": at, "beside": rate} for at, rate in zip(turns, (0.0, _BESIDE), strict=True)],
         "curve": [one._asdict() for one in beside],
     }
-    told = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
-    possible = f"Too few results are judged as not relevant to tell a rate. The difference is {' and '.join(told)}. "
+    text = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
+    possible = f"Too few results are judged as not relevant to tell a rate. The difference is {' and '.join(text)}. "
     if turns[0] is None:
         possible += f"No rate of {trails}'s turns it while none of {leads}'s are relevant."
     else:
@@ -561,21 +561,21 @@ def _at_rates(
         "turns": [{"run": trails, "at": turns, "beside": rates[leads]}],
     }  # fmt: skip
     seen = f"at their ranks it is {rates[trails]:.0%} ({low:.0%} to {high:.0%}) among judged ones"
-    told = f"No rate of {trails}'s turns the difference"
+    text = f"No rate of {trails}'s turns the difference"
     if turns is not None:
-        told = f"{trails}'s unjudged results would have to be relevant in {turns:.0%} of cases to turn the difference"
-    told += f", {leads}'s in {rates[leads]:.0%}; {seen}. At these rates it is {at.figures()}."
+        text = f"{trails}'s unjudged results would have to be relevant in {turns:.0%} of cases to turn the difference"
+    text += f", {leads}'s in {rates[leads]:.0%}; {seen}. At these rates it is {at.figures()}."
     alone = _condensed(claim)
     rows = (at, *(() if alone is None else (alone,)), _range(claim, bounds))
     moved = at.effect != base.effect and "stands" in (at.effect, base.effect)
     near = turns is not None and turns <= high
     possible = ""
     if moved or near:
-        possible = told
+        possible = text
     uneven = results.shares.uneven
     plausible = uneven and moved and not facts["corrected"]
     return ClaimAnswer(
-        _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{told} {_worst(bounds)}",
+        _QUESTION, "JUDGED UNEVENLY" if uneven else "JUDGED ALIKE", evidence, base.effect, f"{text} {_worst(bounds)}",
         rows, f"Judge the unjudged documents of the first {results.depth} ranks: {bounds.unjudged:,d} pairs.",
         exception=f"if {trails}'s unjudged documents are relevant as often as judged ones of their ranks",
         facts=facts, possible=possible, plausible=plausible,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 
-def plain(value: Any, *without: str) -> Any:
+def plain(value: Any, *without: str) -> Any:  # noqa: PLR0911 - one return for each kind of value
     """A value as JSON has it.
 
     Dataclasses and NamedTuples become objects by their fields, in that order; a value with a method `json` says

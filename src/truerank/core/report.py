@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from truerank.core.figures.export import Picture, page_svg
 from truerank.core.page import Drawing, Facts, Page, Section
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
 from truerank.version import __version__
+
+if TYPE_CHECKING:
+    import polars as pl
 
 ReportPart = Any
 
@@ -42,6 +45,8 @@ class Report:
         tables: by the names of their files; a section may show some of them.
         json: the content of `summary.json`.
         footer: sentences at the end.
+        frames: written beside it as NAME.parquet.
+        texts: further files, by name.
     """
 
     title: str
@@ -51,6 +56,8 @@ class Report:
     tables: Mapping[str, Table] = field(default_factory=dict)
     json: Mapping[str, Any] = field(default_factory=dict)
     footer: tuple[str, ...] = ()
+    frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    texts: Mapping[str, str] = field(default_factory=dict)
 
     def pictures(self) -> Iterator[Picture]:
         """The figures in reading order."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from importlib import resources
 from typing import Any, Final, Literal, TypeVar
 
@@ -17,7 +17,13 @@ Severity = Literal["fault", "doubt", "note"]
 SEVERITIES: Final[tuple[Severity, ...]] = ("fault", "doubt", "note")
 
 #: The packages that have rules, in the order of the documentation.
-PACKAGES: Final = ("truerank.claims", "truerank.audits.leakage", "truerank.audits.collection")
+PACKAGES: Final = (
+    "truerank.claims",
+    *(
+        f"truerank.audits.{name}"
+        for name in ("leakage", "transfer", "survivorship", "collection", "assessors", "track")
+    ),
+)
 
 
 @dataclass(frozen=True)
@@ -71,8 +77,12 @@ R = TypeVar("R", bound=Rule)
 
 
 def rules_of(package: str, kind: type[R]) -> Mapping[str, R]:
-    """The rules of an audit by name, in the order of its file; `kind` is `Rule` or has further fields."""
-    return {name: kind(name, **about) for name, about in _tables(package).items()}
+    """The rules of an audit by name, in the order of its file; `kind` is `Rule`, or has fields of the audit's own."""
+    wanted = {field.name for field in fields(kind)}
+    return {
+        name: kind(name, **{key: value for key, value in about.items() if key in wanted})
+        for name, about in _tables(package).items()
+    }
 
 
 @functools.cache

@@ -56,7 +56,7 @@ class Field(NamedTuple):
         return Interval(*(row[name] for name in self.needs())) if self.interval else row[self.field]
 
 
-class Spread(NamedTuple):
+class ColumnSpread(NamedTuple):
     """Columns side by side for the values of a field, in a frame that has a row for each.
 
     `field`: whose values are spread; `headings`: over the columns of each value, in their order, or one for all values
@@ -116,7 +116,7 @@ class View:
     section: str = ""
     place: Place = "everywhere"
     where: Mapping[str, Any] | None = None
-    spread: Spread | None = None
+    spread: ColumnSpread | None = None
     ruled: str = ""
     by: str = ""
 

@@ -14,7 +14,7 @@ from ir_measures.measures import register as register_measure
 from ir_measures.util import Metric, QrelsConverter, RunConverter
 
 from truerank.measures import effectiveness
-from truerank.measures.effectiveness import View
+from truerank.measures.effectiveness import RankedJudgments
 from truerank.measures.grammar import DCG, HMFR, MFR, NCG, RR_MSMARCO
 from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined
 from truerank.measures.scoring import OneRun, QrelSource, qrel_frame, run_frame
@@ -99,7 +99,7 @@ class _Evaluator(providers.Evaluator):  # type: ignore[misc]
 
     def _iter_calc(self, run: Any) -> Iterator[Metric]:
         hits, by_rank = self._hits(list(RunConverter(run).as_namedtuple_iter()))
-        view = View(self._judgments, hits, by_rank, _POLICY)
+        view = RankedJudgments(self._judgments, hits, by_rank, _POLICY)
         for measure in self.measures:
             values = effectiveness.score(measure, view)
             for topic, value in zip(self._judgments.topics, values.tolist(), strict=True):

@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from truerank.arrays import Flags, Floats, Ints
 from truerank.errors import OptionError
 from truerank.measures import effectiveness
-from truerank.measures.effectiveness import View
+from truerank.measures.effectiveness import RankedJudgments
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
 from truerank.measures.placebo import (
     Placebo,
@@ -212,7 +212,9 @@ class RankedDocuments:
             by_rank = None
             if measure.NAME == "RR_MSMARCO":
                 by_rank = _hits(self.runs[name, "rank"], removed, measure, self.scoring)
-            values = effectiveness.score(measure, View(judgments, hits, by_rank, self.scoring)).reshape(draws, -1)
+            values = effectiveness.score(measure, RankedJudgments(judgments, hits, by_rank, self.scoring)).reshape(
+                draws, -1
+            )
             means.append((values * scored).sum(axis=1) / np.maximum(1, scored.sum(axis=1)))
         return np.stack(means, axis=1)
 

@@ -17,7 +17,7 @@ from truerank.options import Scoring
 FIRST_RANK_DEPTH: Final = 1000
 
 
-class View(NamedTuple):
+class RankedJudgments(NamedTuple):
     """What a measure sees: the judgments, the hits under the tie policy and those by the rank column, the policy."""
 
     judgments: GradeTable
@@ -35,7 +35,7 @@ def computes(measure: Measure) -> bool:
     return measure.NAME in _MEASURES and usual and (measure.NAME != "RBP" or "rel" in parameters)
 
 
-def score(measure: Measure, view: View) -> Floats:
+def score(measure: Measure, view: RankedJudgments) -> Floats:
     """The value of every topic, shape (topics,); a topic that the run lacks has an empty ranking.
 
     Source: trec_eval, whose printed values these are, to the last digit.
@@ -53,11 +53,11 @@ def no_relevant_rank(measure: Measure, policy: Scoring) -> float:
     return float("inf") if measure.NAME == "HMFR" else float(_first_rank_cutoff(measure, policy) + 1)
 
 
-def _ndcg(measure: Measure, view: View) -> Floats:
+def _ndcg(measure: Measure, view: RankedJudgments) -> Floats:
     return _normalised(measure, view, lambda grades, ranks: gains_of(measure, grades) / np.log2(ranks + 2))
 
 
-def _dcg(measure: Measure, view: View) -> Floats:
+def _dcg(measure: Measure, view: RankedJudgments) -> Floats:
     hits = view.hits
     kept = _within(hits.rank, measure)
     discounted = gains_of(measure, hits.relevance[kept]) / np.log2(hits.rank[kept] + 2)
@@ -70,11 +70,11 @@ def gains_of(measure: Measure, grades: Ints) -> Floats:
     return np.exp2(gains) - 1 if measure.params.get("dcg") == "exp-log2" else gains
 
 
-def _ncg(measure: Measure, view: View) -> Floats:
+def _ncg(measure: Measure, view: RankedJudgments) -> Floats:
     return _normalised(measure, view, lambda grades, ranks: _gains(measure, grades))
 
 
-def _normalised(measure: Measure, view: View, gain: Callable[[Ints, Ints], Floats]) -> Floats:
+def _normalised(measure: Measure, view: RankedJudgments, gain: Callable[[Ints, Ints], Floats]) -> Floats:
     """The gain of the ranking over that of the best possible one, both down to the cutoff."""
     hits, judgments, topics = view.hits, view.judgments, len(view.judgments.topics)
     kept = _within(hits.rank, measure)
@@ -102,19 +102,19 @@ def _gains(measure: Measure, grades: Ints) -> Floats:
     return np.maximum(mapped, 0).astype(np.float64)
 
 
-def _precision(measure: Measure, view: View) -> Floats:
+def _precision(measure: Measure, view: RankedJudgments) -> Floats:
     return _relevant(measure, view, measure["cutoff"]) / float(measure["cutoff"])
 
 
-def _recall(measure: Measure, view: View) -> Floats:
+def _recall(measure: Measure, view: RankedJudgments) -> Floats:
     return _ratio(_relevant(measure, view, measure["cutoff"]), _possible(measure, view))
 
 
-def _success(measure: Measure, view: View) -> Floats:
+def _success(measure: Measure, view: RankedJudgments) -> Floats:
     return (_relevant(measure, view, measure["cutoff"]) > 0).astype(np.float64)
 
 
-def _average_precision(measure: Measure, view: View) -> Floats:
+def _average_precision(measure: Measure, view: RankedJudgments) -> Floats:
     topic, rank = _relevant_hits(measure, view)
     kept = _within(rank, measure)
     topic, rank = topic[kept], rank[kept]
@@ -122,11 +122,11 @@ def _average_precision(measure: Measure, view: View) -> Floats:
     return _ratio(sums, _possible(measure, view))
 
 
-def _reciprocal_rank(measure: Measure, view: View) -> Floats:
+def _reciprocal_rank(measure: Measure, view: RankedJudgments) -> Floats:
     return 1 / _first_ranks(measure, view, measure.params.get("cutoff"))
 
 
-def _ms_marco(measure: Measure, view: View) -> Floats:
+def _ms_marco(measure: Measure, view: RankedJudgments) -> Floats:
     if view.by_rank is None:
         raise ValueError("RR_MSMARCO needs the hits by the rank column")
     # The sparse judgments of MS MARCO have one grade, whatever counts as relevant elsewhere.
@@ -134,7 +134,7 @@ def _ms_marco(measure: Measure, view: View) -> Floats:
     return 1 / _first_ranks(measure, by_rank, measure.params.get("cutoff", 10))
 
 
-def _first_rank(measure: Measure, view: View) -> Floats:
+def _first_rank(measure: Measure, view: RankedJudgments) -> Floats:
     ranks = _first_ranks(measure, view, _first_rank_cutoff(measure, view.policy))
     return np.where(np.isinf(ranks), no_relevant_rank(measure, view.policy), ranks)
 
@@ -143,7 +143,7 @@ def _first_rank_cutoff(measure: Measure, policy: Scoring) -> int:
     return int(measure.params.get("cutoff") or policy.depth or FIRST_RANK_DEPTH)
 
 
-def _rank_biased_precision(measure: Measure, view: View) -> Floats:
+def _rank_biased_precision(measure: Measure, view: RankedJudgments) -> Floats:
     """Source: Moffat and Zobel (2008), with binary relevance."""
     topic, rank = _relevant_hits(measure, view)
     kept = _within(rank, measure)
@@ -152,13 +152,13 @@ def _rank_biased_precision(measure: Measure, view: View) -> Floats:
     return np.bincount(topic[kept], weights, len(view.judgments.topics)).astype(np.float64)
 
 
-def _r_precision(measure: Measure, view: View) -> Floats:
+def _r_precision(measure: Measure, view: RankedJudgments) -> Floats:
     topic, rank = _relevant_hits(measure, view)
     possible = _possible(measure, view)
     return _ratio(np.bincount(topic[rank < possible[topic]], minlength=len(possible)), possible)
 
 
-def _binary_preference(measure: Measure, view: View) -> Floats:
+def _binary_preference(measure: Measure, view: RankedJudgments) -> Floats:
     """Source: Buckley and Voorhees (2004), as in trec_eval: judged non-relevant results above each relevant one."""
     level, topics = _level(measure, view), len(view.judgments.topics)
     kept = view.hits.relevance >= 0
@@ -172,7 +172,7 @@ def _binary_preference(measure: Measure, view: View) -> Floats:
     return _ratio(np.bincount(topic, 1 - penalty, topics), possible)
 
 
-def _interpolated_precision(measure: Measure, view: View) -> Floats:
+def _interpolated_precision(measure: Measure, view: RankedJudgments) -> Floats:
     """The best precision at any rank from the wanted recall on."""
     topic, rank = _relevant_hits(measure, view)
     possible, ordinal = _possible(measure, view), _ordinals(topic)
@@ -184,46 +184,46 @@ def _interpolated_precision(measure: Measure, view: View) -> Floats:
     return best
 
 
-def _judged(measure: Measure, view: View) -> Floats:
+def _judged(measure: Measure, view: RankedJudgments) -> Floats:
     hits = view.hits
     kept = _within(hits.rank, measure)
     found = np.bincount(hits.topic[kept], minlength=len(hits.results))
     return _ratio(found, np.minimum(hits.results, measure.params.get("cutoff", np.iinfo(np.int64).max)))
 
 
-def _set_precision(measure: Measure, view: View) -> Floats:
+def _set_precision(measure: Measure, view: RankedJudgments) -> Floats:
     size = view.hits.results
     size = np.minimum(size, _possible(measure, view)) if measure.params.get("relative") else size
     return _ratio(_relevant(measure, view), size)
 
 
-def _set_recall(measure: Measure, view: View) -> Floats:
+def _set_recall(measure: Measure, view: RankedJudgments) -> Floats:
     return _ratio(_relevant(measure, view), _possible(measure, view))
 
 
-def _set_f(measure: Measure, view: View) -> Floats:
+def _set_f(measure: Measure, view: RankedJudgments) -> Floats:
     precision, recall = _set_precision(measure, view), _set_recall(measure, view)
     return _ratio(2 * precision * recall, precision + recall)
 
 
-def _set_average_precision(measure: Measure, view: View) -> Floats:
+def _set_average_precision(measure: Measure, view: RankedJudgments) -> Floats:
     relevant = _relevant(measure, view)
     return _ratio(relevant * relevant, view.hits.results * _possible(measure, view))
 
 
-def _number_retrieved(measure: Measure, view: View) -> Floats:
+def _number_retrieved(measure: Measure, view: RankedJudgments) -> Floats:
     return _relevant(measure, view) if "rel" in measure.params else view.hits.results.astype(np.float64)
 
 
-def _number_relevant(measure: Measure, view: View) -> Floats:
+def _number_relevant(measure: Measure, view: RankedJudgments) -> Floats:
     return _possible(measure, view).astype(np.float64)
 
 
-def _number_of_queries(measure: Measure, view: View) -> Floats:
+def _number_of_queries(measure: Measure, view: RankedJudgments) -> Floats:
     return np.ones(len(view.judgments.topics))
 
 
-def _level(measure: Measure, view: View) -> int:
+def _level(measure: Measure, view: RankedJudgments) -> int:
     return int(measure.params.get("rel", view.policy.rel))
 
 
@@ -232,20 +232,20 @@ def _within(ranks: Ints, measure: Measure) -> NDArray[np.bool_]:
     return found
 
 
-def _relevant_hits(measure: Measure, view: View) -> tuple[Ints, Ints]:
+def _relevant_hits(measure: Measure, view: RankedJudgments) -> tuple[Ints, Ints]:
     """Topic and rank of the relevant results."""
     kept = view.hits.relevance >= max(0, _level(measure, view))
     return view.hits.topic[kept], view.hits.rank[kept]
 
 
-def _relevant(measure: Measure, view: View, cutoff: int | None = None) -> Floats:
+def _relevant(measure: Measure, view: RankedJudgments, cutoff: int | None = None) -> Floats:
     """How many results down to the cutoff are relevant, by topic."""
     topic, rank = _relevant_hits(measure, view)
     topic = topic if cutoff is None else topic[rank < cutoff]
     return np.bincount(topic, minlength=len(view.judgments.topics)).astype(np.float64)
 
 
-def _possible(measure: Measure, view: View) -> Ints:
+def _possible(measure: Measure, view: RankedJudgments) -> Ints:
     """How many judged documents are relevant, by topic."""
     judgments, level = view.judgments, max(0, _level(measure, view))
     return judgments.once(
@@ -254,7 +254,7 @@ def _possible(measure: Measure, view: View) -> Ints:
     )
 
 
-def _first_ranks(measure: Measure, view: View, cutoff: int | None) -> Floats:
+def _first_ranks(measure: Measure, view: RankedJudgments, cutoff: int | None) -> Floats:
     """The rank, from 1, of the first relevant result down to the cutoff; infinite where there is none."""
     topic, rank = _relevant_hits(measure, view)
     first = np.full(len(view.judgments.topics), np.inf)
@@ -288,7 +288,7 @@ def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> Floats:
     return found
 
 
-_MEASURES: Final[dict[str, Callable[[Measure, View], Floats]]] = {
+_MEASURES: Final[dict[str, Callable[[Measure, RankedJudgments], Floats]]] = {
     "nDCG": _ndcg,
     "NCG": _ncg,
     "DCG": _dcg,

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
 from truerank.measures import effectiveness
-from truerank.measures.effectiveness import View
+from truerank.measures.effectiveness import RankedJudgments
 from truerank.measures.equivalence import Equivalence, EquivalenceOptions
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
 from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined, whole_topics
@@ -170,7 +170,7 @@ class _Gathered:
         _check_topics(name, missing, plan, self._unknown)
         views = {policy: joined(held, topics) for policy, held in zip(plan.ties, self._hits, strict=True)}
         hits = views[plan.policy.ties]
-        view = View(plan.judgments, hits, views.get("rank"), plan.policy)
+        view = RankedJudgments(plan.judgments, hits, views.get("rank"), plan.policy)
         rarer = iter(() if self._rarer is None else self._rarer)
         values = np.stack(
             [

@@ -26,14 +26,18 @@ _FORMS: Final[Mapping[str, Callable[[Table], str]]] = {
 def publish(result: Result | Report, run: Run) -> None:
     """Writes the artifacts of a result.
 
-    Those of a report are `tables/`, `figures/`, `report.html` and `summary.json`. A result without a report says with
-    `writes` what it leaves behind.
+    Those of a report are its frames and texts, `tables/`, `figures/`, `report.html` and `summary.json`. A result
+    without a report says with `writes` what it leaves behind.
     """
     own = writer(result) if isinstance(result, Result) else None
     if own is not None:
         own(run)
         return
     report = report_of(result) if isinstance(result, Result) else result
+    for name, frame in report.frames.items():
+        run.parquet(f"{name}.parquet", frame)
+    for name, text in report.texts.items():
+        run.text(name, text)
     write_tables(run, report.tables)
     svgs = write_pictures(run, report.pictures())
     run.json("summary.json", report.json)

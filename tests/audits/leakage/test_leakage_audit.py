@@ -251,6 +251,7 @@ def test_cache_serves_what_was_encoded_before(titles: leakage.AuditResult, tmp_p
     assert files < {path.name for path in (tmp_path / "cache").rglob("*") if path.is_file()}
 
 
+@pytest.mark.slow
 def test_redacted_audit_holds_no_text(tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("a key of more than sixteen bytes")

@@ -21,7 +21,7 @@ def found(text: str) -> list[tuple[str, str, int]]:
     results: list[dict[str, Any]] = json.loads(text)["runs"][0]["results"]
     places = [one["locations"][0]["physicalLocation"] for one in results]
     return [
-        (one["ruleId"].removeprefix("truerank/"), place["artifactLocation"]["uri"], place["region"]["startLine"])
+        (one["ruleId"], place["artifactLocation"]["uri"], place["region"]["startLine"])
         for one, place in zip(results, places, strict=True)
     ]
 
@@ -42,7 +42,7 @@ def inputs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Input]:
 
 def test_each_leaking_query_stands_in_its_line(inputs: list[Input]) -> None:
     audit = leakage_example.audit(ROWS)
-    assert found(review(audit, inputs)) == [("leaked-topic", "log.tsv", 3)]
+    assert found(review(audit, inputs)) == [("LEAK01", "log.tsv", 3)]
 
 
 def test_pairs_below_the_threshold_are_warnings(inputs: list[Input]) -> None:
@@ -51,8 +51,8 @@ def test_pairs_below_the_threshold_are_warnings(inputs: list[Input]) -> None:
         evidence=pl.when(pl.col("similarity") > 0.91).then(pl.lit("encoder")).otherwise(pl.lit("words"))
     )
     assert found(review(replace(audit, candidates=frame), inputs)) == [
-        ("leaked-topic", "log.tsv", 3),
-        ("possible-leak", "log.tsv", 5),
+        ("LEAK01", "log.tsv", 3),
+        ("LEAK02", "log.tsv", 5),
     ]
 
 
@@ -71,8 +71,8 @@ def test_what_labels_decide_is_no_longer_a_question(inputs: list[Input]) -> None
         schema=["test", "topic_id", "source", "query_id", "judged"], orient="row",
     )  # fmt: skip
     assert found(review(replace(audit, candidates=frame, judged=judged), inputs)) == [
-        ("leaked-topic", "log.tsv", 3),
-        ("leaked-topic", "log.tsv", 5),
+        ("LEAK01", "log.tsv", 3),
+        ("LEAK01", "log.tsv", 5),
     ]
 
 
@@ -81,13 +81,13 @@ def test_with_a_baseline_only_what_is_new_is_listed(inputs: list[Input], tmp_pat
     inputs.append(Input("before", str(before), "baseline"))
     more = [*ROWS, ("robust", "3", "title", "log", "q8", "other", 0.99)]
     assert found(review(leakage_example.audit(ROWS[:1]), inputs)) == []
-    assert ("leaked-topic", "log.tsv", 4) in found(review(leakage_example.audit(more), inputs))
+    assert ("LEAK01", "log.tsv", 4) in found(review(leakage_example.audit(more), inputs))
 
 
 def test_an_unknown_verdict_is_said_of_the_test_set(inputs: list[Input]) -> None:
     audit = leakage_example.audit([])
     audit.summary["tests"]["robust"]["verdict"] = "UNKNOWN"
-    assert found(review(audit, inputs)) == [("unknown-verdict", "topics.tsv", 1)]
+    assert found(review(audit, inputs)) == [("LEAK03", "topics.tsv", 1)]
 
 
 def test_a_faulty_judgment_stands_in_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -111,6 +111,7 @@ PAGES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_every_misbehaviour_is_an_explained_row(archive: WebArchive, tmp_path: Path) -> None:
     urls = []
     for name in CATALOGUE:

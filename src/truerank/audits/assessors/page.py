@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, Final
@@ -18,13 +19,11 @@ from truerank.core.figures.forest import IntervalPanel, IntervalValue, interval_
 from truerank.core.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
 from truerank.core.page import Prose
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Summary, page_note, reports, summarises, writes
+from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
 from truerank.core.views import View, tables
 from truerank.version import __version__
-from truerank.work.publishing import publish
-from truerank.work.runs import Run
 
 #: Up to so many models, each verdict is a finding of the page; with more, each use is.
 _FEW: Final = 2
@@ -75,6 +74,7 @@ def _report(audit: AssessorAudit) -> Report:
     if not audit.of("people"):
         text = "One person judged each pair, so that these data do not say how far two people agree."
         parts["people"].append(Prose((text,)))
+    content = card(audit)
     grades, runs = audit.grades, 0 if audit.scores is None else len(audit.scores.runs)
     systems = f", {runs:,} runs" if runs else ""
     return Report(
@@ -89,6 +89,8 @@ def _report(audit: AssessorAudit) -> Report:
             "What a model did on these topics, documents and runs says nothing certain about others. "
             "This page asks the network for nothing.",
         ),
+        frames=audit.frames,
+        texts={"card.json": json.dumps(content, indent=2, ensure_ascii=False) + "\n", "card.md": _card_text(content)},
     )
 
 
@@ -105,16 +107,6 @@ def _first_models(audit: AssessorAudit, view: View, table: Table) -> Table:
     rules = tuple(at for at in table.rules if at < len(rows))
     note = f"The {_SHOWN} models that agree best with people; all are in tables/{view.name}."
     return replace(table, rows=rows, rules=rules, notes=(note, *table.notes))
-
-
-@writes(AssessorAudit)
-def _write(audit: AssessorAudit, job: Run) -> None:
-    for name, frame in audit.frames.items():
-        job.parquet(f"{name}.parquet", frame)
-    content = card(audit)
-    job.json("card.json", content)
-    job.text("card.md", _card_text(content))
-    publish(_report(audit), job)
 
 
 def card(audit: AssessorAudit) -> dict[str, Any]:

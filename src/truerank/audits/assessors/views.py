@@ -11,7 +11,7 @@ from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
 from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.verdicts import USES, verdicts_of
-from truerank.core.views import Field, Spread, View, columns
+from truerank.core.views import ColumnSpread, Field, View, columns
 from truerank.measures.significance import CORRECTIONS
 
 _MOVES: Final = 5
@@ -31,16 +31,16 @@ VIEWS: Final = (
     View(
         "verdicts", "verdicts", "For what each model may be used; the model that agrees best with people first",
         columns("model=judge"),
-        spread=Spread("use", {use: (title,) for use, title in USES.items()}, (Field((), "word"),)),
+        spread=ColumnSpread("use", {use: (title,) for use, title in USES.items()}, (Field((), "word"),)),
     ),
     View(
         "agreement", "agreement", "Agreement with people", columns("model=judge, pairs:,d"), (_DRAWN,),
-        spread=Spread("coefficient", _coefficient_headings(), (Field((), "value", ".3f", interval=True),)),
+        spread=ColumnSpread("coefficient", _coefficient_headings(), (Field((), "value", ".3f", interval=True),)),
     ),
     View(
         "cuts", "cuts", "Cohen's κ at each division of the scale", columns("model=judge"),
         ("people and model: the share of pairs that each calls relevant.", _DRAWN), "agreement", "page",
-        spread=Spread(
+        spread=ColumnSpread(
             "cut", ("relevant from grade {}",), columns("κ=value~.3f, people=people_share:.1%, model=judge_share:.1%")
         ),
     ),
@@ -63,7 +63,7 @@ VIEWS: Final = (
     View(
         "confusion", "confusion", "Pairs by the grades of people and of the model",
         columns("model=judge, people's grade=people:d"), section="grading", place="page", by="judge",
-        spread=Spread("model", ("grade of the model", "{}"), (Field((), "pairs", ",d"),)),
+        spread=ColumnSpread("model", ("grade of the model", "{}"), (Field((), "pairs", ",d"),)),
     ),
     View(
         "topics", "lowest", "Agreement by topic",
@@ -135,7 +135,7 @@ VIEWS: Final = (
             "would show. RBO with p = 0.9.",
             _DRAWN,
         ),
-        by="judge", spread=Spread("statistic", _STATISTICS, (Field((), "value", ".2f", interval=True),)),
+        by="judge", spread=ColumnSpread("statistic", _STATISTICS, (Field((), "value", ".2f", interval=True),)),
     ),
     View(
         "pairs", "pairs", "Pairs of systems that differ significantly",

@@ -73,8 +73,8 @@ def card(
         "read": dict(found.read),
         "findings": [
             {
-                "kind": one.kind.name, "part": one.kind.part, "severity": one.kind.severity, "count": one.count,
-                "of": one.of, "effect": one.kind.effect,
+                "kind": one.kind.name, "code": one.kind.code, "part": one.kind.part, "severity": one.kind.severity,
+                "count": one.count, "of": one.of, "effect": one.kind.effect,
             }
             for one in found.findings
         ],

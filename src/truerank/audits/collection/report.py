@@ -141,12 +141,16 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
     yield Table(
         "",
         (
+            Column("Code"),
             Column("Finding"),
             Column("Severity"),
             *Column.numbers(",d", "Count", "Of"),
             Column("Share", align="right", format=".2%"),
         ),
-        tuple((one.kind.title, one.kind.severity, one.count, one.of, one.count / max(1, one.of)) for one in own),
+        tuple(
+            (one.kind.code, one.kind.title, one.kind.severity, one.count, one.of, one.count / max(1, one.of))
+            for one in own
+        ),
     )
     for one in own:
         yield Facts(f"{one.kind.title} ({one.counted})", _about(one))
@@ -361,12 +365,13 @@ def _write(result: CollectionAudit, job: Run) -> None:
 def findings_table(result: CollectionAudit) -> Table:
     """The findings with their counts and their first example."""
     rows = [
-        (one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, _example(one.examples))
+        (one.kind.code, one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, _example(one.examples))
         for one in result.findings
     ]
     return Table(
         "What was found." if rows else "Nothing was found.",
         (
+            Column("Code"),
             Column("Finding"),
             Column("Part"),
             Column("Severity"),
@@ -478,8 +483,10 @@ def _card(result: CollectionCard) -> Summary:
 def _card_table(audit: CollectionAudit) -> Table:
     return Table(
         "What was found.",
-        (Column("Finding"), Column("Severity"), Column("Count"), Column("Effect on scores")),
-        tuple((one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in audit.findings),
+        (Column("Code"), Column("Finding"), Column("Severity"), Column("Count"), Column("Effect on scores")),
+        tuple(
+            (one.kind.code, one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in audit.findings
+        ),
     )
 
 

@@ -109,6 +109,7 @@ class CollectionFinding:
         """The finding as a JSON object."""
         return {
             "kind": self.kind.name,
+            "code": self.kind.code,
             "part": self.kind.part,
             "severity": self.kind.severity,
             "title": self.kind.title,

@@ -324,7 +324,7 @@ def audit(
     Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
     """
     check_kept(options.engine, out)
-    prepared = Audit.of(train, test, options, encoding, judged=judged, redaction=redaction)
+    prepared = PreparedAudit.of(train, test, options, encoding, judged=judged, redaction=redaction)
     if out is None:
         with TemporaryDirectory() as temporary:
             return prepared.result(Path(temporary), progress)
@@ -343,7 +343,7 @@ def audit(
 
 
 @dataclass(frozen=True)
-class Audit:
+class PreparedAudit:
     """An audit before it begins: everything is open, and no option is at fault; `tests` come with what the user named
     them by.
     """
@@ -365,7 +365,7 @@ class Audit:
         *,
         judged: Labels = Labels(),
         redaction: Redaction = Redaction(),
-    ) -> Audit:
+    ) -> PreparedAudit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
         sources, tests = _sources(train, options), read_tests(test, options)

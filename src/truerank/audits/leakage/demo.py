@@ -8,7 +8,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from truerank.audits.leakage.audit import PACKAGES, Audit, audit
+from truerank.audits.leakage.audit import PACKAGES, PreparedAudit, audit
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.options import AuditOptions
 from truerank.audits.leakage.results import AuditResult, AuditSummary
@@ -73,7 +73,7 @@ def demo(
         calibration = calibrate(open_judgments(judged.labels), encoder=encoder)
         if calibration.chosen is not None:
             options = replace(options, threshold=round(calibration.chosen, 6), calibrated_for=encoder)
-        prepared = Audit.of(train, tests, options, encoding, judged=judged)
+        prepared = PreparedAudit.of(train, tests, options, encoding, judged=judged)
         with started("demo", (), prepared.options(), out, packages=PACKAGES) as job:
             job.log("start")
             result = prepared.result(job.unfinished(prepared.identity()), progress)

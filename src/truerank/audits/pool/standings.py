@@ -23,7 +23,7 @@ from truerank.audits.pool.stopping import StoppingRule, TopicJudgments, TopicOut
 from truerank.audits.pool.trials import Traced
 from truerank.errors import OptionError
 from truerank.measures import parse_measures
-from truerank.measures.effectiveness import View, computes, score
+from truerank.measures.effectiveness import RankedJudgments, computes, score
 from truerank.measures.grammar import aggregate_of, lower_is_better
 from truerank.measures.orders import kendall, ranks
 from truerank.measures.rankings import GradeTable, Hits
@@ -164,7 +164,7 @@ class Scorer:
             there = np.flatnonzero(ranks >= 0)
             there = there[np.lexsort((ranks[there], owner[there]))]
             hits = Hits(owner[there], ranks[there], grades[there], self.ranks.results[run, topics])
-            view = View(judgments, hits, None, self._policy)
+            view = RankedJudgments(judgments, hits, None, self._policy)
             for number, measure in enumerate(self.measures):
                 values[:, number, run] = score(measure, view)
         return values

@@ -55,7 +55,7 @@ class Counts(NamedTuple):
     strata: Mapping[str, tuple[int, int, int]] = {}
 
 
-class Interval(NamedTuple):
+class PrecisionInterval(NamedTuple):
     """A value and the ends of its interval."""
 
     value: float
@@ -75,9 +75,9 @@ class Estimate:
     """
 
     counts: Counts
-    precision: Interval | None
-    errors: Interval | None
-    stratified: Interval | None
+    precision: PrecisionInterval | None
+    errors: PrecisionInterval | None
+    stratified: PrecisionInterval | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -186,15 +186,15 @@ def _estimate(counts: Counts, confidence: float, seed: int) -> Estimate:
     broken = counts.labels.get(counts.error, 0)
     share = proportion(broken, total, confidence=confidence)
     low, high = share.low, share.high
-    precision = Interval(broken / total, low, high)
+    precision = PrecisionInterval(broken / total, low, high)
     size = counts.documents
     # What was judged is known, whatever the interval says of the rest.
     ends = max(float(broken), low * size), min(float(size - total + broken), high * size)
-    errors = Interval(precision.value * size, *ends) if size >= total else None
+    errors = PrecisionInterval(precision.value * size, *ends) if size >= total else None
     return Estimate(counts, precision, errors, _by_bands(counts, confidence, seed))
 
 
-def _by_bands(counts: Counts, confidence: float, seed: int) -> Interval | None:
+def _by_bands(counts: Counts, confidence: float, seed: int) -> PrecisionInterval | None:
     """The sum over the bands: errors that were seen, and those expected among the pairs that were not judged."""
     strata = [one for one in counts.strata.values() if one[0]]
     if len(strata) < 2 or any(judged == 0 for _, judged, _ in strata):
@@ -210,7 +210,7 @@ def _by_bands(counts: Counts, confidence: float, seed: int) -> Interval | None:
         shares = betaincinv(broken + 0.5, judged - broken + 0.5, draw.random(_DRAWS))
         total += broken + (size - judged) * shares
     low, high = np.quantile(total, [(1 - confidence) / 2, (1 + confidence) / 2])
-    return Interval(value, float(low), float(high))
+    return PrecisionInterval(value, float(low), float(high))
 
 
 def _counted(judged: Labels, scan: Scan) -> tuple[list[Counts], tuple[str, ...]]:

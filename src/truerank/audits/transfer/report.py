@@ -13,7 +13,7 @@ from truerank.audits.transfer.carrying import COMBINE, Carrying, ExpertCompariso
 from truerank.audits.transfer.cleaning import TRUST, JudgmentCleaning
 from truerank.audits.transfer.collecting import Snapshots
 from truerank.audits.transfer.describing import Description, TransferCard
-from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimates, Interval
+from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimates, PrecisionInterval
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selecting import Selection
@@ -247,7 +247,7 @@ def _estimate_row(part: Estimate) -> list[Cell]:
     return row
 
 
-def _ends(found: Interval | None, form: str) -> str | None:
+def _ends(found: PrecisionInterval | None, form: str) -> str | None:
     return None if found is None else f"{found.low:{form}}–{found.high:{form}}"
 
 

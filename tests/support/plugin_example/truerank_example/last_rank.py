@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 from ir_measures.measures.base import Measure, ParamInfo
 
-from truerank.measures.effectiveness import View
+from truerank.measures.effectiveness import RankedJudgments
 
 
 class _LastRank(Measure):
@@ -15,7 +15,7 @@ class _LastRank(Measure):
     SUPPORTED_PARAMS: Final = {"rel": ParamInfo(dtype=int, default=1, desc="lowest grade that counts as relevant")}
     lower_is_better = True
 
-    def values(self, view: View) -> Any:
+    def values(self, view: RankedJudgments) -> Any:
         found = np.zeros(len(view.judgments.topics))
         relevant = view.hits.relevance >= self.params.get("rel", view.policy.rel)
         np.maximum.at(found, view.hits.topic[relevant], view.hits.rank[relevant] + 1)

@@ -1,0 +1,149 @@
+"""An audit in the one shape: verdicts, findings, frames and facts, and a look that says how they are shown.
+
+What the command prints, the page, `summary.json`, the tables in every form, `findings.sarif` and the card follow from
+these; an audit adds its words and its algorithm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from truerank.core.plain import plain
+from truerank.core.report import Report, ReportPart, ReportSection
+from truerank.core.result import Result, Summary, page_note, reports, summarises
+from truerank.core.rules import Finding, Rule
+from truerank.core.sarif import sarif
+from truerank.core.tables import Table, escape_markdown
+from truerank.core.verdict import ORDER, Verdict
+from truerank.core.views import Field, View, columns, tables
+from truerank.version import __version__
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from truerank.core.figures.export import Picture
+
+_FINDINGS: Final = View(
+    "findings", "findings", "What was found",
+    (Field(("rule",), "code"), *columns("what, severity, places:,d, what it does to scores=effect, remedy")),
+    section="findings",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Look:
+    """How an audit is shown.
+
+    Attributes:
+        title: the heading of the page.
+        lead: the sentence below it; names of facts stand in braces.
+        rules: all that the audit can find, by name.
+        views: the tables, in reading order.
+        sections: their titles, by the names that views and figures have, in reading order.
+        pictures: draws the figures.
+    """
+
+    title: str
+    lead: str
+    rules: Mapping[str, Rule] = field(default_factory=dict)
+    views: tuple[View, ...] = ()
+    sections: Mapping[str, str] = field(default_factory=dict)
+    pictures: Callable[[Any], Iterable[Picture]] = field(default=lambda _: ())
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Audit(Result, shown_in="truerank.core.audit"):
+    """Base of the results of audits. A subclass gives its `look`, and `verdict_words` for `--fail-on`.
+
+    Attributes:
+        verdicts: the most important first.
+        findings: in reading order.
+        frames: by the names of their Parquet files.
+        facts: numbers and names, as `summary.json` has them.
+        folder: where it was written; None where it was not.
+    """
+
+    look: ClassVar[Look]
+
+    verdicts: tuple[Verdict, ...]
+    findings: tuple[Finding, ...] = ()
+    frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    folder: Path | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """The worst verdict; of several as bad, the first."""
+        return max(self.verdicts, key=lambda verdict: ORDER.index(verdict.level))
+
+    def json(self) -> dict[str, Any]:
+        """What `summary.json` holds."""
+        counts = Counter(finding.rule.code for finding in self.findings)
+        shown = [plain(verdict, "share", "sign") for verdict in self.verdicts]
+        return {"verdict": self.verdict.word, "verdicts": shown, "findings": dict(counts), "facts": plain(self.facts)}
+
+    def tables(self) -> dict[str, Table]:
+        """The tables by name, in reading order."""
+        return dict(tables((*self.look.views, _FINDINGS), {**self.frames, "findings": self._counted()}, self.facts))
+
+    def card(self) -> str:
+        """A section of a data card, in Markdown."""
+        lines = [f"- {_subject(each)}**{each.word}**. {escape_markdown(each.sentence)}" for each in self.verdicts]
+        return f"## {self.look.title}\n\n" + "\n".join(lines) + f"\n\n(truerank {__version__})\n"
+
+    def _counted(self) -> pl.DataFrame:
+        """The findings by rule."""
+        import polars as pl
+
+        counts = Counter(finding.rule.name for finding in self.findings)
+        rows = [
+            (rule.code, rule.title, rule.severity, counts[rule.name], rule.effect, rule.remedy)
+            for rule in self.look.rules.values()
+            if rule.name in counts
+        ]
+        return pl.DataFrame(rows, ["code", "what", "severity", "places", "effect", "remedy"], orient="row")
+
+
+def _subject(verdict: Verdict) -> str:
+    return f"{verdict.subject}: " if verdict.subject else ""
+
+
+@summarises(Audit)
+def _summary(audit: Audit) -> Summary:
+    shown = audit.tables()
+    places = {view.name: view.place for view in audit.look.views}
+    lines = "\n".join(f"{_subject(verdict)}{verdict.word}. {verdict.sentence}" for verdict in audit.verdicts)
+    wanted = (table for name, table in shown.items() if places.get(name, "everywhere") == "everywhere")
+    pictures = audit.look.pictures
+    return Summary(
+        (lines, *wanted), audit.json(), audit.verdicts, page_note(audit.folder), 120, None, lambda: pictures(audit)
+    )
+
+
+@reports(Audit)
+def _report(audit: Audit) -> Report:
+    look, shown = audit.look, audit.tables()
+    parts: dict[str, list[ReportPart]] = {name: [] for name in (*look.sections, "findings")}
+    for picture in look.pictures(audit):
+        parts[picture.section].append(picture)
+    for view in (*look.views, _FINDINGS):
+        if view.name in shown and view.place != "files":
+            parts[view.section].append(shown[view.name])
+    titles = {"findings": "What was found, and what mends it", **look.sections}
+    return Report(
+        look.title,
+        look.lead.format_map(audit.facts),
+        audit.verdicts,
+        tuple(ReportSection(name, titles[name], tuple(some)) for name, some in parts.items()),
+        shown,
+        audit.json(),
+        frames=audit.frames,
+        texts={
+            "findings.sarif": sarif(look.title, [*look.rules.values()], audit.findings),
+            "card.md": audit.card(),
+        },
+    )
