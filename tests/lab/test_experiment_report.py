@@ -228,22 +228,22 @@ def test_the_pilot_orders_the_models_at_one_size(grid, leakage, naive) -> None:
 
 def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None:
     said = {one.subject: one for one in leakage.statements}
-    assert said["north, test"].shown and "3 of 3 differ from none" in said["north, test"].sentence
+    assert said["north, test"].level == "bad" and "3 of 3 differ from none" in said["north, test"].sentence
     for subject, one in said.items():
-        if one.shown and "memory" not in subject:
+        if one.level == "bad" and "memory" not in subject:
             effects = leakage.effects[0 if subject.startswith("north") else 1].estimates
             for model in MODELS:
                 over = effects[BoardRow("", model), "test", "nDCG@10"].difference_over_seeds
                 assert (f"{model} (3 seeds)" in one.sentence) == (over.low <= 0 <= over.high)
     weak = said["north, leak"]
-    assert not weak.shown and weak.verdict == "cannot tell" and "[" in weak.sentence
+    assert weak.level == "unknown" and weak.word == "cannot tell" and "[" in weak.sentence
     # What is not shown comes with the size that could have been.
     assert "too small for these topics to show reliably" in weak.sentence
     assert sentences_of(leakage)[0].startswith("north, leak: nDCG@10: no difference is shown")
     for one in leakage.memorised:
         tested = said[f"{one.collection}, {one.condition}: memory"]
-        assert tested.shown == ("grows, corrected" in tested.sentence)
-        if not tested.shown:
+        assert (tested.level == "bad") == ("grows, corrected" in tested.sentence)
+        if tested.level != "bad":
             own = [each.offset.difference for each in leakage.memorised if each.place[:2] == one.place[:2]]
             # 80% power at 5%: 2.8 standard errors and a little more, as few topics have a heavier tail.
             sizes = [each.sd / math.sqrt(each.n) for each in own]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
+from truerank.core.plain import plain
 from truerank.errors import InputError, MissingExtraError
 from truerank.lab.instances.options import TEST_KINDS, BuildOptions
 from truerank.lab.train import divided
@@ -135,7 +136,8 @@ class BenchmarkDesign:
         return f"{collection}:{topic_id}" if len(self.collections) > 1 else topic_id
 
     def json(self) -> dict[str, Any]:
-        return {"collections": list(self.collections), "folds": self.folds, "fold_seed": self.fold_seed}
+        value: dict[str, Any] = plain(self, "name")
+        return value
 
 
 @dataclass(frozen=True)
@@ -186,14 +188,8 @@ class SetDesign:
                 return [filled(each) for each in value]
             return PLACEHOLDER.sub(lambda match: values[match["name"]], value) if isinstance(value, str) else value
 
-        return replace(
-            self,
-            name=".".join([self.name, *(values[each] for each in named)]),
-            instances=filled(self.instances),
-            topics=filled(self.topics),
-            docs=filled(self.docs),
-            build=filled(self.build),
-        )
+        places = {part: filled(getattr(self, part)) for part in ("instances", "topics", "docs", "build")}
+        return replace(self, name=".".join([self.name, *(values[each] for each in named)]), **places)
 
     def json(self) -> dict[str, Any]:
         texts = {name: value for name, value in (("topics", self.topics), ("docs", self.docs)) if value is not None}
@@ -289,8 +285,7 @@ class ReportDesign:
 
     def json(self) -> dict[str, Any]:
         """As it stands in a design file."""
-        size = {} if self.memorisation_size is None else {"memorisation_size": self.memorisation_size}
-        return {"kind": self.kind, "baseline": self.baseline, **size}
+        return {name: value for name, value in vars(self).items() if value is not None}
 
 
 @dataclass(frozen=True)
@@ -349,15 +344,11 @@ class Design:
 
     def json(self) -> dict[str, Any]:
         """The whole design, every value written out, as it stands in a design file."""
-        return {
-            "name": self.name,
-            "collections": {each.name: each.json() for each in self.collections},
-            **({"benchmarks": {each.name: each.json() for each in self.benchmarks}} if self.benchmarks else {}),
-            "sets": {each.name: each.json() for each in self.sets},
-            "models": {each.name: each.json() for each in self.models},
-            "measures": list(self.measures),
-            "report": self.report.json(),
-        }
+        found: dict[str, Any] = {"name": self.name}
+        for part in ("collections", "benchmarks", "sets", "models"):
+            if part != "benchmarks" or self.benchmarks:
+                found[part] = {each.name: each.json() for each in getattr(self, part)}
+        return {**found, "measures": list(self.measures), "report": self.report.json()}
 
 
 #: Names become names of folders and keys of `--set`.
@@ -419,9 +410,8 @@ class _Reader:
         top = self._top
         collections = tuple(self._collection(*each) for each in self._named("collections"))
         benchmarks = self._benchmarks(collections)
-        tested = {each.name: (each.name,) for each in collections} | {
-            each.name: each.collections for each in benchmarks
-        }
+        tested: dict[str, tuple[str, ...]] = {each.name: (each.name,) for each in collections}
+        tested |= {each.name: each.collections for each in benchmarks}
         described = self._named("sets")
         all_sets = [name for name, _ in described]
         sets = tuple(self._set(name, value, (tested, all_sets)) for name, value in described)
@@ -429,17 +419,12 @@ class _Reader:
         _check_largest(top, collections, models)
         self._check_together(benchmarks, sets, models)
         measures = top.read("measures", _measures, Design.measures)
-        self._check_mappings([model.name for model in models])
-        return Design(
-            top.need("name", "give the experiment a name").text(),
-            collections,
-            sets,
-            models,
-            measures,
-            self._report(sets),
-            file=self._file,
-            benchmarks=benchmarks,
-        )
+        for key in ("seeds", "sizes"):
+            given = top.get(key)
+            if given is not None and isinstance(given.content, dict):
+                given.table((*(model.name for model in models), "default"))
+        name = top.need("name", "give the experiment a name").text()
+        return Design(name, collections, sets, models, measures, self._report(sets), self._file, benchmarks)
 
     def _named(self, key: str) -> list[tuple[str, Value]]:
         value = self._top.need(key, f"declare at least one below '{key}:'")
@@ -453,11 +438,8 @@ class _Reader:
 
     def _collection(self, name: str, value: Value) -> CollectionDesign:
         table = value.table(_OF_COLLECTION)
-        passages = table.read(
-            "passages",
-            lambda each: each.table(("policy", "aggregate")),
-            YamlMapping(Value({}, value.file, value.line, value.path)),
-        )
+        nothing = YamlMapping(Value({}, value.file, value.line, value.path))
+        passages = table.read("passages", lambda each: each.table(("policy", "aggregate")), nothing)
         return CollectionDesign(
             name,
             docs=self._place(table.need("docs", "name the documents")),
@@ -495,14 +477,9 @@ class _Reader:
                 values = {str(getattr(by_name[each], key)) for each in members}
                 if len(values) > 1:
                     listed.fault(f"their {key} differs ({', '.join(sorted(values))})", "score all of them alike")
-            found.append(
-                BenchmarkDesign(
-                    name,
-                    members,
-                    table.read("folds", self._folds, BenchmarkDesign.folds),
-                    table.read("fold_seed", lambda each: each.whole(0), BenchmarkDesign.fold_seed),
-                )
-            )
+            folds = table.read("folds", self._folds, BenchmarkDesign.folds)
+            seed = table.read("fold_seed", lambda each: each.whole(0), BenchmarkDesign.fold_seed)
+            found.append(BenchmarkDesign(name, members, folds, seed))
         return tuple(found)
 
     def _check_together(
@@ -588,9 +565,7 @@ class _Reader:
         if kind == "other":
             value.fault("sets of the kind other are not built", "give their 'instances'")
         built = {key: self._build_value(key, each, sets) for key, each in table}
-        given: dict[str, Any] = {
-            key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"
-        }
+        given = {key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"}
         table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
         value.checked(lambda: BuildOptions.flat(given).check(kind))
         return built
@@ -639,12 +614,6 @@ class _Reader:
             return read(given)
         table = given.table()
         return table.read(name, read, table.read("default", read, default) if key == "seeds" else default)
-
-    def _check_mappings(self, models: list[str]) -> None:
-        for key in ("seeds", "sizes"):
-            given = self._top.get(key)
-            if given is not None and isinstance(given.content, dict):
-                given.table((*models, "default"))
 
     def _report(self, sets: tuple[SetDesign, ...]) -> ReportDesign:
         usual = next((_REPORT_OF_KIND[one.kind] for one in sets if one.kind in _REPORT_OF_KIND), "leakage")
@@ -742,11 +711,8 @@ def _check_largest(
         if one.aggregate == "max" and one.policy == "whole":
             top.need("collections", "").table().need(one.name, "").fault("max over whole documents", remedy)
     for model in models:
-        if (
-            "max" in model.aggregates
-            and (model.policy or "whole") == "whole"
-            and any(one.policy == "whole" or model.policy == "whole" for one in collections)
-        ):
+        whole = model.policy == "whole" or (model.policy is None and any(one.policy == "whole" for one in collections))
+        if "max" in model.aggregates and whole:
             top.need("models", "").table().need(model.name, "").fault("max over whole documents", remedy)
 
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError
@@ -214,10 +215,7 @@ def _built(built: Built) -> Summary:
     groups = list(dict.fromkeys(group for own in counts.values() for group in own))
     table = Table(
         f"Training set of the kind {built.kind}, seed {built.seed}: rows by size",
-        (
-            *Column.numbers(",d", "instances", "rows"),
-            *Column.numbers(",d", *groups),
-        ),
+        Column.numbers(",d", "instances", "rows", *groups),
         tuple((int(size), int(size) // 2, *(own.get(group, 0) for group in groups)) for size, own in counts.items()),
         notes=(
             "An instance is a pair of a query and a document; a row is a query with a relevant and a non-relevant one. "
@@ -232,5 +230,4 @@ def _built(built: Built) -> Summary:
 
 @summarises(Export)
 def _export(found: Export) -> Summary:
-    facts = {"out": str(found.out), "file_format": found.file_format, "size": found.size}
-    return Summary((f"written: {found.out}",), facts, notes=(f"format: {found.file_format}",))
+    return Summary((f"written: {found.out}",), plain(found), notes=(f"format: {found.file_format}",))
