@@ -93,7 +93,7 @@ def test_the_difference_of_differences_draws_shared_topics_together(example, lea
     assert same.mean == 0.0 and same.low == same.high == 0.0 and same.n == 2
     ignorant = memorisation(example[1], example[1], leaked)
     found = difference_of_differences(result, ignorant, "score", FEW)
-    assert found.mean == pytest.approx(result.score(FEW).difference.mean)
+    assert found.mean == pytest.approx(result.change("score", FEW).difference.mean)
     assert found.low < found.mean < found.high
 
 
