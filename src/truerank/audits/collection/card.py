@@ -69,7 +69,7 @@ def card(
     content = {
         **card_head(_SCHEMA, date),
         "verdict": found.verdicts[0].word,
-        "verdicts": {verdict.part: verdict.word for verdict in found.verdicts[1:]},
+        "verdicts": {verdict.subject: verdict.word for verdict in found.verdicts[1:]},
         "read": dict(found.read),
         "findings": [
             {

@@ -17,8 +17,6 @@ from truerank.audits.collection.results import (
     CollectionAudit,
     CollectionFinding,
     Kind,
-    PartVerdict,
-    Word,
     kinds,
 )
 from truerank.core.figures.export import Picture
@@ -48,7 +46,7 @@ _HEADINGS: Final = {
     "together": "What they show together",
     "versions": "What changed between two versions of the judgments",
 }
-_MEANINGS: Final[dict[Word, str]] = {
+_MEANINGS: Final[dict[str, str]] = {
     "FAULTY": "Scores that were computed with this collection are affected. What each fault does is named below; "
     "'truerank collection clean' removes what is certain and lists every change.",
     "FAULTY IN PART": "Each kind of fault touches less than 5% of what it could touch. Scores of the topics concerned "
@@ -80,23 +78,17 @@ def lead(result: CollectionAudit) -> str:
 def verdicts_shown(result: CollectionAudit) -> Iterator[Verdict]:
     """The verdicts as the page shows them, that on the whole first."""
     for verdict in result.verdicts:
-        yield shown(verdict, meaning=verdict.part == "collection")
+        yield shown(verdict, meaning=verdict.subject == "collection")
 
 
-def shown(verdict: PartVerdict, *, meaning: bool = False) -> Verdict:
-    """One verdict; what its word means is said once."""
-    change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settle) if part)
-    return Verdict(
-        word=verdict.word,
-        sentence=verdict.reason,
-        rests_on=verdict.evidence,
-        settles=change,
-        subject="the whole collection" if verdict.part == "collection" else verdict.part,
-        sign=_sign(verdict.word),
-    )
+def shown(verdict: Verdict, *, meaning: bool = False) -> Verdict:
+    """One verdict with its sign; what its word means is said once."""
+    change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settles) if part)
+    subject = "the whole collection" if verdict.subject == "collection" else verdict.subject
+    return replace(verdict, settles=change, subject=subject, sign=_sign(verdict.word))
 
 
-def _sign(word: Word) -> str:
+def _sign(word: str) -> str:
     """A document that is whole, torn or unknown."""
     torn = (
         '<path d="M16 14l4 3 4-4 4 3" fill="none" stroke="currentColor" stroke-width="2"/>'
@@ -393,9 +385,9 @@ def _example(examples: tuple[object, ...]) -> str:
 
 def _parts(result: CollectionAudit) -> Iterator[Table | str]:
     for verdict in result.verdicts:
-        sentences = " ".join(part for part in (verdict.reason, verdict.evidence, verdict.settle) if part)
+        sentences = " ".join(part for part in (verdict.sentence, verdict.rests_on, verdict.settles) if part)
         lines = textwrap.wrap(sentences, _WIDTH - 4)
-        yield "\n".join([f"{verdict.word}: {verdict.part}", *(f"    {line}" for line in lines)])
+        yield "\n".join([f"{verdict.word}: {verdict.subject}", *(f"    {line}" for line in lines)])
     yield findings_table(result)
     for name, heading in (("effect", "cleaning"), ("versions", "the new judgments")):
         if effect := result.facts.get(name):
