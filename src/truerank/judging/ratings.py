@@ -184,8 +184,8 @@ class Ratings:
     def counts(self) -> tuple[int, ...]:
         """How many units each annotator labelled; adjudications are not counted."""
         found = {(rating.unit, rating.annotator) for rating in self.ratings if not rating.adjudicated}
-        labelled = np.bincount([at for _, at in found], minlength=len(self.annotators)) if found else ()
-        return tuple(int(count) for count in labelled) or (0,) * len(self.annotators)
+        labelled = Counter(at for _, at in found)
+        return tuple(labelled[at] for at in range(len(self.annotators)))
 
     def named(self, names: Sequence[str]) -> tuple[int, ...]:
         """Positions of annotators by their names.
@@ -259,25 +259,18 @@ class Ratings:
             OptionError: the rule is "any", and the question has no order of answers.
         """
         if self.votes == "any" and not order:
-            raise OptionError(
-                "votes",
-                "'any' decides questions with an order of answers, such as leak or no leak",
-                "choose majority, unanimous, first or last",
-            )
+            fault = "'any' decides questions with an order of answers, such as leak or no leak"
+            raise OptionError("votes", fault, "choose majority, unanimous, first or last")
         said: defaultdict[int, list[tuple[int, str]]] = defaultdict(list)
         settled: dict[int, str] = {}
         for rating in self.ratings:
-            if self.annotators[rating.annotator].role == "model" and not include_models:
-                continue
-            meaning = answer(rating.labels)
-            if meaning is None:
-                continue
-            if rating.adjudicated:
-                settled[rating.unit] = meaning
-            said[rating.unit].append((rating.annotator, meaning))
-        return {
-            unit: settled[unit] if unit in settled else decide(said[unit], self.votes, order) for unit in sorted(said)
-        }
+            counts = include_models or self.annotators[rating.annotator].role != "model"
+            meaning = answer(rating.labels) if counts else None
+            if meaning is not None:
+                said[rating.unit].append((rating.annotator, meaning))
+                if rating.adjudicated:
+                    settled[rating.unit] = meaning
+        return {unit: settled.get(unit) or decide(said[unit], self.votes, order) for unit in sorted(said)}
 
     def only(self, annotators: Sequence[int]) -> Ratings:
         """The same units with the ratings of some annotators only, and all adjudications."""
@@ -379,9 +372,8 @@ def read_ratings(
         raise InputError("label files and judgments mixed in one list", "give the files or the judgments")
     stores = [spec for spec in specs if is_store(Path(spec))]
     if stores and len(specs) > 1:
-        raise InputError(
-            "a store beside other sources", "give it alone; bring label files in with 'judge import'", where=stores[0]
-        )
+        remedy = "give it alone; bring label files in with 'judge import'"
+        raise InputError("a store beside other sources", remedy, where=stores[0])
     if stores:
         with Store.open(stores[0]) as store:
             return replace(_from_store(store, wanted), votes=votes)
@@ -461,11 +453,8 @@ def _shown(place: tuple[str, int | None]) -> str:
 
 def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
     if scheme is not None and scheme.name != store.scheme.name:
-        raise InputError(
-            f"the store was made with the scheme '{store.scheme.name}', not '{scheme.name}'",
-            f"ask for {store.scheme.name}",
-            where=store.path,
-        )
+        fault = f"the store was made with the scheme '{store.scheme.name}', not '{scheme.name}'"
+        raise InputError(fault, f"ask for {store.scheme.name}", where=store.path)
     units: list[Unit] = []
     places: dict[str, int] = {}
     for item in store.items():
@@ -492,22 +481,18 @@ def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
     annotators = store.annotators()
     columns_of = {annotator.name: at for at, annotator in enumerate(annotators)}
     standing = store.standing()
-    said = [entry for entry in standing if entry.kind == "label"]
     # Of several adjudications of an item the last one holds; times are ISO 8601 in UTC, so they sort as texts.
     last: dict[str, Any] = {}
     for entry in standing:
         if entry.kind == "adjudicate" and (entry.item_id not in last or entry.at >= last[entry.item_id].at):
             last[entry.item_id] = entry
-    ratings = [Rating(places[entry.item_id], columns_of[entry.annotator], entry.labels) for entry in said]
-    ratings += [Rating(places[e.item_id], columns_of[e.annotator], e.labels, True) for e in last.values()]
-    return Ratings(
-        tuple(units),
-        annotators,
-        tuple(ratings),
-        store.scheme,
-        skipped=sum(entry.kind == "skip" for entry in standing),
-        sources=(str(store.path),),
+    said = [*(entry for entry in standing if entry.kind == "label"), *last.values()]
+    ratings = tuple(
+        Rating(places[entry.item_id], columns_of[entry.annotator], entry.labels, entry.kind == "adjudicate")
+        for entry in said
     )
+    skipped = sum(entry.kind == "skip" for entry in standing)
+    return Ratings(tuple(units), annotators, ratings, store.scheme, skipped=skipped, sources=(str(store.path),))
 
 
 def _read(files: Sequence[tuple[str, SourceSpec]]) -> list[Judgment]:
@@ -539,12 +524,8 @@ def _key(row: Judgment) -> tuple[tuple[str, ...], tuple[str, str]]:
         return ("id", row.item_id), ("", "")
     text = normalise(row.query_text)
     if not (text or row.query_id or row.doc_id):
-        raise InputError(
-            "nothing tells this record from others",
-            "give it item_id, or topic_id and query_text, query_id or doc_id",
-            where=row.where or None,
-            line=row.line,
-        )
+        remedy = "give it item_id, or topic_id and query_text, query_id or doc_id"
+        raise InputError("nothing tells this record from others", remedy, where=row.where or None, line=row.line)
     key = ("", row.dataset, row.topic_id or row.query_id, row.doc_id, text)
     return key, (row.query_id, normalise(row.variant))
 
@@ -553,12 +534,11 @@ def _collected(rows: Sequence[Judgment]) -> Ratings:
     """The judgments with their units and annotators numbered; every row is a rating."""
     undo = next((row for row in rows if row.kind == "undo"), None)
     if undo is not None:
-        raise InputError(
+        fault, remedy = (
             "a history of events, of which some were taken back",
             "export what stands, or give the store itself",
-            where=undo.where or None,
-            line=undo.line,
         )
+        raise InputError(fault, remedy, where=undo.where or None, line=undo.line)
     said = [(row, *_key(row)) for row in rows if row.labels and row.kind not in ("skip", "open")]
     variants: defaultdict[tuple[str, ...], dict[tuple[str, str], None]] = defaultdict(dict)
     for _, key, loose in said:
@@ -575,12 +555,8 @@ def _collected(rows: Sequence[Judgment]) -> Ratings:
         role = cast(Role, row.role if row.role in ("model", "adjudicator") else "person")
         earlier = annotators.get(row.annotator)
         if earlier is not None and "model" in (earlier.role, role) and earlier.role != role:
-            raise InputError(
-                f"'{row.annotator}' is a {earlier.role} in one row and a {role} in another",
-                "give the model a name of its own",
-                where=row.where or None,
-                line=row.line,
-            )
+            fault = f"'{row.annotator}' is a {earlier.role} in one row and a {role} in another"
+            raise InputError(fault, "give the model a name of its own", where=row.where or None, line=row.line)
         if earlier is None or earlier.role == "adjudicator":
             annotators[row.annotator] = Annotator(row.annotator, role, row.about)
         column = columns.setdefault(row.annotator, len(columns))
@@ -612,14 +588,9 @@ def _merged(rows: Sequence[Judgment]) -> Unit:
     known = [row for row in rows if row.probability is not None]
     chances = [row.probability or 0.0 for row in known]
     if known and max(chances) - min(chances) > _SAME_PROBABILITY:
-        shown = f"topic {unit.topic_id}, query '{unit.text or unit.query_id}'"
-        last = known[-1]
-        raise InputError(
-            f"{shown} has two sampling probabilities",
-            "give the same probability in every row of an item",
-            where=last.where or None,
-            line=last.line,
-        )
+        fault = f"topic {unit.topic_id}, query '{unit.text or unit.query_id}' has two sampling probabilities"
+        remedy, last = "give the same probability in every row of an item", known[-1]
+        raise InputError(fault, remedy, where=last.where or None, line=last.line)
     similarities = [row.similarity for row in rows if row.similarity is not None]
     return unit._replace(
         unit_id=unit.unit_id or _readable(unit),
@@ -631,13 +602,8 @@ def _merged(rows: Sequence[Judgment]) -> Unit:
 
 def _resolved(loose: tuple[str, str], there: Iterable[tuple[str, str]]) -> tuple[str, str]:
     """The fullest key that the given one may mean; itself where several fit."""
-    fits = [
-        other
-        for other in there
-        if other != loose
-        and all(not mine or mine == theirs for mine, theirs in zip(loose, other, strict=True))
-        and sum(map(bool, other)) > sum(map(bool, loose))
-    ]
+    fuller = [other for other in there if sum(map(bool, other)) > sum(map(bool, loose))]
+    fits = [other for other in fuller if all(mine in ("", theirs) for mine, theirs in zip(loose, other, strict=True))]
     return fits[0] if len(fits) == 1 else loose
 
 

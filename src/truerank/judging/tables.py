@@ -59,12 +59,8 @@ class LabelCounts(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "scheme": self.scheme,
-            "tables": {name: frame.to_dicts() for name, frame in self.parts.items()},
-            "notes": list(self.notes),
-            "settings": self.settings,
-        }
+        tables = {name: frame.to_dicts() for name, frame in self.parts.items()}
+        return {"scheme": self.scheme, "tables": tables, "notes": list(self.notes), "settings": self.settings}
 
 
 @command
@@ -117,9 +113,8 @@ def table(
     ratings = read_ratings(judgments, scheme=scheme)
     if ratings.scheme is None:
         shown = ", ".join(f"'{label}'" for label in ratings.labels()[:5])
-        raise InputError(
-            f"no known scheme has the labels {shown}", "name the scheme with `scheme`", where="judge table"
-        )
+        remedy = "name the scheme with `scheme`"
+        raise InputError(f"no known scheme has the labels {shown}", remedy, where="judge table")
     counting = _Counting(ratings, include_models, group_by)
     sets = _topic_sets(topics)
     name = ratings.scheme.name
@@ -166,15 +161,11 @@ class _Counting:
         decided = self._ratings.decided(answer, include_models=self._include_models, order=order)
         if not decided:
             remedy = "let people judge" if self._include_models else "let people judge, or give `include_models`"
-            raise InputError(
-                "no item is labelled by people", remedy, where=", ".join(self._ratings.sources[:3]) or None
-            )
-        tied = sum(value is None for value in decided.values())
-        if tied:
-            self.notes.append(
-                f"{tied:,} item{'s' * (tied > 1)} on which annotators are tied {'are' if tied > 1 else 'is'} left out"
-                f"{what}; adjudicate them."
-            )
+            where = ", ".join(self._ratings.sources[:3]) or None
+            raise InputError("no item is labelled by people", remedy, where=where)
+        if tied := sum(value is None for value in decided.values()):
+            items = "items on which annotators are tied are" if tied > 1 else "item on which annotators are tied is"
+            self.notes.append(f"{tied:,} {items} left out{what}; adjudicate them.")
         found = [(self._ratings.units[at], value) for at, value in decided.items() if value is not None]
         self.answered = max(self.answered, len(found))
         return found
@@ -249,13 +240,10 @@ def _types(counting: _Counting) -> pl.DataFrame:
         return query_type(labels, rule=True) or (variant_only if labels else None)
 
     counts = Counter(answered for _, answered in counting.answers(answer, " of the types", order))
-    if counts[variant_only]:
-        one = counts[variant_only] == 1
-        counting.notes.append(
-            f"{counts[variant_only]:,} pair{'' if one else 's'} with a type of the variant only "
-            f"count{'s' if one else ''} as reformulation."
-        )
-    counts[TITLE_TYPES[-1]] += counts.pop(variant_only, 0)
+    if others := counts.pop(variant_only, 0):
+        pairs, ends = ("pair", "s") if others == 1 else ("pairs", "")
+        counting.notes.append(f"{others:,} {pairs} with a type of the variant only count{ends} as reformulation.")
+    counts[TITLE_TYPES[-1]] += others
     rows = [(name.removeprefix("Title-").lower(), counts[name]) for name in (*TITLE_TYPES, DIFFERENT)]
     return _frame(("type", "queries"), rows)
 
@@ -291,7 +279,7 @@ def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dic
 
     groups, whole = _grouped(counting)
     names = [choice.name for choice in scheme.choices]
-    everything = dict(groups) | ({"total": whole} if len(groups) > 1 else {})
+    everything = groups | ({"total": whole} if len(groups) > 1 else {})
     shares: list[tuple[Cell, ...]] = [
         (group, name, counts[name], *proportion(counts[name], counts.total(), confidence=confidence)[2:])
         for group, counts in everything.items()
