@@ -184,8 +184,12 @@ class ProbeRun(ModelRun, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        names = ("effects", "items", "unanswered", "unchanged", "rel")
-        return super().json() | {name: plain(getattr(self, name)) for name in names}
+        effects = [
+            {name: value._asdict() if isinstance(value, Proportion) else value for name, value in one._asdict().items()}
+            for one in self.effects
+        ]
+        names = ("items", "unanswered", "unchanged", "rel")
+        return super().json() | {"effects": effects} | {name: plain(getattr(self, name)) for name in names}
 
 
 def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:

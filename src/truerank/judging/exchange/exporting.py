@@ -20,6 +20,7 @@ from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.core.tables import is_formula
 from truerank.errors import InputError, OptionError
+from truerank.judging.database import connected
 from truerank.judging.exchange import forms
 from truerank.judging.exchange.forms import (
     RULES,
@@ -39,7 +40,6 @@ from truerank.judging.store import (
     Store,
     append_history,
     check_draft,
-    connected,
     event_of,
     fill,
     is_store,

@@ -92,12 +92,8 @@ def _enter(request: Request, form: Form) -> Response:
         raise Refused(403, "The form is not one that this page gave you. Load the page again.")
     name, token = form.one("name").strip(), form.one("token")
     if not visit.access.admits(visit.store, name, token):
-        return visit.enter_page(
-            401,
-            "That name and token do not belong together."
-            if visit.access.tokens
-            else "Nobody of that name judges here.",
-        )
+        fault = "That name and token do not belong together."
+        return visit.enter_page(401, fault if visit.access.tokens else "Nobody of that name judges here.")
     response = visit.go("/")
     visit.set_cookie(response, visit.access.cookie_value(name, token))
     return response
@@ -182,7 +178,7 @@ class Guard:
             return
         refusal = self._refusal(Headers(scope=scope), scope)
 
-        async def sealing(message: Message) -> None:
+        async def sealed(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 for name, value in _SEALS.items():
@@ -191,11 +187,12 @@ class Guard:
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        sealed = sealing
         if refusal is None:
             await self._app(scope, receive, sealed)
-        else:
-            await _answer(sealed, *refusal)
+            return
+        status, message = refusal
+        answer = Response(f"{message}\n", status, {"connection": "close"}, "text/plain; charset=utf-8")
+        await answer(scope, receive, sealed)
 
     def _refusal(self, headers: Headers, scope: Scope) -> tuple[int, str] | None:
         hosts = headers.getlist("host")
@@ -212,17 +209,6 @@ class Guard:
         if site not in ("same-origin", "none") or (origin is not None and origin.lower() not in own):
             return 403, "The form comes from another site."
         return None
-
-
-async def _answer(send: Send, status: int, message: str) -> None:
-    body = f"{message}\n".encode()
-    headers = [
-        (b"content-type", b"text/plain; charset=utf-8"),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),
-    ]
-    await send({"type": "http.response.start", "status": status, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
 
 
 _TITLES: Final = {
@@ -262,10 +248,8 @@ class Figures:
                 labels = sum(row.progress.done for row in rows if row.role == "person")
                 tables, note = _agreement(self._store)
                 lead = f"{counted(len(self._store.item_ids()))}; {labels:,} labels by people."
-                self._values, self._after = (
-                    ({"lead": lead, "people": rows, "tables": tables, "agreement_note": note}),
-                    now,
-                )
+                self._values = {"lead": lead, "people": rows, "tables": tables, "agreement_note": note}
+                self._after = now
             return self._values
 
 
@@ -290,17 +274,14 @@ def _agreement(store: Store) -> tuple[list[_ShownTable], str]:
         tables.append(_table(f"People: {who}", ("Definition", "What is compared"), rows))
     if models:
         rows = [(pair.first, pair.second, pair.units, pair.scores) for pair in models]
-        tables.append(
-            _table(f"Models against people ({main}); not part of the figures above", ("Model", "Against"), rows)
-        )
+        title = f"Models against people ({main}); not part of the figures above"
+        tables.append(_table(title, ("Model", "Against"), rows))
     if not tables:
         return [], "It is shown as soon as two people have labelled the same item."
     return tables, "Intervals, single labels and who confuses what: truerank judge agreement."
 
 
-def _table(
-    title: str, names: tuple[str, str], rows: Sequence[tuple[str, str, int, Mapping[str, Score]]]
-) -> _ShownTable:
+def _table(title: str, names: tuple[str, str], rows: Sequence[_Row]) -> _ShownTable:
     used = list(dict.fromkeys(name for row in rows for name in row[3]))
     columns = [*map(Column, names), Column("Items", align="right", format=",d")]
     columns += [Column(_TITLES[name], align="right", format=".0%" if name == "percentage" else ".2f") for name in used]
@@ -324,15 +305,9 @@ _SWEEP_SECONDS: Final = 0.5
 
 @dataclass(frozen=True)
 class DoorLimits:
-    """What one client, and all of them, may take.
-
-    Attributes:
-        connections: at the same time, in all.
-        per_address: at the same time from one address (IPv6: from one /64 network).
-        request_seconds: from the connection, or the first byte of a further request, to the last byte of its body.
-        handshake_seconds: for the TLS handshake.
-        unread_seconds: for taking an answer.
-    """
+    """What one client, and all of them, may take: connections at the same time, in all and from one address (IPv6: one
+    /64 network), and seconds: from the connection, or the first byte of a further request, to the last byte of its
+    body; for the TLS handshake; for taking an answer."""
 
     connections: int = _MOST_CONNECTIONS
     per_address: int = _MOST_PER_ADDRESS
@@ -358,12 +333,7 @@ def limits_here() -> DoorLimits:
 
 
 class SparingLog(logging.Filter):
-    """Lets a few lines of a kind pass in a minute, and counts the others.
-
-    Args:
-        most: lines of a kind.
-        seconds: in so many seconds.
-    """
+    """Lets a few lines of a kind pass in a minute, and counts the others."""
 
     def __init__(self, most: int = 5, seconds: float = 60.0) -> None:
         super().__init__()
@@ -454,12 +424,7 @@ class Connection(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """Uvicorn behind a door.
-
-    Args:
-        config: of Uvicorn.
-        limits: of the door.
-    """
+    """Uvicorn behind a door."""
 
     def __init__(self, config: uvicorn.Config, limits: DoorLimits) -> None:
         super().__init__(config)
@@ -517,9 +482,8 @@ class Server(uvicorn.Server):
                 taken.close()
                 _log.warning("too many connections; further ones are closed")
                 continue
-            connection = Connection(
-                beside, config=self.config, server_state=self.server_state, app_state=self.lifespan.state
-            )
+            states = {"server_state": self.server_state, "app_state": self.lifespan.state}
+            connection = Connection(beside, config=self.config, **states)
             connection.opening = loop.create_task(self._begin(connection, taken))
             connection.opening.add_done_callback(functools.partial(_begun, connection, taken))
 

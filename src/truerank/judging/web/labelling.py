@@ -32,7 +32,6 @@ from truerank.judging.web.pages import (
 )
 
 _ROWS_PER_PAGE: Final = 200
-_MOVED: Final = "Another item stood here when the page was made. Look again."
 
 
 class Attempt(NamedTuple):
@@ -45,7 +44,8 @@ class Attempt(NamedTuple):
 def next_item(request: Request) -> Response:
     """The first item that is still open, or the page that says that there is none."""
     visit = entered(request)
-    place, after = _next_place(visit), (f"?after={number_of(visit.query('after'))}" if visit.query("after") else "")
+    place, before = _next_place(visit), visit.query("after")
+    after = f"?after={number_of(before)}" if before else ""
     if place is None:
         progress = visit.store.progress(visit.name)
         told = _told(visit, visit.store.assigned(visit.name))
@@ -68,7 +68,7 @@ def label(request: Request, form: Form) -> Response:
     said = JudgedForm.of(form, "label", "skip")
     try:
         if form.one("item") != item_mark(item):
-            raise Refused(409, _MOVED)
+            raise Refused(409, "Another item stood here when the page was made. Look again.")
         kept(visit, item, said)
     except Refused as refusal:
         return _own_page(visit, ids, number, Attempt(said, refusal))
@@ -98,12 +98,9 @@ def mine(request: Request) -> Response:
     if page < 1 or first > max(total, 1):
         raise Refused(404, "The list has no such page.")
     progress = visit.store.progress(visit.name)
-    address = "/mine?page="
-    pages = []
-    if page > 1:
-        pages.append((f"{address}{page - 1}", "Previous page", "prev"))
-    if page * _ROWS_PER_PAGE < total:
-        pages.append((f"{address}{page + 1}", "Next page", "next"))
+    # Address, name and relation of the pages before and after.
+    pages = [(f"/mine?page={page - 1}", "Previous page", "prev")] if page > 1 else []
+    pages += [(f"/mine?page={page + 1}", "Next page", "next")] if page * _ROWS_PER_PAGE < total else []
     return visit.page(
         "list",
         heading="My items",
@@ -332,10 +329,8 @@ def _disagreement_page(visit: Visit, number: int, attempt: Attempt | None = None
 def _notice(visit: Visit, one: Disagreement) -> str:
     """What the page before did, or what holds."""
     before = number_of(visit.query("after") or "0")
-    if visit.query("undone"):
-        return "Taken back."
-    if before:
-        return "Saved."
+    if visit.query("undone") or before:
+        return "Taken back." if visit.query("undone") else "Saved."
     return "" if one.adjudicated is None else f"Settled: {said_text(one.adjudicated)}."
 
 
