@@ -136,15 +136,12 @@ def write_export(built: Built, form: Format, target: Path, size: int | None = No
 def _lines(frame: pl.LazyFrame, form: str) -> Iterator[str]:
     texts = ["query", "relevant", "nonrelevant"]
     wanted = frame if form == "jsonl" else frame.select(texts)
+    if form == "sentence-transformers":
+        wanted = wanted.rename(dict(zip(texts, ("anchor", "positive", "negative"), strict=True)))
     for block in wanted.collect_batches(chunk_size=ROWS, maintain_order=True):
         for row in block.iter_rows(named=True):
-            if form == "triples":
-                yield "\t".join(normalise(row[name]) for name in texts) + "\n"
-            elif form == "sentence-transformers":
-                names = zip(("anchor", "positive", "negative"), texts, strict=True)
-                yield json.dumps({name: row[text] for name, text in names}, ensure_ascii=False) + "\n"
-            else:
-                yield json.dumps(row, ensure_ascii=False) + "\n"
+            line = "\t".join(map(normalise, row.values())) if form == "triples" else json.dumps(row, ensure_ascii=False)
+            yield f"{line}\n"
 
 
 @dataclass(frozen=True, repr=False)

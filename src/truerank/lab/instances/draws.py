@@ -167,16 +167,14 @@ def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: Quer
     left_out = 0
     for ids, raw in source.batches(_BLOCK):
         texts = [normalise(text) for text in raw]
-        for place, text in enumerate(texts):
+        barred = set()
+        for place, (identifier, text) in enumerate(zip(ids, texts, strict=True)):
             if text in wanted.texts:
-                by_text.setdefault(text, Query(ids[place], text))
-        if wanted.ids:
-            for place, identifier in enumerate(ids):
-                if identifier in wanted.ids:
-                    by_id.setdefault(identifier, Query(identifier, texts[place]))
-        barred = {place for place, text in enumerate(texts) if text in excluded.texts}
-        if own_ids:
-            barred.update(place for place, identifier in enumerate(ids) if identifier in own_ids)
+                by_text.setdefault(text, Query(identifier, text))
+            if identifier in wanted.ids:
+                by_id.setdefault(identifier, Query(identifier, text))
+            if text in excluded.texts or identifier in own_ids:
+                barred.add(place)
         left_out += len(barred)
         if not room:
             continue

@@ -169,7 +169,7 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
         return cls(cut=CutRule(**cut), **{name: value for name, value in values.items() if name not in cut})
 
     def json(self) -> dict[str, Any]:
-        found: dict[str, Any] = plain({part.name: getattr(self, part.name) for part in fields(self)})
+        found: dict[str, Any] = plain(vars(self))
         return found
 
     def changed(self) -> dict[str, Any]:
@@ -192,9 +192,8 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
             raise OptionError("rows", "a table of rows makes no such set", "use `kind` by-depth or by-version")
         self._check_sources(kind)
         if kind == "leak":
-            _need(
-                self.queries or self.queries_from_documents, "queries", "leaking queries are looked up in their source"
-            )
+            asked = self.queries or self.queries_from_documents
+            _need(asked, "queries", "leaking queries are looked up in their source")
             _need(self.leaks, "leaks", "say how many rows leak")
             if self.threshold is None:
                 _need(self.labels or None, "labels", "leaks are verified by labels; `threshold` takes unverified ones")

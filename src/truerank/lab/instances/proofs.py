@@ -35,15 +35,6 @@ from truerank.work.artifacts import hash_file
 
 _FAULTS: Final = ("leak", "test")
 _LACKING: Final = "not checked: "
-#: Of the kinds that leak test topics: whether their texts leak, and whether documents judged relevant to them do.
-_WHAT_LEAKS: Final[Mapping[str, tuple[bool, bool]]] = {
-    "test": (True, True),
-    "test-queries": (True, False),
-    "test-documents": (False, True),
-    "test-reworded": (False, True),
-}
-
-
 _VERDICTS: Final = {True: "holds", False: "BROKEN", None: "not checked"}
 
 
@@ -267,21 +258,17 @@ def _leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
 def _topics(one: LoadedSet) -> Property:
     rows = one.rows.filter(pl.col("role") == "test")
     most = int(one.options.get("rows_per_topic", 2))
-    groups = rows.group_by("topic_id").agg(
-        pl.len().alias("rows"),
-        pl.col("relevant_id").n_unique().alias("relevant"),
-        pl.col("nonrelevant_id").n_unique().alias("others"),
-    )
-    apart = groups.filter((pl.col("relevant") == pl.col("rows")) & (pl.col("others") == pl.col("rows")))
-    full = groups.filter(pl.col("rows") == most)
-    holds = len(apart) == len(groups) and not len(groups.filter(pl.col("rows") > most))
+    groups = rows.group_by("topic_id").agg(pl.len(), pl.col("relevant_id", "nonrelevant_id").n_unique())
+    apart = groups.filter(pl.col("len") == pl.col("relevant_id"), pl.col("len") == pl.col("nonrelevant_id"))
+    full = groups.filter(pl.col("len") == most)
+    holds = len(apart) == len(groups) and not len(groups.filter(pl.col("len") > most))
     told = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
     return Property(f"each topic at most {most} times, with different documents", holds, told)
 
 
 def _what_leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
     """Whether exactly that leaks which the kind says: the topic's text, a document judged relevant to it, or both."""
-    with_text, with_document = _WHAT_LEAKS[one.built.kind]
+    with_text, with_document = one.built.kind in ("test", "test-queries"), one.built.kind != "test-queries"
     text = "the text of its topic" if with_text else "a text that no topic has"
     name = f"rows that leak have {text} and a document {'' if with_document else 'not '}judged relevant to it"
     if evidence.topics is None or evidence.relevant is None:
@@ -422,16 +409,13 @@ def _own_sources(one: LoadedSet, given: dict[str, tuple[str, ...]], qrels: str |
     for name, named in given.items():
         built_with = [tuple(about["options"].get(name) or ()) for about in one.abouts]
         specs = named or next(filter(None, built_with), ())
-        gone = [spec for spec in specs if not named and not _is_there(spec)]
-        found[name] = () if gone else specs
-        if gone:
-            missing[name] = f"{gone[0]} is not there"
+        found[name] = specs if named or all(_at_hand(name, spec, missing) for spec in specs) else ()
     own = qrels or one.options.get("qrels")
-    if own and not qrels and not _is_there(own):
-        missing["qrels"], own = f"{own} is not there", None
+    if own and not qrels and not _at_hand("qrels", own, missing):
+        own = None
     if "train_qrels" in missing:
         missing["qrels"] = missing["train_qrels"]
-    return _Sources(found["audit"], found["labels"], found["train_qrels"], own, missing)
+    return _Sources(**found, qrels=own, missing=missing)
 
 
 def _is_there(spec: str) -> bool:
@@ -470,17 +454,17 @@ def _relevant(
             asked[key].update(_ids(one, name, tests))
     keys = list(asked)
     read = {key: judged_documents([key[0]], [asked[key]], key[1])[0] for key in keys}
-    return [
-        {
+    found: list[dict[tuple[str, str], frozenset[str]] | None] = []
+    for one, use in zip(loaded, uses, strict=True):
+        relevant = {
             (name, query_id): frozenset(doc_id for doc_id, _ in read[key][query_id].relevant)
             for (name, tests), key in use.items()
             for query_id in _ids(one, name, tests)
             if query_id in read[key]
         }
-        if use or any(about["options"].get("queries_from_documents") for about in one.abouts)
-        else None
-        for one, use in zip(loaded, uses, strict=True)
-    ]
+        made = any(about["options"].get("queries_from_documents") for about in one.abouts)
+        found.append(relevant if use or made else None)
+    return found
 
 
 def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
@@ -527,12 +511,8 @@ def _at_hand(name: str, spec: str, missing: dict[str, str]) -> bool:
 def _pair(one: LoadedSet, other: LoadedSet) -> SetPair:
     rows = one.rows.select(_ROW).unique().join(other.rows.select(_ROW).unique(), on=_ROW)
     queries = set(one.rows["query"]) & set(other.rows["query"])
-    documents = _documents(one) & _documents(other)
-    return SetPair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
-
-
-def _documents(one: LoadedSet) -> set[str]:
-    return set(one.rows["relevant_id"]) | set(one.rows["nonrelevant_id"])
+    mine, theirs = ({*own.rows["relevant_id"], *own.rows["nonrelevant_id"]} for own in (one, other))
+    return SetPair(one.label, other.label, len(rows), len(queries), len(mine & theirs), _same_fill(one, other))
 
 
 def _same_fill(one: LoadedSet, other: LoadedSet) -> Property:

@@ -125,11 +125,7 @@ class TableRows:
 
     def _rows(self) -> Iterator[_Row]:
         spec = self._source.spec
-        if spec.scheme == "hf":
-            records = hub.records(spec)
-        else:
-            form = formats.detect(spec.path, spec.format)
-            records = rows(spec.path, form)
+        records = hub.records(spec) if spec.scheme == "hf" else rows(spec.path, formats.detect(spec.path, spec.format))
         key: str | None = None
         for row, instance in zip(records, self._source, strict=True):
             names = tuple(row.values)
@@ -137,14 +133,11 @@ class TableRows:
             if key is None:
                 fault = f"no column '{_NAMES[self.kind][0]}'; there are {', '.join(names)}"
                 raise InputError(fault, "give a table that an audit wrote", where=spec.location, line=row.line)
-            origin, topic = named(names, _ORIGINS), named(names, ("topic_id",))
-            yield _Row(
-                row.line,
-                instance,
-                as_text(row.values[key]) or "",
-                "" if origin is None else as_text(row.values[origin]) or "",
-                None if topic is None else as_text(row.values[topic]),
+            origin, topic = (
+                None if column is None else as_text(row.values[column])
+                for column in (named(names, _ORIGINS), named(names, ("topic_id",)))
             )
+            yield _Row(row.line, instance, as_text(row.values[key]) or "", origin or "", topic)
 
     def _depth(self, row: _Row) -> int:
         try:
@@ -263,8 +256,7 @@ def _sizes(kind: Kind, asked: Sequence[int], options: BuildOptions) -> tuple[int
     return sizes
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """How many rows were written, and what the summary says of them, as in `Assembled`."""
 
     rows: int
@@ -322,7 +314,7 @@ def _finish(asked: Built, job: Run, options: BuildOptions, written: _Rows) -> No
             "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
             # How many processes searched changes nothing in the set.
             "options": {name: value for name, value in options.changed().items() if name != "workers"},
-            **vars(written),
+            **written._asdict(),
             "counts": {"by_size": by_size},
             "exports": exports,
         },
