@@ -234,9 +234,8 @@ def _participants(
             there += f", and the model{'s' * (len(models) > 1)} "
             there += ", ".join(ratings.annotators[at].name for at in models)
             remedy = "give the labels of people too, or compare the models with `include_models`"
-        raise InputError(
-            f"agreement needs two annotators; there is {there}", remedy, where=", ".join(ratings.sources[:3]) or None
-        )
+        fault = f"agreement needs two annotators; there is {there}"
+        raise InputError(fault, remedy, where=", ".join(ratings.sources[:3]) or None)
     return columns, models
 
 

@@ -117,9 +117,8 @@ def is_leak(labels: Iterable[str]) -> bool | None:
         return False
     meanings = {_meaning(word) for word in words}
     if len(meanings) > 1:
-        raise InputError(
-            f"labels that contradict each other on one pair: {', '.join(given)}", "keep one of them in the label file"
-        )
+        fault = f"labels that contradict each other on one pair: {', '.join(given)}"
+        raise InputError(fault, "keep one of them in the label file")
     return meanings.pop()
 
 

@@ -487,9 +487,8 @@ def _bare(spec: SourceSpec) -> Iterator[ShownDocument]:
 def _refuse(absent: list[str], what: str, spec: SourceSpec) -> None:
     if absent:
         shown = first_few(absent, _SHOWN)
-        raise InputError(
-            f"{len(absent)} {what} of it are not in --{what}: {shown}", "give their files too", where=spec.location
-        )
+        fault = f"{len(absent)} {what} of it are not in --{what}: {shown}"
+        raise InputError(fault, "give their files too", where=spec.location)
 
 
 def read_items(
@@ -597,9 +596,8 @@ def _of_source(
         if (spec.path / "manifest.json").is_file():
             remedy = "give an audit that has some, or a file of items"
             raise InputError("this result has no items to judge", remedy, where=spec.path)
-        raise InputError(
-            "no candidates.parquet and no items.jsonl in this folder", "give the folder of an audit", where=spec.path
-        )
+        fault = "no candidates.parquet and no items.jsonl in this folder"
+        raise InputError(fault, "give the folder of an audit", where=spec.path)
     if formats.detect(compressed.checked_file(spec.path), spec.format) in ("run", "qrels"):
         return ((None, item) for item in run_items(spec, scheme, topics.all, docs))
     return row_items(spec, scheme, strict=strict)

@@ -220,11 +220,8 @@ def _by(parts: Sequence[Ratings], names: Sequence[str]) -> list[Ratings]:
 def _of_leaks(source: RatingSource, votes: Votes) -> Ratings:
     ratings = read_ratings(source, scheme=("leakage", "leak"), votes=votes)
     if ratings.scheme is not None and ratings.scheme.name not in ("leakage", "leak"):
-        raise InputError(
-            f"a store of the scheme '{ratings.scheme.name}' says nothing about leaks",
-            "give a store of the scheme leakage or leak",
-            where=", ".join(ratings.sources) or None,
-        )
+        fault = f"a store of the scheme '{ratings.scheme.name}' says nothing about leaks"
+        raise InputError(fault, "give a store of the scheme leakage or leak", where=", ".join(ratings.sources) or None)
     return ratings
 
 
@@ -254,11 +251,8 @@ def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Jud
                 text = normalise(unit.text)
                 where = ", ".join(part.sources) or None
                 if not text and not unit.query_id:
-                    raise InputError(
-                        f"a label of topic {unit.topic_id} has neither query text nor query id",
-                        "add one of them",
-                        where=where,
-                    )
+                    fault = f"a label of topic {unit.topic_id} has neither query text nor query id"
+                    raise InputError(fault, "add one of them", where=where)
                 key = keys.setdefault(rating.unit, (unit.topic_id, text, "" if text else unit.query_id))
                 voice = _Voice(part, rating.unit, annotator.name, answer == "leak", rating.adjudicated)
                 voices[key].append(voice)
@@ -310,10 +304,8 @@ def _pair(key: tuple[str, str, str], said: Sequence[_Voice], votes: Votes) -> Ju
     units = [voice.ratings.units[voice.unit] for voice in said]
     probabilities = [unit.probability for unit in units]
     if max(probabilities) - min(probabilities) > _SAME_PROBABILITY:
-        raise InputError(
-            f"topic {key[0]}, query '{units[0].text or units[0].query_id}' has two sampling probabilities",
-            "give the same probability in every row of a pair",
-        )
+        fault = f"topic {key[0]}, query '{units[0].text or units[0].query_id}' has two sampling probabilities"
+        raise InputError(fault, "give the same probability in every row of a pair")
     heard = [(voice.name, voice.leak) for voice in said if not voice.adjudicated]
     settled = [voice.leak for voice in said if voice.adjudicated]
     similarities = [unit.similarity for unit in units if unit.similarity is not None]

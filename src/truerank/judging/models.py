@@ -500,11 +500,8 @@ def _annotator(store: Store, model: Judge, name: str) -> str:
     if known is not None and known.role != "model":
         raise InputError(f"'{wanted}' is a {known.role}", "give the model a name with `as_`", where=store.path)
     if known is not None and known.about != model.about and any(True for _ in store.events(annotator=wanted)):
-        raise InputError(
-            f"'{wanted}' has labelled with other settings ({known.about}; now {model.about})",
-            "give these another name with `as_`",
-            where=store.path,
-        )
+        fault = f"'{wanted}' has labelled with other settings ({known.about}; now {model.about})"
+        raise InputError(fault, "give these another name with `as_`", where=store.path)
     return store.add_annotator(wanted, "model", model.about).name
 
 

@@ -383,9 +383,8 @@ def read_ratings(
         lacking = next((row for row in rows if row.labels and not row.topic_id), None)
         if lacking is not None:
             there = ", ".join(map(repr, list(lacking.values)[:12])) or "none"
-            raise InputError(
-                "no column or key 'topic_id'", f"there are {there}", where=lacking.where or None, line=lacking.line
-            )
+            fault = "no column or key 'topic_id'"
+            raise InputError(fault, f"there are {there}", where=lacking.where or None, line=lacking.line)
     ratings = replace(_collected(rows), sources=tuple(spec.spec for _, spec in files))
     return _settled(_spelt(ratings, wanted, names, scheme is not None), votes)
 

@@ -77,11 +77,8 @@ def parse_plan(text: str) -> SamplePlan:
     stages = tuple(_stage(part.strip(), text) for part in re.split(r"\s+then\s+", text.strip()))
     for before, after in itertools.pairwise(stages):
         if before.drawn and after.kind != "random":
-            raise InputError(
-                f"'{after.kind}' after '{before.kind}', which draws at random",
-                "put it first; only 'then random:N' can follow",
-                where=f"sample {text}",
-            )
+            fault = f"'{after.kind}' after '{before.kind}', which draws at random"
+            raise InputError(fault, "put it first; only 'then random:N' can follow", where=f"sample {text}")
     return SamplePlan(" ".join(text.split()), stages)
 
 

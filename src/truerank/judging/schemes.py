@@ -254,9 +254,8 @@ class Scheme:
                 raise InputError(f"'{there[0]}' excludes '{there[1]}'", "keep one of them", where=self.name)
             if group.required and not there and not any(choice.alone for choice in chosen):
                 offered = ", ".join(f"'{choice.name}'" for choice in scheme.choices if choice.group == group.name)
-                raise InputError(
-                    f"no label of the group '{group.title or group.name}'", f"one of {offered}", where=self.name
-                )
+                fault = f"no label of the group '{group.title or group.name}'"
+                raise InputError(fault, f"one of {offered}", where=self.name)
         return names
 
     def known(self, labels: Sequence[str], item: Item | None = None) -> tuple[str, ...]:
@@ -322,9 +321,8 @@ class Scheme:
         names = {scheme._names.get(_fold(label), "") for label in labels}
         if "" in names:
             label = next(label for label in labels if _fold(label) not in scheme._names)
-            raise InputError(
-                f"the scheme has no label '{label[:80]}'", f"there are {scheme._offered()}", where=self.name
-            )
+            fault = f"the scheme has no label '{label[:80]}'"
+            raise InputError(fault, f"there are {scheme._offered()}", where=self.name)
         return scheme, tuple(choice.name for choice in scheme.choices if choice.name in names)
 
     def _for_labels(self, labels: Sequence[str]) -> Scheme:
@@ -413,9 +411,8 @@ def _from_file(path: Path) -> Scheme:
     load = load_toml if path.suffix.lower() == ".toml" else load_json
     value = load(text, path, remedy="correct the line")
     if not isinstance(value, dict):
-        raise InputError(
-            "no object", "write a scheme as an object with name, title, question, view, choices", where=path
-        )
+        fault = "no object"
+        raise InputError(fault, "write a scheme as an object with name, title, question, view, choices", where=path)
     return Scheme.from_json(value, path, text)
 
 
@@ -440,16 +437,13 @@ def _check(scheme: Scheme) -> None:
         raise InputError("two groups of one name", "give each group a name of its own")
     for choice in scheme.choices:
         if not _fold(choice.name) or choice.name != choice.name.strip() or _SEPARATORS & set(choice.name):
-            raise InputError(
-                f"'{choice.name}' is no name for a label", "use words without '|', ';', ',' and blanks at the ends"
-            )
+            fault = f"'{choice.name}' is no name for a label"
+            raise InputError(fault, "use words without '|', ';', ',' and blanks at the ends")
         if choice.key and (len(choice.key) != 1 or not choice.key.isprintable() or choice.key.isspace()):
             raise InputError(f"'{choice.key}' is no key ('{choice.name}')", "give one visible character")
         if choice.key in RESERVED_KEYS:
-            raise InputError(
-                f"the key '{choice.key}' of '{choice.name}' belongs to the page",
-                f"choose another than {' '.join(sorted(RESERVED_KEYS))}",
-            )
+            fault = f"the key '{choice.key}' of '{choice.name}' belongs to the page"
+            raise InputError(fault, f"choose another than {' '.join(sorted(RESERVED_KEYS))}")
         if choice.group not in groups and not choice.alone:
             raise InputError(f"'{choice.name}' is in the group '{choice.group}', which is not there", "declare it")
     _check_unique(scheme.choices)
@@ -466,9 +460,8 @@ def _check_unique(choices: Sequence[Choice]) -> None:
         for mark in sorted(marks, key=str):
             if mark in seen:
                 value = choice.grade if mark[0] == "grade" else mark[1]
-                raise InputError(
-                    f"'{choice.name}' and '{seen[mark]}' have the same {mark[0]} '{value}'", "change one of them"
-                )
+                fault = f"'{choice.name}' and '{seen[mark]}' have the same {mark[0]} '{value}'"
+                raise InputError(fault, "change one of them")
             seen[mark] = choice.name
 
 

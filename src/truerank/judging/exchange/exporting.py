@@ -333,11 +333,8 @@ def _check(store: Store, place: Path, form: LabelFormat, which: Which, annotator
     if not store.scheme.graded:
         raise InputError(f"the scheme {store.scheme.name} has no grades", "export JSONL or CSV", where=place)
     if which == "standing" and len(annotators) != 1:
-        raise InputError(
-            "qrels hold one grade per document",
-            "choose adjudicated or majority with `which`, or one of `annotators`",
-            where=place,
-        )
+        fault = "qrels hold one grade per document"
+        raise InputError(fault, "choose adjudicated or majority with `which`, or one of `annotators`", where=place)
 
 
 def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:

@@ -73,9 +73,8 @@ class ReportOptions(Options):
         super().__post_init__()
         for name in ("memorisation_size", "pilot_size"):
             if (getattr(self, name) or 0) % 2:
-                raise OptionError(
-                    name, f"a training size of {getattr(self, name)}", "sizes are even: two instances a row"
-                )
+                fault = f"a training size of {getattr(self, name)}"
+                raise OptionError(name, fault, "sizes are even: two instances a row")
 
 
 @dataclass(frozen=True)
@@ -235,20 +234,15 @@ def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
     baseline = options.baseline or ""
     labels = cells["condition"].unique(maintain_order=True).to_list()
     if baseline not in labels:
-        raise OptionError(
-            "baseline",
-            f"no training set is called '{baseline}', which is the baseline",
-            f"name one of {', '.join(labels)} with `baseline`",
-        )
+        fault = f"no training set is called '{baseline}', which is the baseline"
+        raise OptionError("baseline", fault, f"name one of {', '.join(labels)} with `baseline`")
     if not (cells["status"] == "done").any():
         raise InputError("no cell is finished", "run 'truerank experiment run' first", where=results.folder)
     found = tuple(_boards(results, cells, options))
     if not any(board.sizes(row, board.baseline) for board in found for row in board.rows):
-        raise InputError(
-            f"no cell of the baseline '{options.baseline}' is finished",
-            "run 'truerank experiment run' again, or choose another one with `baseline`",
-            where=results.folder,
-        )
+        fault = f"no cell of the baseline '{options.baseline}' is finished"
+        remedy = "run 'truerank experiment run' again, or choose another one with `baseline`"
+        raise InputError(fault, remedy, where=results.folder)
     return found
 
 

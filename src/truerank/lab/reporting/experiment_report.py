@@ -260,11 +260,8 @@ def _size(board: Board, rows: Sequence[BoardRow], wanted: int | None) -> int:
     if wanted is None:
         return max(counts, key=lambda size: (counts[size], size == 0, size))
     if wanted not in counts:
-        raise OptionError(
-            "pilot_size",
-            f"no model was trained on {board.baseline} with {size_name(wanted)} instances",
-            f"one of {', '.join(map(size_name, sorted(counts)))}",
-        )
+        fault = f"no model was trained on {board.baseline} with {size_name(wanted)} instances"
+        raise OptionError("pilot_size", fault, f"one of {', '.join(map(size_name, sorted(counts)))}")
     return wanted
 
 

@@ -106,9 +106,8 @@ def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> 
     unusable = scores.filter(~pl.col("score").is_finite() | pl.col("score").is_null())
     if unusable.height:
         row = unusable.row(0, named=True)
-        raise InputError(
-            f"document {row['doc_id']} has {row['score']} as its score", "train the model again, or leave it out"
-        )
+        fault = f"document {row['doc_id']} has {row['score']} as its score"
+        raise InputError(fault, "train the model again, or leave it out")
     twice = scores.select(*by, "doc_id").is_duplicated()
     if twice.any():
         row = scores.filter(twice).row(0, named=True)
@@ -128,9 +127,8 @@ def memorisation(with_leak: pl.DataFrame, without: pl.DataFrame, leaked: pl.Data
     leaked = _columns(leaked, LEAKED_SCHEMA, "the leaked pairs").unique(maintain_order=False)
     if leaked.select(_PAIR).is_duplicated().any():
         pair = leaked.filter(leaked.select(_PAIR).is_duplicated()).sort(*_PAIR).row(0)
-        raise InputError(
-            f"topic {pair[0]}: document {pair[1]} leaked both as relevant and as non-relevant", "keep one of the two"
-        )
+        fault = f"topic {pair[0]}: document {pair[1]} leaked both as relevant and as non-relevant"
+        raise InputError(fault, "keep one of the two")
     sides = [_columns(side, SCORE_SCHEMA, "the scores") for side in (with_leak, without)]
     seeds = sorted(set(sides[0]["seed"].unique()) & set(sides[1]["seed"].unique()))
     if not seeds:
