@@ -46,11 +46,7 @@ class Coefficients:
     """
 
     def __init__(
-        self,
-        codes: NDArray[np.int64],
-        categories: int,
-        level: Level = "nominal",
-        values: Sequence[float] | None = None,
+        self, codes: NDArray[np.int64], categories: int, level: Level = "nominal", values: Sequence[float] | None = None
     ) -> None:
         places = np.arange(categories, dtype=np.float64) if values is None else np.asarray(values, dtype=np.float64)
         self._apart = np.abs(places[:, None] - places[None, :])

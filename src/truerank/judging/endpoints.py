@@ -75,13 +75,7 @@ class Client:
     """
 
     def __init__(
-        self,
-        endpoint: str,
-        model: str,
-        *,
-        key_env: str = "",
-        temperature: float = 0.0,
-        patience: Patience = Patience(),
+        self, endpoint: str, model: str, *, key_env: str = "", temperature: float = 0.0, patience: Patience = Patience()
     ) -> None:
         if not model.strip():
             raise OptionError("model", "no model", "name the model that the endpoint has")

@@ -630,10 +630,7 @@ class Store:
         return cast(Event, self._writer.run(lambda connection: append(connection, draft)))
 
     def record_history(
-        self,
-        drafts: Sequence[Draft],
-        undoes: Sequence[int] = (),
-        annotators: Sequence[tuple[str, Role, str]] = (),
+        self, drafts: Sequence[Draft], undoes: Sequence[int] = (), annotators: Sequence[tuple[str, Role, str]] = ()
     ) -> tuple[Event, ...]:
         """Adds many events in one transaction: all of them or none. How imports are written.
 

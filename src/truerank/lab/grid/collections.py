@@ -231,11 +231,7 @@ class _Inputs(NamedTuple):
 
 
 def open_collection(
-    design: CollectionDesign,
-    sets: Sequence[TrainingSet],
-    depths: Sequence[int],
-    out: Path,
-    progress: Progress,
+    design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequence[int], out: Path, progress: Progress
 ) -> tuple[TestCollection, pl.DataFrame]:
     """Searches a collection or reads its run, and keeps the texts of all that will be scored.
 

@@ -28,10 +28,7 @@ from truerank.work.kept import keep_frame, kept_frame
 from truerank.work.progress import Progress
 
 _STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
-_MIX: Final = (
-    (np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)),
-    (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)),
-)
+_MIX: Final = ((np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)), (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)))
 
 
 class Keyed:

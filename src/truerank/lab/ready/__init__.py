@@ -152,11 +152,7 @@ def _ready(found: ReadyDesigns) -> Summary:
     for one in found.designs:
         lines += [one.name, f"  {one.says}", *([f"  in the paper: {one.paper}"] if one.paper else [])]
     counts = ("training sets", "models", "seeds", "trainings", "cells")
-    columns = (
-        Column("name"),
-        *Column.numbers(",d", *counts),
-        Column("topics"),
-    )
+    columns = (Column("name"), *Column.numbers(",d", *counts), Column("topics"))
     rows = tuple((one.name, *one.size[:5], _topics(one.size)) for one in found.designs)
     return Summary(("\n".join(lines), Table("Ready designs", columns, rows, _NOTES)), {"designs": facts})
 
