@@ -109,23 +109,9 @@ class _Pair:
         """The pair as something to judge."""
         texts = (Text("query", self.query_text, self.query_id),)
         data = {"sources": list(self.sources), "similarities": self.similarities, "proposed": self.types}
-        return Item(
-            "",
-            self.topic_id,
-            topic.title,
-            topic.description,
-            topic.narrative,
-            self.variant,
-            texts,
-            self.test,
-            score=min(1.0, self.score),
-            data=MappingProxyType({key: value for key, value in data.items() if value}),
-        )
-
-
-def texts_without_ids(texts: tuple[Text, ...]) -> tuple[Text, ...]:
-    """The texts as a pair's id knows them: one query text under several query ids is one thing to judge."""
-    return tuple(Text(text.name, text.text) for text in texts)
+        about = (topic.title, topic.description, topic.narrative, self.variant)
+        known = MappingProxyType({key: value for key, value in data.items() if value})
+        return Item("", self.topic_id, *about, texts, self.test, score=min(1.0, self.score), data=known)
 
 
 def _pairs(frame: pl.DataFrame) -> Iterator[_Pair]:
@@ -357,7 +343,6 @@ def _plain(value: Any) -> Any:
 
 _IDS: Final = ("doc_id", "docno", "docid", "_id", "id", "passage_id", "pid", "did")
 _TEXTS: Final = ("text", "contents", "body", "passage", "document", "abstract")
-_SHOWN: Final = 3
 
 
 class ShownDocument(NamedTuple):
@@ -391,15 +376,13 @@ def run_items(
     if formats.detect(compressed.checked_file(spec.path), spec.format) == "qrels":
         found = [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
     else:
-        read = ((row, {"rank": row.rank, "run": row.tag}) for row in read_run(spec.location))
-        found = [
-            _Found(row.topic_id, row.doc_id, row.score, {name: value for name, value in data.items() if value != ""})
-            for row, data in read
-        ]
-    absent = dict.fromkeys(pair.topic_id for pair in found if pair.topic_id not in topics)
-    _refuse(list(absent), "topics", spec)
+        found = []
+        for row in read_run(spec.location):
+            data = {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank}
+            found.append(_Found(row.topic_id, row.doc_id, row.score, data))
+    _refuse((pair.topic_id for pair in found if pair.topic_id not in topics), "topics", spec)
     texts = read_documents(docs, {pair.doc_id for pair in found})
-    _refuse(list(dict.fromkeys(pair.doc_id for pair in found if pair.doc_id not in texts)), "docs", spec)
+    _refuse((pair.doc_id for pair in found if pair.doc_id not in texts), "docs", spec)
     return (_documents if scheme.view == "document" else _lists)(found, topics, texts)
 
 
@@ -484,10 +467,9 @@ def _bare(spec: SourceSpec) -> Iterator[ShownDocument]:
             yield ShownDocument(*cells) if len(cells) == 2 else ShownDocument(cells[0], cells[3], cells[2], cells[1])
 
 
-def _refuse(absent: list[str], what: str, spec: SourceSpec) -> None:
-    if absent:
-        shown = first_few(absent, _SHOWN)
-        fault = f"{len(absent)} {what} of it are not in --{what}: {shown}"
+def _refuse(absent: Iterable[str], what: str, spec: SourceSpec) -> None:
+    if distinct := list(dict.fromkeys(absent)):
+        fault = f"{len(distinct)} {what} of it are not in --{what}: {first_few(distinct, 3)}"
         raise InputError(fault, "give their files too", where=spec.location)
 
 
@@ -611,7 +593,9 @@ def _identified(item: Item, spec: SourceSpec) -> Item:
     """
     if item.item_id:
         return item
-    texts = texts_without_ids(item.texts) if is_audit(spec.path) else item.texts
+    texts = item.texts
+    if is_audit(spec.path):
+        texts = tuple(Text(text.name, text.text) for text in texts)
     return replace(item, item_id=content_id(item.topic_id, item.title, texts))
 
 

@@ -123,8 +123,7 @@ def table(
     elif name == "survivorship":
         parts = _survivorship(counting, ratings.scheme, confidence)
     elif name == "transfer":
-        groups, whole = _grouped(counting)
-        parts = {"counts": _frame(("query set", *COMBINED, "total"), _count_rows(groups, whole, tuple(COMBINED)))}
+        parts = {"counts": _count_frame("query set", *_grouped(counting), tuple(COMBINED))}
     elif name.startswith("transfer:"):
         parts = _versions(counting, ratings.scheme)
     else:
@@ -262,15 +261,16 @@ def _grouped(
     return dict(groups), sum(groups.values(), Counter())
 
 
-def _count_rows(
-    groups: Mapping[str, Counter[str]], whole: Counter[str], names: Sequence[str]
-) -> list[tuple[Cell, ...]]:
+def _count_frame(
+    head: str, groups: Mapping[str, Counter[str]], whole: Counter[str], names: Sequence[str]
+) -> pl.DataFrame:
+    """A row for each group, and one for all of them where there are several."""
     rows: list[tuple[Cell, ...]] = [
         (group, *(counts[name] for name in names), counts.total()) for group, counts in groups.items()
     ]
     if len(groups) > 1:
         rows.append(("total", *(whole[name] for name in names), whole.total()))
-    return rows
+    return _frame((head, *names, "total"), rows)
 
 
 def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, pl.DataFrame]:
@@ -286,7 +286,7 @@ def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dic
         for name in names
     ]
     return {
-        "counts": _frame(("split", *names, "total"), _count_rows(groups, whole, names)),
+        "counts": _count_frame("split", groups, whole, names),
         "shares": _frame(("split", "reason", "queries", "share", "low", "high"), shares),
     }
 
@@ -320,7 +320,7 @@ def _plain(counting: _Counting, scheme: Scheme) -> dict[str, pl.DataFrame]:
     groups, whole = _grouped(counting, _single if scheme.per_text is None else answered, highest)
     order = [choice.name for choice in scheme.choices] if scheme.per_text is None else ["answered", *alone]
     names = [*order, *sorted(set(whole).difference(order))]
-    return {"counts": _frame(("data set", *names, "total"), _count_rows(groups, whole, names))}
+    return {"counts": _count_frame("data set", groups, whole, names)}
 
 
 def _frame(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> pl.DataFrame:

@@ -225,9 +225,9 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     asked = (options.leaks or 0) if kind != "none" else 0
     # With fewer leaks than asked for there are more rows without one.
     drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
-    chosen = _lead_rows(lead, drawn, opened, asked)
-    fill = _fill(drawn, rows - len(chosen.drafts), opened, barred.texts)
-    if fill.frame is None and not (chosen.drafts or fill.drafts):
+    leaking, about, notes = _lead_rows(lead, drawn, opened, asked)
+    fill = _fill(drawn, rows - len(leaking), opened, barred.texts)
+    if fill.frame is None and not (leaking or fill.drafts):
         lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
         remedy = "check that queries, judgments and documents belong together"
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
@@ -246,8 +246,8 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     inputs = {"queries": queries, **opened.inputs(), "audit": list(candidates.inputs)}
     if options.fill is not None:
         inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
-    drafts, notes = (*chosen.drafts, *fill.drafts), (*chosen.notes, *fill.notes, *unaudited)
-    return Assembled(drafts, opened, fill.frame, inputs, chosen.about, drawn.skipped, notes)
+    drafts, notes = (*leaking, *fill.drafts), (*notes, *fill.notes, *unaudited)
+    return Assembled(drafts, opened, fill.frame, inputs, about, drawn.skipped, notes)
 
 
 @dataclass(frozen=True)
@@ -268,13 +268,6 @@ class _Supply:
     lanes: list[Prepared]
     leaking: list[tuple[Leak, RowDraft]]
     skipped: dict[str, int]
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    drafts: list[RowDraft] = field(default_factory=list)
-    about: dict[str, Any] | None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -377,10 +370,12 @@ def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:
     return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
 
 
-def _lead_rows(lead: _Lead, drawn: _Supply, opened: Opened, asked: int) -> _Chosen:
-    """The rows that leak, of those that can be had."""
+def _lead_rows(
+    lead: _Lead, drawn: _Supply, opened: Opened, asked: int
+) -> tuple[list[RowDraft], dict[str, Any] | None, tuple[str, ...]]:
+    """The rows that leak, of those that can be had; their counts; what a user must know."""
     if not asked:
-        return _Chosen()
+        return [], None, ()
     drafts, about, notes, what = (
         _of_leaks(drawn, opened.seed, asked) if lead.topics is None else _of_topics(lead, lead.topics, opened)
     )
@@ -392,7 +387,7 @@ def _lead_rows(lead: _Lead, drawn: _Supply, opened: Opened, asked: int) -> _Chos
         notes = (*notes, f"There are only {fault}.")
     taken = drafts[:asked]
     topics = len({draft.topic_id for draft in taken})
-    return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes)
+    return taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes
 
 
 def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
@@ -411,9 +406,8 @@ def _of_topics(
 ) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
     """The rows of test topics; what is to be said of them; what they are called."""
     times = opened.options.rows_per_topic
-    drafts = topic_drafts(
-        lead.plans, topics.name, lead.kind, per_topic=times, texts=opened.testing_texts, seed=opened.seed
-    )
+    texts, seed = opened.testing_texts, opened.seed
+    drafts = topic_drafts(lead.plans, topics.name, lead.kind, per_topic=times, texts=texts, seed=seed)
     negatives = "first stage, unjudged" if lead.unjudged else "judged"
     notes = (_UNJUDGED,) if topics.relevant_only else ()
     what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
@@ -452,13 +446,11 @@ def _taken(lanes: Sequence[Prepared], count: int) -> _Taken:
 def _too_small(lanes: Sequence[Prepared], taken: _Taken, count: int, allow_fewer: bool) -> list[str]:
     share = -(-count // len(lanes))
     names = [lane.drafts[0].source if lane.drafts else "a source" for lane in lanes]
-    told = [
-        f"{names[place]} has {taken.given[place]:,} usable queries, fewer than its share of {share:,}"
-        for place in taken.empty
-    ]
+    counts = [(names[place], taken.given[place]) for place in taken.empty]
+    lacking = [f"{name} has {count:,} usable queries, fewer than its share of {share:,}" for name, count in counts]
     if not allow_fewer:
-        raise OptionError("queries", "; ".join(told), "ask for a smaller size, or give `allow_fewer`")
-    notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in told]
+        raise OptionError("queries", "; ".join(lacking), "ask for a smaller size, or give `allow_fewer`")
+    notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in lacking]
     found = len(taken.rows)
     return [*notes, f"There are only {found:,} rows without a leak, not {count:,}."] if found < count else notes
 
