@@ -269,14 +269,10 @@ def _compared(
     names = ("percentage", "cohen", "krippendorff") if len(columns) <= 2 else ("percentage", "fleiss", "krippendorff")
     every = parts if definition.each else [whole, *parts]
     values, drawn = _evaluated(every, names, whole.rows, plan)
-    reasons = [_reason(part, label=part is not whole) for part in every]
-    rows = [
-        {
-            name: interval(values[at, place], drawn[at, place], plan.confidence, reason)
-            for place, name in enumerate(names)
-        }
-        for at, reason in enumerate(reasons)
-    ]
+    rows = []
+    for part, own, some in zip(every, values, drawn, strict=True):
+        reason, of_names = _reason(part, label=part is not whole), zip(names, own, some, strict=True)
+        rows.append({name: interval(value, each, plan.confidence, reason) for name, value, each in of_names})
     if definition.each:
         scores = _mean_scores(values, drawn, names, whole.units, plan)
     else:
@@ -292,16 +288,9 @@ def _compared(
             else:
                 units, two = _two(coded.codes[:, [one, other]], len(coded.categories), plan)
                 pairs.append(PairAgreement(definition.name, names_of[0], names_of[1], units, two))
-    return DefinitionAgreement(
-        definition=definition,
-        units=whole.units,
-        ratings=int(whole.counts.sum()),
-        scores=scores,
-        labels=tuple(LabelAgreement(*row) for row in zip(labels, given, rows, strict=True)) if detailed else (),
-        pairs=tuple(pairs),
-        answers=shown[0],
-        matrix=shown[1],
-    )
+    of_labels = tuple(LabelAgreement(*row) for row in zip(labels, given, rows, strict=True)) if detailed else ()
+    ratings_of = int(whole.counts.sum())
+    return DefinitionAgreement(definition, whole.units, ratings_of, scores, of_labels, tuple(pairs), *shown)
 
 
 def _label_codes(
@@ -324,9 +313,8 @@ def _answer_codes(
 ) -> tuple[tuple[str, ...], tuple[NDArray[np.int64], ...]]:
     """Each answer that occurs against all others."""
     there = [at for at in range(len(categories)) if (codes == at).any()]
-    return tuple(categories[at] for at in there), tuple(
-        np.where(codes < 0, -1, (codes == at).astype(np.int64)) for at in there
-    )
+    coded = tuple(np.where(codes < 0, -1, (codes == at).astype(np.int64)) for at in there)
+    return tuple(categories[at] for at in there), coded
 
 
 def _evaluated(
@@ -422,7 +410,5 @@ def _two(codes: NDArray[np.int64], categories: int, plan: _Plan) -> tuple[int, d
     whole = Coefficients(codes, categories)
     names = ("percentage", "cohen")
     values, drawn = _evaluated([whole], names, whole.rows, plan)
-    return whole.units, {
-        name: interval(values[0, at], drawn[0, at], plan.confidence, _reason(whole, label=False))
-        for at, name in enumerate(names)
-    }
+    reason, parts = _reason(whole, label=False), zip(names, values[0], drawn[0], strict=True)
+    return whole.units, {name: interval(value, some, plan.confidence, reason) for name, value, some in parts}

@@ -645,6 +645,12 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
     for row, name in places:
         own = [*([row.group] if shown_group else []), name, *([row.model] if shown_model else [])]
         cells.append((*own, *(one.cell(row, name, measure) for one, measure in values)))
+    strong = [
+        (places.index((row, name)), len(lead) + column)
+        for column, (one, measure) in enumerate(values)
+        for row in rows
+        for name in one.best([place for place in places if place[0] == row], measure)
+    ]
     last: list[Cell] = ["first stage", *[""] * (len(lead) - 1)]
     last += [f"{float(one.board.first_stage.mean[0, one.measures.index(m)]):.4f}" for one, m in values]
     rules = [place for place in range(1, len(places)) if places[place - 1][0] != places[place][0]]
@@ -656,22 +662,5 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
         (*cells, tuple(last)),
         notes,
         (*rules, len(places)),
-        frozenset(_best_of_blocks(places, values, len(lead))),
+        frozenset(strong),
     )
-
-
-def _best_of_blocks(
-    places: Sequence[tuple[BoardRow, str]], values: Sequence[tuple[Effectiveness, str]], lead: int
-) -> set[tuple[int, int]]:
-    found = set()
-    for column, (one, measure) in enumerate(values):
-        for block in dict.fromkeys(row for row, _ in places):
-            known: dict[int, float] = {}
-            for number, (row, name) in enumerate(places):
-                estimate = one.estimates.get((row, name, measure))
-                if row == block and estimate is not None and estimate.mean.mean is not None:
-                    known[number] = estimate.mean.mean
-            if len(known) > 1:
-                best = (min if lower_is_better(measure) else max)(known.values())
-                found |= {(number, lead + column) for number, mean in known.items() if mean == best}
-    return found
