@@ -54,7 +54,6 @@ VOTES: Final[dict[str, str]] = {
 
 
 def checked_votes(votes: str) -> None:
-    """Checks the name of a rule."""
     if votes not in VOTES:
         raise OptionError("votes", f"'{votes}' is not one of the choices", f"choose one of {', '.join(VOTES)}")
 
@@ -298,7 +297,6 @@ class Ratings:
 
 
 def contradiction_error(named: Sequence[str], place: tuple[str, int | None] = ("", None)) -> InputError:
-    """The error for annotators who contradict themselves."""
     return InputError(
         f"annotators contradict themselves: {listed(named)}",
         "name the annotators in a column 'annotator', keep one of the rows, or say how to decide with `votes`",
