@@ -253,6 +253,7 @@ def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None
             )
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_same_files_as_the_function(grid, leakage, tmp_path, capsys) -> None:
     report(grid, out=tmp_path / "one", testing=FEW, ties="ascending")
     with pytest.raises(SystemExit) as ended:
