@@ -66,7 +66,6 @@ class Coefficients:
 
     @property
     def units(self) -> int:
-        """Number of units with two ratings or more."""
         return len(self.rows)
 
     def percentage(self, weights: Floats) -> Floats:

@@ -59,7 +59,6 @@ class Reader:
         self.connections: list[sqlite3.Connection] = []
 
     def rows(self, statement: str, *values: Any) -> list[tuple[Any, ...]]:
-        """All rows of a query."""
         with self._reading() as connection:
             return connection.execute(statement, values).fetchall()
 
@@ -75,7 +74,6 @@ class Reader:
                 yield from rows
 
     def close(self) -> None:
-        """Closes all connections."""
         with self._lock:
             connections, self.connections, self._idle = self.connections, [], []
         for connection in connections:

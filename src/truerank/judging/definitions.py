@@ -210,7 +210,6 @@ def _group(scheme: Scheme, group: Group) -> Definition:
 
 
 def named(name: str, scheme: Scheme | None) -> Definition:
-    """A definition by its name."""
     known = {definition.name: definition for definition in definitions(scheme)}
     if name not in known:
         of = "labels of no known scheme" if scheme is None else f"the scheme '{scheme.name}'"

@@ -104,7 +104,6 @@ class Client:
         )
 
     def complete(self, messages: list[dict[str, str]]) -> Completion:
-        """Asks the model."""
         body: dict[str, Any] = {"model": self.model, "messages": messages}
         if self.temperature >= 0:
             body["temperature"] = self.temperature

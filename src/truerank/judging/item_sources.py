@@ -106,7 +106,6 @@ class _Pair:
             self.types.setdefault("title", row["title_type"])
 
     def item(self, topic: Topic) -> Item:
-        """The pair as something to judge."""
         texts = (Text("query", self.query_text, self.query_id),)
         data = {"sources": list(self.sources), "similarities": self.similarities, "proposed": self.types}
         about = (topic.title, topic.description, topic.narrative, self.variant)

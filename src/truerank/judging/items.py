@@ -1,4 +1,4 @@
-"""What is judged: an item with its topic and the texts that are shown."""
+"""What is judged, an item with its topic and texts; what is said about it, as events; and who judges."""
 
 from __future__ import annotations
 

@@ -93,7 +93,6 @@ class Prompt:
 
     @classmethod
     def read(cls, scheme: Scheme, path: str | Path) -> Prompt:
-        """The prompt of a template file."""
         text = text_file(path)
         if not text.strip():
             raise InputError("an empty prompt", "write the instructions, or leave `prompt` out", where=path)

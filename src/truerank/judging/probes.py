@@ -183,7 +183,6 @@ class ProbeRun(ModelRun, shown_in="truerank.judging.report"):
     asked: bool = False
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
         effects = [
             {name: value._asdict() if isinstance(value, Proportion) else value for name, value in one._asdict().items()}
             for one in self.effects

@@ -1,4 +1,4 @@
-"""Reading what was said: from a judging store, from label files of any kind, or from judgments in memory."""
+"""What was said, by whom: read from a judging store, label files or judgments; and the rule for several voices."""
 
 from __future__ import annotations
 
@@ -54,7 +54,6 @@ VOTES: Final[dict[str, str]] = {
 
 
 def checked_votes(votes: str) -> None:
-    """Checks the name of a rule."""
     if votes not in VOTES:
         raise OptionError("votes", f"'{votes}' is not one of the choices", f"choose one of {', '.join(VOTES)}")
 
@@ -298,7 +297,6 @@ class Ratings:
 
 
 def contradiction_error(named: Sequence[str], place: tuple[str, int | None] = ("", None)) -> InputError:
-    """The error for annotators who contradict themselves."""
     return InputError(
         f"annotators contradict themselves: {listed(named)}",
         "name the annotators in a column 'annotator', keep one of the rows, or say how to decide with `votes`",
@@ -318,6 +316,8 @@ def _leak_labels(labels: Sequence[str]) -> tuple[str, ...]:
 
 
 _SAME_PROBABILITY: Final = 1e-9
+#: What units and items call alike.
+_OF_ITEMS: Final = ("topic_id", "title", "description", "variant", "dataset", "stratum", "probability", "data")
 
 
 RatingSource: TypeAlias = str | Path | Store | Ratings | Sequence[str | Path] | Sequence[Judgment]
@@ -460,23 +460,10 @@ def _from_store(store: Store, scheme: Scheme | None) -> Ratings:
         places[item.item_id] = len(units)
         query = next((text for text in item.texts if text.name == "query"), None)
         others = [text for text in item.texts if text is not query]
-        units.append(
-            Unit(
-                unit_id=item.item_id,
-                topic_id=item.topic_id,
-                query_id="" if query is None else query.id,
-                text="" if query is None else query.text,
-                doc_id=next((text.id for text in others if text.id), ""),
-                title=item.title,
-                description=item.description,
-                variant=item.variant,
-                dataset=item.dataset,
-                stratum=item.stratum,
-                similarity=item.score,
-                probability=item.probability,
-                data=item.data,
-            )
-        )
+        query_id, words = ("", "") if query is None else (query.id, query.text)
+        doc_id = next((text.id for text in others if text.id), "")
+        same = {name: getattr(item, name) for name in _OF_ITEMS}
+        units.append(Unit(item.item_id, query_id=query_id, text=words, doc_id=doc_id, similarity=item.score, **same))
     annotators = store.annotators()
     columns_of = {annotator.name: at for at, annotator in enumerate(annotators)}
     standing = store.standing()

@@ -36,7 +36,6 @@ _SHARE: Final[dict[str, Any]] = {"align": "right", "format": ".3f"}
 
 
 def sample_table(sample: ItemSample) -> Table:
-    """The strata of a sample."""
     columns = (Column("stratum"), Column("items", **_NUMBER), Column("drawn", align="right"))
     rows = [(stratum.name, stratum.population, stratum.drawn) for stratum in sample.strata]
     rows.append(("all", sample.population, len(sample.items)))

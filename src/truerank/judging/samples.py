@@ -1,4 +1,4 @@
-"""Samples: which items are judged, by whom, in which order; every item knows its chance of having been drawn.
+"""Which items are judged (each with its chance of being drawn), by whom, in which order; and a new store of them.
 
 What is drawn depends on the set of items and the seed, not on the order in which the items came.
 """

@@ -123,7 +123,6 @@ def check_content(reader: Reader, path: Path) -> None:
 
 
 def item_of(body: str, path: Path) -> Item:
-    """The item of a row."""
     try:
         item = Item.from_json(load_json(body, path))
         texts = [getattr(item, name) for name in _ITEM_TEXTS]
@@ -329,12 +328,10 @@ def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = N
 
 
 def event_of(row: tuple[Any, ...], path: Path) -> Event:
-    """The event of a row."""
     return Event._make((*row[:5], labels_of(row[5], path), *row[6:]))
 
 
 def labels_of(text: str, path: Path) -> tuple[str, ...]:
-    """The labels of an event."""
     labels = load_json(text, path)
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
         raise broken("labels of an event", path)

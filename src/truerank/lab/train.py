@@ -6,7 +6,7 @@ import hashlib
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final
@@ -20,7 +20,7 @@ from truerank.rankers.base import RANKERS, RankerSpec, Runtime, is_drawn, traine
 from truerank.rankers.fitting import Fitted, fit
 from truerank.rankers.recipes import Recipe, recipe_named
 from truerank.records import Input
-from truerank.sources.documents import DocumentSource, open_documents
+from truerank.sources.documents import open_documents
 from truerank.sources.inputs import inputs_of
 from truerank.sources.instances import InstanceSource, open_instances
 from truerank.work.artifacts import Artifacts
@@ -134,46 +134,35 @@ def train(
         # Under `accelerate launch` each process has a GPU of its own.
         local = os.environ.get("LOCAL_RANK")
         place = f"cuda:{local}" if device in (None, "cuda") and local is not None else device
-        words = (vectors, collection, seed, Runtime(device=place, backend="torch"))
-        shown = progress or Quiet()
-        trained, ranker = _trained(model, source, (chosen, of_model), words, artifacts=job, progress=shown)
+        runtime, progress = Runtime(device=place, backend="torch"), progress or Quiet()
+        ranker: Any
+        if is_drawn(model):
+            from truerank.rankers.vocabulary import open_vocabulary
+
+            progress.start("counting words")
+            words = open_vocabulary(vectors, _texts(source) if collection is None else (one.text for one in collection))
+            ranker = drawn_ranker(model, words, runtime, chosen, seed=seed, settings=of_model)
+        else:
+            ranker = RankerSpec(model, runtime, tuple(sorted(of_model.items()))).open()
+            check_trainable(ranker, model)
+        before = ranker.fingerprint
+        fitted = fit(ranker, source, chosen, seed=seed, folder=job.work, progress=progress)
+        provenance = {
+            "model": model,
+            "kind": ranker.kind,
+            "settings": _settings(ranker),
+            "instances_source": {"source": source.spec.spec, "fingerprint": source.fingerprint},
+            "fingerprints": {"before": before, "after": ranker.fingerprint},
+        }
+        if is_drawn(model):
+            counted = {"source": (source if collection is None else collection).spec.spec}
+            queries = {instance.query for instance in source}
+            cut = {"queries": len(queries), "cut": ranker.cut_queries(queries), "words": int(ranker.settings.max_query)}
+            provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": cut}
+        trained = Trained(job.folder, ranker.kind, fitted, provenance)
         if isinstance(job, Run):
             _save(ranker, trained, job)
     return trained
-
-
-def _trained(
-    model: str,
-    source: InstanceSource,
-    how: tuple[Recipe, Mapping[str, Any]],
-    rest: tuple[str, DocumentSource | None, int, Runtime],
-    *,
-    artifacts: Artifacts,
-    progress: Progress,
-) -> tuple[Trained, Any]:
-    (recipe, of_model), (vectors, collection, seed, runtime) = how, rest
-    drawn = is_drawn(model)
-    if drawn:
-        progress.start("counting words")
-        ranker = _drawn(model, source, recipe, of_model, rest)
-    else:
-        ranker = RankerSpec(model, runtime, tuple(sorted(of_model.items()))).open()
-        check_trainable(ranker, model)
-    before = ranker.fingerprint
-    fitted = fit(ranker, source, recipe, seed=seed, folder=artifacts.work, progress=progress)
-    provenance = {
-        "model": model,
-        "kind": ranker.kind,
-        "settings": _settings(ranker),
-        "instances_source": {"source": source.spec.spec, "fingerprint": source.fingerprint},
-        "fingerprints": {"before": before, "after": ranker.fingerprint},
-    }
-    if drawn:
-        counted = {"source": source.spec.spec} if collection is None else {"source": collection.spec.spec}
-        queries = {instance.query for instance in source}
-        cut = {"queries": len(queries), "cut": ranker.cut_queries(queries), "words": int(ranker.settings.max_query)}
-        provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": cut}
-    return Trained(artifacts.folder, ranker.kind, fitted, provenance), ranker
 
 
 def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -181,20 +170,6 @@ def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     names = {"lr", *(each.name for each in fields(Recipe))}
     of_recipe = {name: value for name, value in changes.items() if name in names}
     return of_recipe, {name: value for name, value in changes.items() if name not in names}
-
-
-def _drawn(
-    model: str,
-    source: InstanceSource,
-    recipe: Recipe,
-    settings: Mapping[str, Any],
-    rest: tuple[str, DocumentSource | None, int, Runtime],
-) -> Any:
-    from truerank.rankers.vocabulary import open_vocabulary
-
-    vectors, collection, seed, runtime = rest
-    texts = _texts(source) if collection is None else (document.text for document in collection)
-    return drawn_ranker(model, open_vocabulary(vectors, texts), runtime, recipe, seed=seed, settings=settings)
 
 
 def drawn_ranker(
@@ -225,9 +200,7 @@ def check_trainable(ranker: Any, model: str) -> None:
 
 def _settings(ranker: Any) -> dict[str, Any]:
     settings = ranker.settings
-    if isinstance(settings, Mapping):
-        return dict(settings)
-    return {each.name: getattr(settings, each.name) for each in fields(settings)}
+    return dict(settings) if isinstance(settings, Mapping) else asdict(settings)
 
 
 def _save(ranker: Any, trained: Trained, run: Run) -> None:

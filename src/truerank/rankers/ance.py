@@ -129,7 +129,6 @@ class Ance(OpenVinoRanker, DualRanker):
         return list(made)
 
     def matches(self, queries: Any, documents: Any) -> Any:
-        """Dot products, shape (n,)."""
         return (queries * documents).sum(dim=1)
 
     def training_logits(self, rows: Sequence[DualRow]) -> Any:
@@ -140,7 +139,6 @@ class Ance(OpenVinoRanker, DualRanker):
         return self.logits(rows) * (_SCALE if cosines else 1.0)
 
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
-        """Dot products, shape (documents,)."""
         # Each sum by itself: a product of matrices would depend on how many documents there are.
         products: NDArray[np.float64] = np.stack(documents).astype(np.float64) * query
         sums: NDArray[np.float32] = products.sum(axis=1).astype(np.float32)

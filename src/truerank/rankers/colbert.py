@@ -165,7 +165,6 @@ def _network(encoder: Any, weight: Any) -> Any:
 
 
 def _drawn(inputs: int, outputs: int, seed: int) -> Any:
-    """The weights of a new linear layer."""
     neural()
     import torch
 

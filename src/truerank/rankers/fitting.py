@@ -323,7 +323,6 @@ class Fitted:
         )
 
     def text(self) -> str:
-        """The table in plain characters."""
         return self.table().text()
 
     def _mean(self, part: int) -> float | None:

@@ -92,7 +92,6 @@ class MonoBert(OpenVinoRanker, CrossRanker):
 
     @staticmethod
     def run_network(module: Any, ids: Any, types: Any | None) -> Any:
-        """The outputs of the head, shape (rows, 1 or 2)."""
         return run_encoder(module, ids, None, types)
 
     @staticmethod

@@ -191,7 +191,6 @@ class SmallRanker(Fitting):
         return sum(len(ids) > self.settings.max_query for ids in self.vocabulary.ids(list(queries)))
 
     def logits(self, rows: Sequence[PairIds]) -> Any:
-        """The network's scores with gradients, shape (rows,)."""
         return self.module(self._batch(rows, (self._table, self._idf)))
 
     def score(self, pairs: Sequence[Pair]) -> Scores:

@@ -286,7 +286,6 @@ class PieceVocabulary(Vocabulary):
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash over the encoder's files and idf."""
         return digest(["pieces", self.sha256, _hash(self.idf)])
 
 

@@ -53,7 +53,6 @@ class StatementSelection(NamedTuple):
 def select(
     store: Store, which: Which = "standing", *, annotators: Sequence[str] = (), include_models: bool | None = None
 ) -> StatementSelection:
-    """Chooses what to export."""
     people = {person.name: person for person in store.annotators()}
     for name in annotators:
         store.annotator(name)

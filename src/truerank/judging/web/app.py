@@ -51,7 +51,6 @@ from truerank.judging.web.pages import (
 
 
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
-    """The judging pages of a store as an ASGI application."""
     routes = (
         Route("/", _home),
         Route("/enter", _enter_page),
@@ -172,7 +171,6 @@ class Guard:
         self._access = access
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Looks at one request."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -240,7 +238,6 @@ class Figures:
         self._values: dict[str, Any] = {}
 
     def values(self) -> dict[str, Any]:
-        """What the page shows."""
         with self._lock:
             now = (self._store.last_event(), *self._store.annotators())
             if now != self._after:
@@ -371,14 +368,12 @@ class Connection(H11Protocol):
         self.opening: asyncio.Task[None] | None = None
 
     def data_received(self, data: bytes) -> None:
-        """Takes what came."""
         if self.owing is None and self.conn.their_state is h11.IDLE:
             self.owing = time.monotonic()
         super().data_received(data)
         self._look()
 
     def on_response_complete(self) -> None:
-        """Goes on to the next request."""
         super().on_response_complete()
         self._look()
 
@@ -390,7 +385,6 @@ class Connection(H11Protocol):
         return self.cycle is not None and not self.cycle.response_complete and self.owing is None
 
     def late(self, now: float, limits: DoorLimits) -> bool:
-        """Whether the client took longer than it may."""
         if self.transport is None or not self.transport.get_write_buffer_size():
             self.unread = None
         elif self.unread is None:
@@ -399,7 +393,6 @@ class Connection(H11Protocol):
         return owes_too_long or (self.unread is not None and now - self.unread > limits.unread_seconds)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Leaves."""
         self.beside.discard(self)
         super().connection_lost(exc)
 

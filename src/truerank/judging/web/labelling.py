@@ -246,7 +246,6 @@ def disagreements(request: Request) -> Response:
 
 
 def one_disagreement(request: Request) -> Response:
-    """One item with everybody's labels."""
     visit = _entered(request)
     return _disagreement_page(visit, number_of(request.path_params["place"]))
 

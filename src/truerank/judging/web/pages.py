@@ -122,7 +122,6 @@ def item_mark(item: Item) -> str:
 
 
 def said_text(standing: Standing) -> str:
-    """A standing in words."""
     if standing.kind == "skip":
         return f"skipped: {standing.reason}"
     return ", ".join(standing.labels)
@@ -363,7 +362,6 @@ class JudgedForm:
 
     @classmethod
     def of(cls, form: Form, *kinds: Kind) -> JudgedForm:
-        """What a form says."""
         kind = next((one for one in kinds if form.one("act") in (one, "")), None)
         if kind is None:
             raise Refused(422, "This page has no such button. Load the page again.")
@@ -391,7 +389,6 @@ class JudgedForm:
 
 
 async def read_form(request: Request) -> Form:
-    """Reads a posted form."""
     if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/x-www-form-urlencoded":
         raise Refused(415, "Only forms are taken.")
     body = bytearray()
@@ -441,14 +438,12 @@ class Visit:
 
     @property
     def who(self) -> Annotator:
-        """Who has entered."""
         if self.visitor.annotator is None:
             raise Refused(401, "Say first who you are.")
         return self.visitor.annotator
 
     @property
     def name(self) -> str:
-        """The name of who has entered."""
         return self.who.name
 
     def query(self, name: str) -> str:
@@ -524,7 +519,6 @@ def entered(request: Request, form: Form | None = None) -> Visit:
 
 
 def number_of(text: str) -> int:
-    """A number of an address."""
     if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
         raise Refused(404, "There is no such page.")
     return int(text)

@@ -56,7 +56,6 @@ class Desk(Result, shown_in="truerank.judging.report"):
         )
 
     def json(self) -> dict[str, Any]:
-        """The same as a JSON object."""
         return {
             "store": str(self.store.path),
             "addresses": list(self.addresses),
@@ -78,7 +77,6 @@ class Desk(Result, shown_in="truerank.judging.report"):
         return "ended; every confirmed label is kept"
 
     def stop(self) -> None:
-        """Ends `run`, from another thread."""
         self._server.should_exit = True
 
     def close(self) -> None:

@@ -1,4 +1,4 @@
-"""The design of an experiment as values: collections, training sets, models, seeds, what is measured."""
+"""The design of an experiment: collections, training sets, models, seeds, what is measured; and its file."""
 
 from __future__ import annotations
 

@@ -163,13 +163,11 @@ class LiveTable(Lines):
         self._stage = ""
 
     def start(self, what: str, total: int | None = None) -> None:
-        """A stage before the first training."""
         if self._live is None and what != self._stage:
             self._stage = what
             self.note(what)
 
     def note(self, text: str) -> None:
-        """Writes a line above the table."""
         self._console.print(text, markup=False, highlight=False)
 
     @contextlib.contextmanager

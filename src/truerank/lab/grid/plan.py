@@ -42,7 +42,6 @@ class Network:
 
 
 def recipe_of(model: ModelDesign) -> Recipe:
-    """The recipe of a model with its changes."""
     recipe = recipe_named(model.recipe) if model.recipe else usual_recipe(model.model)
     return recipe.changed(divided(model.changes)[0])
 
@@ -181,7 +180,6 @@ class Work:
 
     @property
     def cpus(self) -> int:
-        """Processors that it uses."""
         return self.training.model.cpus
 
     @property
@@ -208,7 +206,6 @@ class Plan:
 
 
 def make_plan(design: Design, out: Path, progress: Progress) -> Plan:
-    """Makes what the cells share, and the cells."""
     trainings = expand(design)
     draws = {one.name: one for one in (each.drawn for each in trainings) if one.checkpoint is None}
     # Sets without a fault first: others may be filled from them.

@@ -44,7 +44,6 @@ class GridTraining(NamedTuple):
 
     @property
     def drawn(self) -> SetDesign:
-        """The set as this training reads it."""
         return self.set.drawn(self.model.name, self.seed)
 
 

@@ -59,7 +59,6 @@ def write_rows(artifacts: Artifacts, blocks: Iterator[pl.DataFrame], folder: Pat
 
 
 def export_name(form: Format, size: int) -> str:
-    """The name of the file that holds a size in a format."""
     return _ENDINGS[form].format(size=size)
 
 

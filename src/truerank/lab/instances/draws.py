@@ -45,7 +45,6 @@ class Keyed:
         return int.from_bytes(self._hash(text), "big")
 
     def many(self, texts: Sequence[str]) -> NDArray[np.uint64]:
-        """The numbers of several texts, shape (n,)."""
         joined = b"".join(map(self._hash, texts))
         return np.frombuffer(joined, ">u8").astype(np.uint64)
 
@@ -367,7 +366,6 @@ def _id_at(index: lexical.Index, numbers: Sequence[int], place: int) -> str:
 
 
 def everything(doc_ids: Sequence[str]) -> Sequence[bool]:
-    """Every document may stand in a row."""
     return [True] * len(doc_ids)
 
 

@@ -230,7 +230,6 @@ class Opened:
 
 
 def relevant_documents(qrels: str, rel: int) -> frozenset[str]:
-    """The documents that are relevant to any topic."""
     judged = read_qrels_frame(qrels)
     return frozenset(judged.filter(pl.col("relevance") >= rel)["doc_id"].to_list())
 

@@ -50,7 +50,6 @@ class DesignSize(NamedTuple):
 
     @classmethod
     def of(cls, design: Design) -> DesignSize:
-        """Counts a design."""
         every = expand(design)
         trained = [one for one in every if one.set.checkpoint is None]
         topics: dict[str, int | None] = {}
@@ -89,7 +88,6 @@ class ReadyDesign:
 
     @cached_property
     def size(self) -> DesignSize:
-        """What the design counts."""
         return DesignSize.of(read_design(self._file, variables=False))
 
 

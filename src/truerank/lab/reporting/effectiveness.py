@@ -466,28 +466,18 @@ def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> T
         *(Column("mean", (above,), "right", ".4f") for above in (baseline, "with the fault")),
         *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
     )
-    rows = tuple(
-        (
-            one.collection,
-            one.topics,
-            one.row.name,
-            one.condition,
-            size_name(one.size),
-            one.difference.n,
-            f"{one.seeds[0]} and {one.seeds[1]}",
-            one.baseline.mean,
-            one.mean.mean,
-            *one.difference[1:],
-        )
-        for one in effects
-    )
+    rows = []
+    for one in effects:
+        names = (one.collection, one.topics, one.row.name, one.condition, size_name(one.size), one.difference.n)
+        means = (one.baseline.mean, one.mean.mean, *one.difference[1:])
+        rows.append((*names, f"{one.seeds[0]} and {one.seeds[1]}", *means))
     starts = [place for place, one in enumerate(effects) if place and effects[place - 1][:2] != one[:2]]
     notes = (
         "Sizes are in instances: a query with one relevant and one non-relevant document is two.",
         "Intervals: Student t of the per-topic differences; by topic, values are means over seeds. They are not "
         "corrected for their number.",
     )
-    return Table(f"{measure} by training size, difference to {baseline}.", columns, rows, notes, tuple(starts))
+    return Table(f"{measure} by training size, difference to {baseline}.", columns, tuple(rows), notes, tuple(starts))
 
 
 def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:

@@ -1,4 +1,4 @@
-"""The report on an experiment as one value: what its grid, or a pilot of it, shows, and in sentences."""
+"""The report on an experiment: what its grid, or a pilot of it, shows, in sentences, tables, figures and a page."""
 
 from __future__ import annotations
 
@@ -240,16 +240,10 @@ def pilot(board: Board, options: ReportChoices) -> Pilot | None:
     kinds = scores.aggregates or ("mean",) * len(scores.measures)
     tested = [measure for measure, kind in zip(scores.measures, kinds, strict=True) if kind == "mean"]
     several = len(order) > 1 and bool(tested)
-    return Pilot(
-        collection=board.collection,
-        baseline=board.baseline,
-        size=size,
-        scores=scores,
-        seeds={name: board.evaluation(list(map(str, range(len(v)))), list(v)).mean for name, v in held.items()},
-        comparison=compare_evaluations(scores, order[0], measures=tested, method=options.method) if several else None,
-        left_out=tuple(row.name for row in board.rows if row not in rows),
-        options=options,
-    )
+    seeds = {name: board.evaluation(list(map(str, range(len(v)))), list(v)).mean for name, v in held.items()}
+    comparison = compare_evaluations(scores, order[0], measures=tested, method=options.method) if several else None
+    left_out = tuple(row.name for row in board.rows if row not in rows)
+    return Pilot(board.collection, board.baseline, size, scores, seeds, comparison, left_out, options)
 
 
 def _size(board: Board, rows: Sequence[BoardRow], wanted: int | None) -> int:

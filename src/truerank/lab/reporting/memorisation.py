@@ -342,7 +342,6 @@ def _one(
 
 
 def _scores(results: GridResults, board: Board, row: BoardRow, condition: str, size: int) -> pl.DataFrame:
-    """What the trainings of a row say, with their seeds."""
     cells = board.of(row, condition, size)
     parts = []
     for cell, seed in cells.select("cell", "seed").rows():

@@ -274,7 +274,6 @@ class OpenVinoRanker(TorchRanker):
 
     @property
     def is_converted(self) -> bool:
-        """Whether scores come from OpenVINO."""
         return self._converted
 
     def arithmetic(self) -> str:

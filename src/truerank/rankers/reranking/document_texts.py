@@ -41,13 +41,13 @@ class DocumentTexts:
         """Keeps the documents of a collection, or those that are wanted; the file appears whole or not at all."""
         if is_whole(path):
             return cls(path)
-        told = progress or Quiet()
-        told.start("reading documents")
+        progress = progress or Quiet()
+        progress.start("reading documents")
         with cls.writing(path) as add:
             # Empty documents too: that a document has no text is not that it is missing.
             for block in open_documents(docs, strict=strict, keep_empty=True).batches():
                 add(one for one in block if wanted is None or one.doc_id in wanted)
-                told.advance(len(block))
+                progress.advance(len(block))
         return cls(path)
 
     @classmethod

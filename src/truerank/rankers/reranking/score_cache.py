@@ -188,7 +188,6 @@ class SharedVectors:
         self._loaded = lru_cache(maxsize=8)(self._store.load)
 
     def __call__(self, texts: Sequence[str]) -> dict[str, Matrix]:
-        """The vectors of those of the texts that are kept."""
         asked = np.array([_vector_key(text) for text in texts], "V16")
         at = np.searchsorted(self._keys, asked)
         wanted: dict[int, list[tuple[str, int]]] = {}
