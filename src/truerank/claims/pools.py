@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.pool.inputs import SimulationOptions
-from truerank.audits.pool.pooling import Pooling, depth_pool
+from truerank.audits.pool.pools import Pooling, depth_pool
 from truerank.audits.pool.simulation import Simulation, simulate
 from truerank.audits.pool.standings import ALL_TEAMS, Judging, unique_documents
 from truerank.audits.pool.stopping import OriginalSize

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from truerank.audits.pool.features import ANALYSER, Features
 from truerank.audits.pool.inputs import Inputs, SimulationOptions, SimulationSources, read_inputs, unlike_systems
 from truerank.audits.pool.judged_topics import JudgedTopic
-from truerank.audits.pool.pooling import Pooling, depth_pool
+from truerank.audits.pool.pools import Pooling, depth_pool
 from truerank.audits.pool.standings import (
     ALL_TEAMS,
     COMPLETE,

@@ -18,7 +18,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.audits.pool.pooling import first_documents
+from truerank.audits.pool.pools import first_documents
 from truerank.audits.pool.stopping import StoppingRule, TopicJudgments, TopicOutcome, apply_rule
 from truerank.audits.pool.trials import Traced
 from truerank.errors import OptionError

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.pool.features import Features
 from truerank.audits.pool.inputs import Inputs
-from truerank.audits.pool.pooling import depth_pool, first_documents
+from truerank.audits.pool.pools import depth_pool, first_documents
 from truerank.audits.pool.standings import (
     ALL_TEAMS,
     COMPLETE,

@@ -14,7 +14,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.pooling import (
+from truerank.audits.survivorship.answer_pools import (
     ITEMS,
     POOL,
     POOL_SCHEMA,

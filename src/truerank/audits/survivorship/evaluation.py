@@ -19,6 +19,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import by_depth, depth_label
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
@@ -41,7 +42,6 @@ from truerank.sources import parse, read_qrels_frame, read_run_frame, run_frames
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
-from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 Floats = NDArray[np.float64]
@@ -317,10 +317,8 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
                 }
                 for variant, scores in self.variants.items()
             },
-            "cells": [one._asdict() for one in self.cells],
-            "trends": [
-                one._asdict() | {"slope": one.slope._asdict(), "change": one.change._asdict()} for one in self.trends
-            ],
+            "cells": plain(self.cells),
+            "trends": plain(self.trends),
             "orders": [
                 {
                     "judgments": variant,
@@ -456,7 +454,9 @@ def evaluate(
     sets = read_depth_sets(depths, qrels)
     names = unique_names([parse(path) for path in paths])
     cutoff = largest_cutoff(parse_measures(measures))
-    wanted = _queries(sets)
+    frames = [frame["topic_id"] for frame in reversed(list(sets.every.values()))]
+    # The queries of the full set first.
+    wanted = pl.concat(frames).unique(maintain_order=True).alias("topic_id")
     progress = progress or Quiet()
     progress.start("runs", total=len(names))
     scored: dict[str, _Run] = {}
@@ -623,12 +623,6 @@ class _Run(NamedTuple):
     values: Mapping[str, Floats]
     queries: frozenset[str]
     unknown: int
-
-
-def _queries(sets: DepthSets) -> pl.Series:
-    """The queries of all depths, those of the full set first."""
-    frames = [frame["topic_id"] for frame in reversed(list(sets.every.values()))]
-    return pl.concat(frames).unique(maintain_order=True).alias("topic_id")
 
 
 def _scored(

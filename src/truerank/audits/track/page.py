@@ -8,13 +8,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, Statement, agrees, statements_table
+from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, agrees, statements_table
+from truerank.audits.track.audit import TrackReport
 from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
-from truerank.audits.track.reporting import TrackReport
 from truerank.audits.track.scores import Scores
-from truerank.audits.track.selecting import TopicSelection
-from truerank.audits.track.validating import RunCheck, Validation
+from truerank.audits.track.selection import TopicSelection
+from truerank.audits.track.validation import RunCheck, Validation
 from truerank.core.figures.export import Picture
 from truerank.core.page import Prose
 from truerank.core.report import Report, ReportSection
@@ -48,7 +48,8 @@ def finding(comparison: Comparison) -> Verdict:
         others = f"{len(alike):,} of the {len(rows):,} other runs" if len(rows) > 1 else "the other run"
         reason = f"{head}, but these {topics:,} topics do not tell it from {others}; the nearest is {_named(alike[0])}."
     else:
-        reason = f"{head} and is significantly better than {_others(len(rows))}, {_amounts(worse)}."
+        others = "the other run" if len(rows) == 1 else f"all {len(rows):,} other runs"
+        reason = f"{head} and is significantly better than {others}, {_amounts(worse)}."
     differ = sum(row.significant for row in comparison.differences)
     evidence = [f"It is significantly better than {len(worse):,}, {_amounts(worse)}."] if alike and worse else []
     pairs = len(comparison.differences)
@@ -141,10 +142,6 @@ def _named(row: Difference) -> str:
     return f"{row.run} ({row.difference or 0.0:+.4f}{ends})"
 
 
-def _others(number: int) -> str:
-    return "the other run" if number == 1 else f"all {number:,} other runs"
-
-
 def _reach(alike: list[Difference], topics: int, power: float) -> str:
     """What size of a difference so many topics can show."""
     known = sorted(row.detectable for row in alike if row.detectable is not None)
@@ -179,14 +176,11 @@ def _track_summary(result: TrackReport) -> Summary:
     shown = [table for name, table in _tables(result) if name not in _LONG and not name.startswith("topics-")]
     if result.analysis.agreements:
         shown.append(agreement_table(_first_agreements(result)))
-    opening = () if result.comparison is None else (_opening(result.comparison),)
+    opening = []
+    if result.comparison is not None:
+        found = finding(result.comparison)
+        opening.append("\n".join(textwrap.wrap(f"{found.word}: {found.sentence} {found.rests_on}", 100)))
     return Summary((*opening, *shown, *result.left_out), _facts(result), notes=page_note(result.out), width=120)
-
-
-def _opening(comparison: Comparison) -> str:
-    """The finding for a terminal."""
-    found = finding(comparison)
-    return "\n".join(textwrap.wrap(f"{found.word}: {found.sentence} {found.rests_on}", 100))
 
 
 @reports(TrackReport)
@@ -207,7 +201,7 @@ def _track_report(result: TrackReport) -> Report:
     if result.analysis.agreements:
         parts["agreement"].append(agreement_table(_first_agreements(result)))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
-    for picture in _pictures(result):
+    for picture in pictures(result.analysis, result.run_map or result.similarities, result.topics):
         parts[picture.section].append(picture)
         if picture.section == "topics":
             parts["topics"].append(Prose((f"The scores of every topic are in tables/{picture.name}.",)))
@@ -263,11 +257,6 @@ def _run_verdicts(found: Validation) -> Iterator[Verdict]:
         yield Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name)
 
 
-def _pictures(result: TrackReport) -> tuple[Picture, ...]:
-    """The figures beside those of the finding, in reading order."""
-    return tuple(pictures(result.analysis, result.run_map or result.similarities, result.topics))
-
-
 def _validation_facts(found: Validation) -> dict[str, Any]:
     return {
         "valid": found.valid,
@@ -310,7 +299,10 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
             word=f"{one.gain:+.1f} %",
             level="good" if one.gain > 0 else "bad",
             sentence=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
-            rests_on=" ".join(_duel_sentences(result, duel)),
+            rests_on=""
+            if duel is None
+            else f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}. "
+            + told_apart(result.comparison, duel.first.run, duel.second.run),
         )
     for gap in analysis.gaps[:1]:
         if gap.gain is not None:
@@ -323,12 +315,6 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
             )
     yield from _agreement_verdicts(result)
     yield from _stated_verdicts(result)
-
-
-def _duel_sentences(result: TrackReport, duel: Duel | None) -> Iterator[str]:
-    if duel is not None:
-        yield f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}."
-        yield told_apart(result.comparison, duel.first.run, duel.second.run)
 
 
 def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
@@ -428,7 +414,10 @@ def _facts(result: TrackReport) -> dict[str, Any]:
         "agreement": [one._asdict() | {"category": one.category or None} for one in analysis.agreements],
         "gain_and_recall": None if analysis.recall is None else analysis.recall._asdict() | {"category": None},
         "finding": None if result.comparison is None else _finding(result.comparison),
-        "statements": [_statement(one) for one in result.statements],
+        "statements": [
+            {**one._asdict(), "stated": one.stated or None, "difference": one.difference, "agrees": agrees(one)}
+            for one in result.statements
+        ],
         "files": [one._asdict() for one in result.files],
         "notes": list(scores.notes),
         "left_out": list(result.left_out),
@@ -542,17 +531,6 @@ def _runs(scores: Scores) -> list[dict[str, Any]]:
         | {"measures": dict(zip(names[described:], row[described:], strict=True))}
         for row in table.rows
     ]
-
-
-def _statement(one: Statement) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "value": one.value,
-        "unit": one.unit,
-        "stated": one.stated or None,
-        "difference": one.difference,
-        "agrees": agrees(one),
-    }
 
 
 _NOT_STATED = "not stated"
