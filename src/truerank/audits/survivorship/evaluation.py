@@ -298,41 +298,30 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
+        keys = ("qrels", "queries", "queries_in_all_runs", "queries_in_run")
+        counts = {
+            variant: dict(zip(keys, (scores.qrels, scores.queries, scores.together, scores.present), strict=True))
+            for variant, scores in self.variants.items()
+        }
+        orders = [
+            {"judgments": variant, "measure": measure, "depth": label, "swaps": found.swaps, "tau": found.tau.tau}
+            for (variant, measure, label), found in self.orders.items()
+        ]
+        found = {
             "name": self.name,
-            "depths": list(self.labels),
-            "systems": list(self.systems),
-            "measures": list(self.measures),
-            "options": {
-                "measures": list(self.measures),
-                **plain(self.options),
-                **self.scoring.json(),
-            },
-            "counts": {
-                variant: {
-                    "qrels": list(scores.qrels),
-                    "queries": list(scores.queries),
-                    "queries_in_all_runs": list(scores.together),
-                    "queries_in_run": {name: list(there) for name, there in scores.present.items()},
-                }
-                for variant, scores in self.variants.items()
-            },
-            "cells": plain(self.cells),
-            "trends": plain(self.trends),
-            "orders": [
-                {
-                    "judgments": variant,
-                    "measure": measure,
-                    "depth": label,
-                    "swaps": [swap._asdict() for swap in found.swaps],
-                    "tau": found.tau.tau,
-                }
-                for (variant, measure, label), found in self.orders.items()
-            ],
+            "depths": self.labels,
+            "systems": self.systems,
+            "measures": self.measures,
+            "options": {"measures": self.measures, **plain(self.options), **self.scoring.json()},
+            "counts": counts,
+            "cells": self.cells,
+            "trends": self.trends,
+            "orders": orders,
             "first_judgments_derived": self.derived,
             "strays": self.strays,
-            "unknown_queries": dict(self.unknown),
+            "unknown_queries": self.unknown,
         }
+        return {name: plain(value) for name, value in found.items()}
 
     def frame(self) -> pl.DataFrame:
         """The scores as a long table, columns as in `SCORE_SCHEMA`."""

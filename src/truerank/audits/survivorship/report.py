@@ -66,7 +66,6 @@ def _profile_report(result: Profile) -> Report:
 
 def _split_verdict(result: Profile, split: Split) -> Verdict:
     share = split.discarded
-    lost = share.k > 0
     standing = [
         f"{one.kind} ({one.of_survivors:.1%} of survivors, {one.of_all:.1%} of all)"
         for kinds in result.kinds
@@ -77,7 +76,7 @@ def _split_verdict(result: Profile, split: Split) -> Verdict:
     return Verdict(
         subject=split.name,
         word=f"{percent(share.share)} discarded",
-        level="bad" if lost else "good",
+        level="bad" if share.k else "good",
         sentence=f"{share.k:,} of {share.n:,} queries, {share.low:.1%} to {share.high:.1%}.",
         rests_on=f"Over-represented among the survivors: {', '.join(standing[:4])}." if standing else "",
         share=share.share,
@@ -208,20 +207,12 @@ def kinds_table(kinds: Kinds) -> Table:
     words = {"over": "over-represented", "under": "under-represented", "": "as expected"}
     rows: list[tuple[Any, ...]] = [
         (
-            one.kind,
-            one.discarded.n,
-            one.discarded.k,
-            one.discarded.share,
-            one.discarded.low,
-            one.discarded.high,
-            one.of_all,
-            one.of_survivors,
-            one.ratio,
-            one.residual,
+            one.kind, d.n, d.k, d.share, d.low, d.high, one.of_all, one.of_survivors, one.ratio, one.residual,
             words[one.standing],
         )
         for one in kinds.counts
-    ]
+        for d in (one.discarded,)
+    ]  # fmt: skip
     whole = kinds.total
     rows.append(("all", whole.n, whole.k, whole.share, whole.low, whole.high, None, None, None, None, ""))
     return Table(
@@ -440,22 +431,17 @@ def triples_table(result: Triples) -> Table:
         (one.label, one.triples, one.triples / result.read if result.read else None, one.pairs, one.queries)
         for one in result.levels
     )
+    limit, shallow = result.options.limit, result.levels[0]
+    limited = [] if limit is None else [f"Reading stopped when depth {shallow.label} had {limit:,} triples."]
+    if limit is not None and shallow.triples < limit:
+        limited = [f"The stream ended before depth {shallow.label} had the {limit:,} triples that were asked for."]
     notes = (
         f"Of {result.read:,} triples, in their order and with their non-relevant documents; looked up by {result.by}.",
-        *_limit_notes(result),
+        *limited,
         f"Left out: {result.unknown:,} whose relevant pair the log does not judge, {result.unplaced:,} whose relevant "
         "document it did not show.",
     )
     return Table("Training triples by simulated annotation depth", columns, rows, notes)
-
-
-def _limit_notes(result: Triples) -> tuple[str, ...]:
-    limit, label = result.options.limit, result.levels[0].label
-    if limit is None:
-        return ()
-    if result.levels[0].triples < limit:
-        return (f"The stream ended before depth {label} had the {limit:,} triples that were asked for.",)
-    return (f"Reading stopped when depth {label} had {limit:,} triples.",)
 
 
 @summarises(AnswerPool)

@@ -300,13 +300,10 @@ def _agreements(scores: Scores, categories: Sequence[str]) -> Iterator[Agreement
                 continue
             a, b = one[known], other[known]
             found = kendall(a, b, variant="b")
-            yield Agreement(first, second, category, found.tau, found.p, _pearson(a, b), len(a))
-
-
-def _pearson(a: Floats, b: Floats) -> float | None:
-    a, b = a - a.mean(), b - b.mean()
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    return float(a @ b) / scale if scale > 0 else None
+            a, b = a - a.mean(), b - b.mean()
+            scale = float(np.sqrt((a @ a) * (b @ b)))
+            pearson = float(a @ b) / scale if scale > 0 else None
+            yield Agreement(first, second, category, found.tau, found.p, pearson, len(a))
 
 
 _NAMES: Final = ("statement", "name", "key")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
@@ -17,6 +16,7 @@ from truerank.audits.track.selection import TopicSelection
 from truerank.audits.track.validation import RunCheck, Validation
 from truerank.core.figures.export import Picture
 from truerank.core.page import Prose
+from truerank.core.plain import plain
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
@@ -275,9 +275,7 @@ def _validation_facts(found: Validation) -> dict[str, Any]:
                 "tag": run.tag,
                 **found.totals(run)._asdict(),
                 "counts": dict(run.counts),
-                "faults": [
-                    {name: value for name, value in fault._asdict().items() if name != "file"} for fault in run.faults
-                ],
+                "faults": [plain(fault, "file") for fault in run.faults],
             }
             for run in found.runs
         ],
@@ -592,7 +590,7 @@ def results_table(scores: Scores, *, whole: bool = False) -> Table:
     columns += Column.numbers(".4f", *measures)
     chosen = [scores.measures.index(measure) for measure in measures]
     rows = tuple(
-        (info.run, info.group or None, info.subtask or None, info.category or None, *(_known(mean) for mean in means))
+        (info.run, info.group or None, info.subtask or None, info.category or None, *plain(means))
         for info, means in zip(scores.runs, scores.means[:, chosen], strict=True)
     )
     over = "" if scores.topics is None else f" Means over {scores.topics:,} topics."
@@ -678,10 +676,6 @@ def agreement_table(agreements: Sequence[Agreement]) -> Table:
         tuple((one.first, one.second, one.category or "all", one.n, one.tau, one.p, one.pearson) for one in agreements),
         notes=("n: the runs that both measures are known for. Fewer than three are left out.",),
     )
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _size(count: int) -> str:
