@@ -30,7 +30,7 @@ sys.path[:0] = [str(Path(__file__).resolve().parent.parent / "src")]
 
 _SECONDS: Final = 60
 #: They wait for people or ask a network, or need minutes for an honest answer.
-LEFT_OUT: Final = ("judge serve", "pool serve", "transfer snapshots", "demo", "experiment start")
+LEFT_OUT: Final = ("judge serve", "pool serve", "transfer snapshots", "experiment start")
 _NUMBERS: Final = (
     "0",
     "-1",

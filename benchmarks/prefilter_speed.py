@@ -22,7 +22,7 @@ from pathlib import Path
 
 from shared_data import LOGS, log_path, recombined, require_shared, table, topic_path
 from truerank import leakage
-from truerank.audits.leakage.proposing import DistinctQueries, topic_texts
+from truerank.audits.leakage.proposals import DistinctQueries, topic_texts
 from truerank.sources import open_queries, read_topics
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe

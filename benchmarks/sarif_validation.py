@@ -19,7 +19,7 @@ from pathlib import Path
 import jsonschema
 
 import truerank
-from truerank.audits.leakage.demo import demo
+from truerank.sources.sample import SAMPLE
 
 FAULTY = "1 0 a 1\n1 0 b 1\n1 0 b 0\n2 0 c x\n3 0 d 0\n"
 
@@ -31,13 +31,14 @@ def main(package: Path) -> None:
         os.chdir(folder)
         Path("faulty.qrels").write_text(FAULTY, encoding="utf-8")
         truerank.collection.audit(qrels="faulty.qrels", out="collection")
-        demo(out="demo")
+        train, tests = [str(path) for path in SAMPLE.train], [str(path) for path in SAMPLE.tests]
+        truerank.leakage.audit(train, tests, encoder="packaged", out="sample")
         hostile = "red apples in {0} winter [here](1) \u202e\U0001f40b %41 <b>"
         queries = Path("a log #1.tsv")
         queries.write_text(f"q1\t{hostile}\n", encoding="utf-8")
         Path("topics.tsv").write_text(f"1\t{hostile}\n", encoding="utf-8")
         truerank.leakage.audit([str(queries)], ["topics.tsv"], encoder="packaged", out="hostile")
-        for name in ("collection", "demo", "hostile"):
+        for name in ("collection", "sample", "hostile"):
             log = Path(name) / "findings.sarif"
             content = json.loads(log.read_text(encoding="utf-8"))
             jsonschema.validate(content, schema)

@@ -33,8 +33,8 @@ from pathlib import Path
 import truerank
 from shared_data import LOGS, SHARED, log_path, recombined, require_shared, table, topic_path
 from truerank import collection, leakage, transfer
-from truerank.audits.leakage.proposing import DistinctQueries, topic_texts
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.proposals import DistinctQueries, topic_texts
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.audits.transfer.matching.finding import MatchOptions
 from truerank.audits.transfer.scanning.options import ScanScoring
 from truerank.errors import ShardFinishedError

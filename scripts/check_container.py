@@ -3,8 +3,8 @@
     python scripts/check_container.py [--steps]
 
 With `podman` or a running `docker`, the image is built and started. Otherwise, or with --steps, every RUN of pip and
-`python -m build` runs in an empty environment, COPY copies the committed files, and the demo starts as ENTRYPOINT and
-CMD say. Steps that need a system of their own (users, folders at the root) are named and passed over.
+`python -m build` runs in an empty environment, COPY copies the committed files, and `check sample` starts as
+ENTRYPOINT and CMD say. Steps that need a system of their own (users, folders at the root) are named and passed over.
 """
 
 from __future__ import annotations
@@ -131,10 +131,10 @@ def main() -> None:
         else:
             build_and_run(found, folder)
             place = folder
-        page = place / "truerank-demo" / "report.html"
+        page = place / "sample-report" / "report.html"
         if not page.is_file():
-            raise SystemExit("truerank demo: it wrote no report.html")
-        print(f"{found or 'without a container engine'}: the demo wrote its report, {page.stat().st_size:,} bytes")
+            raise SystemExit("truerank check sample: it wrote no report.html")
+        print(f"{found or 'without a container engine'}: `check` wrote its report, {page.stat().st_size:,} bytes")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """Builds the wheel, installs it into an empty environment and uses it from there: `python scripts/check_wheel.py`.
 
 It fails if a file of the package is missing in the wheel, if the installed package is not the one that is used, or if
-one of these does not work there: the help of every command, the demo, and `truerank.evaluate` in Python.
+one of these does not work there: the help of every command, `check sample`, and `truerank.evaluate` in Python.
 
     python scripts/check_wheel.py [--extra fast …] [--wheel dist/truerank-0.1.0-py3-none-any.whl]
 """
@@ -61,7 +61,7 @@ def installed(wheel: Path, folder: Path, extras: list[str]) -> Path:
 
 
 def used(programs: Path, place: Path) -> None:
-    """Runs the help of all commands, the demo and Python, away from the checkout; raises if one of them fails."""
+    """Runs the help of all commands, `check sample` and Python, away from the checkout; raises if one of them fails."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
 
     def run(*command: str) -> str:
@@ -79,10 +79,10 @@ def used(programs: Path, place: Path) -> None:
     file, scores = json.loads(run(python, "-c", PYTHON))
     if not Path(file).is_relative_to(programs.parent):
         raise SystemExit(f"{file}: this is not the installed package")
-    run(truerank, "demo", "--out", "demo-report")
-    if not (place / "demo-report" / "report.html").is_file():
-        raise SystemExit("truerank demo: it wrote no report.html")
-    print(f"{len(names)} commands show their help; the demo wrote its report; Python: {' '.join(scores.split())[:100]}")
+    run(truerank, "check", "sample", "--out", "sample-report")
+    if not (place / "sample-report" / "report.html").is_file():
+        raise SystemExit("truerank check sample: it wrote no report.html")
+    print(f"{len(names)} commands show their help; `check` wrote its report; Python: {' '.join(scores.split())[:100]}")
 
 
 def main() -> None:

@@ -180,7 +180,7 @@ def rules_page() -> str:
         "*fault* is shown by the data alone, a *doubt* somebody has to look at, a *note* is a property to know of.\n",
     ]
     for package in PACKAGES:
-        title = package.rpartition(".")[2].replace("claims", "check").capitalize()
+        title = package.rpartition(".")[2].replace("claims", "check").replace("_", " ").capitalize()
         rows = [
             "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
             for cells in (

@@ -1,4 +1,4 @@
-"""Writes the sample that `truerank demo` audits: topics, variants, training queries with planted leaks, and the truth.
+"""Writes the sample that comes with truerank: topics, variants, training queries with planted leaks, and the truth.
 
     python scripts/make_sample.py            writes src/truerank/sources/sample/
     python scripts/make_sample.py --score    encodes everything and renews scripts/sample/similarity.tsv, which holds
@@ -489,7 +489,7 @@ def report(sample: Sample, scored: list[Scored]) -> str:
 
 def main() -> None:
     """Reads the options, writes the files."""
-    parser = argparse.ArgumentParser(description="Writes the sample of `truerank demo`.")
+    parser = argparse.ArgumentParser(description="Writes the sample that comes with truerank.")
     parser.add_argument("--score", action="store_true", help="renew scripts/sample/similarity.tsv")
     parser.add_argument("--check", action="store_true", help="print how the planted pairs score")
     parser.add_argument("--out", type=Path, default=PACKAGED)

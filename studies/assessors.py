@@ -134,8 +134,8 @@ def alarms(found: AssessorAudit, confidence: float = 0.95) -> dict[str, float]:
     return {
         "first family favoured": "family0" in favoured,
         "another family favoured": bool(favoured - {"family0"}),
-        "grades too high": rating["low"] > 0,
-        "grades too low": rating["high"] < 0,
+        "grades too high": rating["value_low"] > 0,
+        "grades too low": rating["value_high"] < 0,
         "best ten: pairs turned round": pairs["turned"] + pairs["opposite"] > 0,
         "best ten: NOT USABLE": words["best"] == "NOT USABLE",
         "best ten: USABLE or WITH CARE": words["best"] in ("USABLE", "WITH CARE"),

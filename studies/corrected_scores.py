@@ -271,12 +271,12 @@ def planned_of(task: tuple[str, bool, str, str, float, int]) -> tuple[object, ..
         plan = label_plan(found.model, found.runs, measure, correcting, width=width, pilot=pilot)
         people = plan.draw(trial).join(found.people, on=["topic_id", "doc_id"])
         scores = corrected_scores(plan.labelled(people), found.model, found.runs, measure, correcting).scores
-        got = float((scores["high"] - scores["low"]).mean())
+        got = float((scores["corrected_high"] - scores["corrected_low"]).mean())
         reached += plan.reached
         kept += got <= width
         widths.append(got)
         labels.append(plan.labels)
-        inside = (scores["low"].to_numpy() <= truth) & (truth <= scores["high"].to_numpy())
+        inside = (scores["corrected_low"].to_numpy() <= truth) & (truth <= scores["corrected_high"].to_numpy())
         covered.append(inside.mean())
     return (
         name, design, target, f"{width:g}", f"{reached / trials:.0%}", int(np.median(labels)),

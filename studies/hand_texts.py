@@ -37,8 +37,8 @@ from hand_texts_documents import DOCUMENTS
 from hand_texts_queries import PARAPHRASES, SPELLINGS, TRANSLATIONS
 from hand_texts_templates import FAMILIES, members
 from truerank import leakage
-from truerank.audits.leakage.training_examples.audit import Models
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.training_data.examples import Models
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.options import Encoding
 
 ENCODING = Encoding("packaged")

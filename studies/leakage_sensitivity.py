@@ -29,7 +29,7 @@ from random import Random
 
 from common import SHARED, log_path, require_shared, table
 from truerank.audits.leakage import audit
-from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.proposals import topic_texts
 from truerank.audits.leakage.sensitivity import check
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics

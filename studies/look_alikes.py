@@ -25,7 +25,7 @@ from second_hand_plants import SENTENCES, typed
 from second_hand_texts import long_texts
 from template_families import FAMILIES, fill
 from truerank import leakage
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.measures.magnitudes import proportion
 from truerank.text.normalising import normalise
 

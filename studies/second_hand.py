@@ -23,7 +23,7 @@ from common import require_shared, table
 from second_hand_bench import LENGTHS, Bench, Line, length, make
 from second_hand_plants import DOCUMENT_KINDS, INSIDE, QUERY_KINDS
 from truerank import leakage
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.measures.magnitudes import proportion
 from truerank.options import Encoding
 from truerank.text.normalising import normalise

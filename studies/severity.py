@@ -31,8 +31,8 @@ from hand_collection import read_texts
 from hand_texts import write_lines
 from leakage_sensitivity import damaged
 from truerank import leakage
-from truerank.audits.leakage.proposing import topic_texts
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.proposals import topic_texts
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.measures.magnitudes import exact_interval
 from truerank.options import Encoding
 from truerank.sources import open_queries, read_topics

@@ -56,16 +56,9 @@ Named = Mapping[int, frozenset[str] | None]
 def truerank_words(tests: Mapping[str, str], lines: Sequence[str], encoder: str = "none") -> Named:
     """What `leakage examples` compares documents by."""
     from truerank.audits.leakage.encoders import Models
-    from truerank.audits.leakage.training_examples.results import RULES
-    from truerank.audits.leakage.training_examples.texts import (
-        ComparingTexts,
-        Semantic,
-        TestTexts,
-        TrainingTexts,
-        compare_sides,
-        hashed,
-        keep_sides,
-    )
+    from truerank.audits.leakage.training_data.comparison import ComparingTexts, compare_sides, keep_sides
+    from truerank.audits.leakage.training_data.results import RULES
+    from truerank.audits.leakage.training_data.texts import TestTexts, TrainingTexts, hashed
     from truerank.options import Encoding
     from truerank.sources.distinct import text_hashes
     from truerank.text.normalising import normalise
@@ -80,7 +73,7 @@ def truerank_words(tests: Mapping[str, str], lines: Sequence[str], encoder: str 
             str(folder / "topics.jsonl"), None, str(folder / "docs.jsonl"), fields=("title",), rel=1, strict=False
         )
         training = TrainingTexts.of([str(folder / "train.jsonl")], "positive=positive", strict=False)
-        ways = ComparingTexts(RULES, Semantic(encoder, lambda: Models.of(Encoding("packaged", backend="onnx")).encoder))
+        ways = ComparingTexts(RULES, encoder, lambda: Models.of(Encoding("packaged", backend="onnx")).encoder)
         job = Job(folder / "work")
         found = compare_sides(keep_sides(docs, training, ways, job), RULES, job).documents
     copies: dict[str, set[str]] = {}

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
-    from truerank.audits.leakage.demo import demo as demo
     from truerank.claims.checking import check as check
     from truerank.core.result import report as report
     from truerank.core.result import summary as summary

@@ -15,7 +15,7 @@ import pytest
 import truerank
 from leakage_example import audit as leakage_audit
 from truerank import collection, leakage, transfer
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit
 from truerank.errors import InputError, OptionError
 from truerank.integrations import ir_datasets as ours
 

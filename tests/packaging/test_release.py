@@ -90,11 +90,11 @@ def test_the_recipe_is_the_one_that_the_script_writes():
     assert content == script("release").recipe(recipe()["source"]["sha256"])
 
 
-def test_the_container_runs_the_demo_of_this_package():
+def test_the_container_checks_the_sample_of_this_package():
     found = list(script("check_container").steps((ROOT / "Containerfile").read_text()))
     assert [step.word for step in found].count("FROM") == 2
     last = {step.word: step.rest for step in found if step.stage == 2}
-    assert [*json.loads(last["ENTRYPOINT"]), *json.loads(last["CMD"])][:2] == ["truerank", "demo"]
+    assert [*json.loads(last["ENTRYPOINT"]), *json.loads(last["CMD"])][:3] == ["truerank", "check", "sample"]
     assert last["USER"] != "root"
     assert {step.word for step in found} <= {"FROM", "WORKDIR", "COPY", "RUN", "USER", "ENTRYPOINT", "CMD"}
 
@@ -107,18 +107,18 @@ def test_steps_without_a_container_run_in_their_order(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(checked, "_copy", lambda rest, *_: ran.append(f"copy {rest}"))
     lines = ("FROM a AS wheel", "COPY . .", "RUN pip install build", "", "FROM b", "RUN useradd x")
-    lines += ("RUN python -m x /work", "WORKDIR /work", 'ENTRYPOINT ["truerank"]', 'CMD ["demo"]')
+    lines += ("RUN python -m x /work", "WORKDIR /work", 'ENTRYPOINT ["truerank"]', 'CMD ["check", "sample"]')
     text = "\n".join(lines)
     place = checked.take_steps(text, tmp_path)
     assert place == tmp_path / "work"
-    kinds = [line.split("/")[-1] if "venv" in line or line.endswith("demo") else line for line in ran]
+    kinds = [line.split("/")[-1] if "venv" in line or line.endswith("sample") else line for line in ran]
     assert kinds == [
         "python1",
         "copy . .",
         "pip install build",
         "python2",
         f"python -m x {tmp_path}/work",
-        "truerank demo",
+        "truerank check sample",
     ]
     with pytest.raises(SystemExit, match="HEALTHCHECK is not known"):
         checked.take_steps("HEALTHCHECK x", tmp_path)

@@ -18,8 +18,8 @@ from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.training_examples.audit import touched_texts, with_documents
-from truerank.audits.leakage.training_examples.results import ExampleOptions
+from truerank.audits.leakage.training_data.examples import touched_texts, with_documents
+from truerank.audits.leakage.training_data.results import ExampleOptions
 from truerank.audits.transfer.carrying import carry
 from truerank.audits.transfer.cleaning import Removal
 from truerank.audits.transfer.cleaning import clean as transfer_clean
@@ -30,6 +30,7 @@ from truerank.claims.claim import Claim, Repair, change_by, signed
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
+from truerank.core.plain import plain
 from truerank.errors import OptionError
 from truerank.measures.placebo import edits_between
 from truerank.options import Resampling
@@ -68,7 +69,7 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
     def run(folder: Path, progress: Progress) -> dict[str, Any]:
         options = ExampleOptions(qrels=sources.qrels, docs=sources.docs, rel=given.scoring.rel)
         found = touched_texts(whole, str(sources.test), options=options, out=folder, progress=progress)
-        return {} if found is None else found.json()
+        return {} if found is None else dict(plain(found))
 
     found = steps.once(_FOLDER, depends, run)
 

@@ -11,8 +11,8 @@ from typing import Final
 COMMANDS: Final[Mapping[str, str]] = {
     "check": "truerank.claims.checking:check",
     "leakage audit": "truerank.audits.leakage.audit:audit",
-    "leakage examples": "truerank.audits.leakage.training_examples.audit:examples",
-    "leakage matrix": "truerank.audits.leakage.suites.matrix:matrix",
+    "leakage examples": "truerank.audits.leakage.training_data.examples:examples",
+    "leakage matrix": "truerank.audits.leakage.training_data.matrix:matrix",
     "leakage calibrate": "truerank.audits.leakage.commands:calibrate",
     "leakage clean": "truerank.audits.leakage.commands:clean",
     "leakage effect": "truerank.audits.leakage.effect:effect",
@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "pool build": "truerank.audits.pool.pools:build",
     "pool topics": "truerank.audits.pool.judged_topics:topics",
     "pool simulate": "truerank.audits.pool.simulation:simulate",
-    "judge new": "truerank.judging.making:new",
+    "judge new": "truerank.judging.samples:new",
     "judge serve": "truerank.judge:serve",
     "judge import": "truerank.judging.exchange.importing:import_",
     "judge export": "truerank.judging.exchange.exporting:export",
@@ -69,7 +69,6 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compare": "truerank.measures.run_comparison:compare",
     "merge": "truerank.work.merging:merge",
     "machine": "truerank.rankers.machine:machine",
-    "demo": "truerank.audits.leakage.demo:demo",
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {

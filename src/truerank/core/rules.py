@@ -21,7 +21,15 @@ PACKAGES: Final = (
     "truerank.claims",
     *(
         f"truerank.audits.{name}"
-        for name in ("leakage", "transfer", "survivorship", "collection", "assessors", "track")
+        for name in (
+            "leakage",
+            "leakage.training_data",
+            "transfer",
+            "survivorship",
+            "collection",
+            "assessors",
+            "track",
+        )
     ),
 )
 

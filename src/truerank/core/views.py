@@ -90,6 +90,11 @@ def columns(text: str) -> tuple[Field, ...]:
     return tuple(read)
 
 
+def heads(text: str) -> tuple[Column, ...]:
+    """The columns of a table whose rows are cells already, by the same short text."""
+    return tuple(field.column() for field in columns(text))
+
+
 @dataclass(frozen=True)
 class View:
     """A table over a frame.

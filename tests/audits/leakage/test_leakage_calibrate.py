@@ -11,7 +11,6 @@ from sklearn.linear_model import LogisticRegression
 
 from places import DATA
 from truerank.audits.leakage.calibration import LabelNext, Support, calibrate, precision_draws
-from truerank.audits.leakage.summaries import calibration_table
 from truerank.errors import InputError
 from truerank.records import Judgment
 
@@ -204,14 +203,6 @@ def test_bad_input():
         pointed([Judgment("1", "", "a", ("yes",))])
     with pytest.raises(InputError, match="a sampling probability of 0"):
         pointed([pair(0, 0.9, True, 0.0)])
-
-
-def test_table_shows_hundredths_and_the_estimate():
-    table = calibration_table(pointed(pairs(*[(0.80 + 0.001 * i, i >= 100) for i in range(200)])))
-    shown = [row[0] for row in table.rows]
-    assert shown[0] == 0.799
-    assert 0.888 in shown and 0.9 in shown and 0.887 not in shown
-    assert "95% interval" in table.text()
 
 
 @settings(max_examples=25)

@@ -8,8 +8,7 @@ import pytest
 import truerank
 from leakage_example import audit, save
 from truerank.audits.leakage.calibration import calibrate
-from truerank.audits.leakage.card import card, card_schema
-from truerank.audits.leakage.summaries import card_markdown
+from truerank.audits.leakage.card import card, card_markdown, card_schema
 from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.records import Judgment

@@ -26,7 +26,8 @@ from leakage_example import audit, save
 from places import DATA
 from truerank import leakage
 from truerank.audits.leakage import reduction as reducing
-from truerank.audits.leakage.filtering import SourceForm, Target, copy
+from truerank.audits.leakage.filters import SourceForm, Target, copy
+from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.measures import detectable_difference
 from truerank.records import Judgment
@@ -320,10 +321,10 @@ def test_manifest_and_json(tmp_path):
     assert (written["command"], written["options"]["threshold"]) == ("leakage clean", 0.91)
     assert sorted(written["artifacts"]) == ["clean.tsv", "clean.tsv.removed.tsv"]
     assert cleaning.warnings == ("1 leaking queries that the audit found in log are not in it.",)
-    assert json.loads(json.dumps(cleaning.json()))["removed"] == 1
+    assert json.loads(json.dumps(plain(cleaning)))["removed"] == 1
     assert "records removed" in repr(cleaning) and "every candidate above the threshold 0.91" in repr(cleaning)
     judged = clean(source, folder, tmp_path / "b.tsv", labels=[Judgment("301", "", "organized crime", ("yes",))])
-    assert "what was judged follows the judgment" in repr(judged) and judged.json()["judged"] == 1
+    assert "what was judged follows the judgment" in repr(judged) and plain(judged)["judged"] == 1
 
 
 def test_warnings_about_another_or_changed_source_and_mode(tmp_path):

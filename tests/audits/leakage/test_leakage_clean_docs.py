@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank import leakage
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
 from truerank.core.result import summary
 from truerank.errors import InputError
@@ -86,7 +86,7 @@ def test_documents_that_stay_keep_their_bytes(form: str, tmp_path: Path) -> None
     assert listed[0].split("\t") == ["doc_id", "kinds", "sources", "examples", "why", "line"]
     assert listed[1].split("\t")[:5] == ["d0", "positive-relevant", "log", "ed0", "found by the audit"]
     both = leakage.clean(found(), remove="docs", docs=docs, out=out, kinds=("document-corpus", "positive-relevant"))
-    assert both.json()["kinds"] == {"document-corpus": 2, "positive-relevant": 2} and both.json()["kept"] == 9
+    assert both.kinds == {"document-corpus": 2, "positive-relevant": 2} and both.kept == 9
     assert (tmp_path / f"clean.{form}.removed.tsv").read_text().splitlines()[1].split("\t")[1] == (
         "positive-relevant;document-corpus"
     )
@@ -121,7 +121,7 @@ def test_parquet_keeps_its_columns_and_other_sources_become_jsonl(tmp_path: Path
     result = leakage.clean(found(), remove="docs", docs=tmp_path / "pages", out=tmp_path / "pages.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "pages.jsonl").read_text().splitlines()]
     assert {row["_id"] for row in rows} == set(NAMES[3:]) and rows[0]["title"] == f"T {rows[0]['_id']}"
-    assert result.json()["warnings"][-1] == "The corpus is written as JSONL: its own form cannot be kept."
+    assert result.warnings[-1] == "The corpus is written as JSONL: its own form cannot be kept."
 
 
 def test_judgments_lose_documents_and_topics_without_a_relevant_one(tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ def test_judgments_lose_documents_and_topics_without_a_relevant_one(tmp_path: Pa
     assert set(manifest["artifacts"]) == {"clean.jsonl", "clean.jsonl.qrels", "clean.jsonl.removed.tsv"}
     assert manifest["skipped"] == {"leaking_documents": 3, "topics": ["t1"]}
     nothing = leakage.clean(found({}), remove="docs", docs=docs, qrels=str(qrels), out=tmp_path / "same.jsonl")
-    assert (tmp_path / "same.jsonl.qrels").read_text() == QRELS and nothing.json()["removed"] == 0
+    assert (tmp_path / "same.jsonl.qrels").read_text() == QRELS and nothing.removed == 0
     assert (tmp_path / "same.jsonl").read_bytes() == docs.read_bytes()
 
 

@@ -11,7 +11,6 @@ import pytest
 
 import truerank
 from truerank import leakage
-from truerank.audits.leakage.report import to_text
 from truerank.cli import main
 from truerank.sources import by_column, open_queries, parse
 
@@ -113,7 +112,7 @@ def test_positives_are_named_as_not_compared(triples: tuple[str, str], tmp_path:
         "triples: the column 'query' was read as the query; 'positive' and 'negative' were not compared "
         "(--all-columns compares them)."
     )
-    assert sentence in to_text(result, width=200)
+    assert sentence in " ".join(str(result).split())
     page = (tmp_path / "audit" / "report.html").read_text()
     assert "were not compared (--all-columns compares them)" in page
     written = json.loads((tmp_path / "audit" / "summary.json").read_text())

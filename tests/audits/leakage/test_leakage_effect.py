@@ -13,6 +13,7 @@ from leakage_example import audit, save
 from places import DATA
 from truerank.audits.leakage.effect import LeadSwap, difference_sds, effect
 from truerank.audits.leakage.summaries import swap_table
+from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.records import Qrel, RunRow
 
@@ -156,7 +157,7 @@ def test_sides_with_few_topics():
     assert one.runs[0].difference[1:] == (0.25, None, None)
     assert one.unjudged == ("elsewhere",)
     for result in (every, one):
-        assert json.loads(json.dumps(result.json(), allow_nan=False))["missing"] == {"a": 0, "b": 0}
+        assert json.loads(json.dumps(plain(result), allow_nan=False))["missing"] == {"a": 0, "b": 0}
         assert "–" in repr(result)
 
 

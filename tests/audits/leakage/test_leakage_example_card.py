@@ -13,7 +13,7 @@ import pytest
 import truerank
 from truerank import leakage
 from truerank.audits.leakage.card import Card, card_schema
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.records import Judgment

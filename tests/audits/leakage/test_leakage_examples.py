@@ -12,8 +12,8 @@ import pytest
 
 import truerank
 from truerank import leakage
-from truerank.audits.leakage.training_examples.results import LEAKS, RULES
-from truerank.audits.leakage.training_examples.sensitivity import CHANGES, changed
+from truerank.audits.leakage.training_data.results import LEAKS, RULES
+from truerank.audits.leakage.training_data.sensitivity import CHANGES, changed
 from truerank.errors import InputError
 from truerank.overlaps import OVERLAPS, compare
 
@@ -151,7 +151,7 @@ def test_same_bytes_and_killed_runs_continue(
 ) -> None:
     assert audit.folder is not None
     train = audit.folder.parent / "train.jsonl"
-    place = "truerank.audits.leakage.training_examples.audit.locate"
+    place = "truerank.audits.leakage.training_data.examples.locate"
 
     def dies(*_: object) -> None:
         raise KeyboardInterrupt
@@ -267,6 +267,7 @@ def test_what_several_test_texts_share_is_no_leak(tmp_path: Path, holders: int) 
     assert f"{len(apart)} pairs" in " ".join(found.of("document-corpus").evidence)
 
 
+@pytest.mark.slow
 def test_pairs_that_were_not_compared_make_no_clean_result(
     collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

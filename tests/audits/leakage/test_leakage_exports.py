@@ -21,7 +21,7 @@ from leakage_example import audit, save
 from truerank.audits.leakage.card import card, card_schema
 from truerank.audits.leakage.exports import CONDA_HEADER, TaskEntry, contaminations, meta_patch
 from truerank.audits.leakage.options import CardTarget
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
 from truerank.core.result import summary
 from truerank.errors import InputError, OptionError

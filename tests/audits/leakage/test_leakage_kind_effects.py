@@ -11,8 +11,9 @@ import polars as pl
 import pytest
 
 from truerank import leakage
-from truerank.audits.leakage.training_examples.results import LEAKS, ExampleAudit, KindVerdict
+from truerank.audits.leakage.training_data.results import LEAKS, ExampleAudit, KindVerdict
 from truerank.cli.app import main
+from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.options import Resampling
@@ -92,7 +93,7 @@ def test_each_kind_of_leak_has_a_verdict_on_scores() -> None:
     shown = repr(result)
     assert "positive-relevant: relevant document in a training positive; the audit says CONTAMINATED." in shown
     assert "count for the same topics with the same grades" in shown
-    assert json.loads(json.dumps(result.json(), allow_nan=False))["kinds"][2]["placebos"][0]["draws"] == 199
+    assert json.loads(json.dumps(plain(result), allow_nan=False))["kinds"][2]["placebos"][0]["draws"] == 199
 
 
 def test_chosen_kinds_and_matching(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,7 +113,7 @@ def test_chosen_kinds_and_matching(tmp_path: Path, capsys: pytest.CaptureFixture
     kinds = ("pair", "positive-relevant")
     once = {name: iter(rows) for name, rows in RUNS.items()}
     same = leakage.effect(iter(QRELS), once, found(), "RR AP", kinds=kinds, matched_by="plain", resamples=99)
-    assert told["kinds"] == json.loads(json.dumps(same.json()))["kinds"]
+    assert told["kinds"] == json.loads(json.dumps(plain(same)))["kinds"]
     assert told["runs"][0]["leaked"]["n"] == 6 and "and that plain ranks about as high" in repr(same)
 
 

@@ -15,10 +15,10 @@ import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import matrix
-from truerank.audits.leakage.suites import matrix as matrices
-from truerank.audits.leakage.suites.matrix import upper_bound
-from truerank.audits.leakage.suites.reading import TextSource
-from truerank.audits.leakage.suites.report import matrix_svg
+from truerank.audits.leakage.training_data import matrix as matrices
+from truerank.audits.leakage.training_data.report import matrix_svg
+from truerank.audits.leakage.training_data.texts import TextSource
+from truerank.audits.leakage.training_data.verdicts import upper_bound
 from truerank.errors import InputError
 
 MOONS = "Jupiter has ninety five known moons, and the four largest of them were seen by Galileo in 1610."
@@ -154,6 +154,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.name != "run.log"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("encoder")
 def test_a_further_set_costs_itself_only_and_changes_no_bytes(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -255,6 +256,7 @@ class _Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("encoder")
 def test_a_killed_matrix_continues_and_ends_with_the_same_bytes(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -12,6 +12,7 @@ from leakage_example import audit, save
 from places import DATA
 from truerank import leakage
 from truerank.cli.app import main
+from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.measures import evaluate
 from truerank.measures.placebo import difficulty_classes, placebo_removal
@@ -50,7 +51,7 @@ def test_a_run_that_knows_the_leaked_topics_moves_more_than_chance() -> None:
     assert {name: one.change for name, one in rows.items()} == pytest.approx(clean)
     assert rr.order.tau == pytest.approx(result.orders[0].tau)
     assert (result.settings["resamples"], result.settings["matched_by"]) == (1000, None)
-    assert json.loads(json.dumps(result.json(), allow_nan=False))["placebos"][0]["verdict"] == rr.word
+    assert json.loads(json.dumps(plain(result), allow_nan=False))["placebos"][0]["verdict"] == rr.word
     assert "moved more than chance" in repr(result) and "1,000 removals of as many topics." in repr(result)
 
 
@@ -111,7 +112,7 @@ def test_clean_compares_the_topics_that_it_removes(tmp_path: Path, capsys: pytes
 def test_clean_without_runs_has_no_comparison(tmp_path: Path) -> None:
     made = files(tmp_path)
     result = leakage.clean(made["audit"], test=tmp_path / "topics.tsv", remove="test", out=made["out"])
-    assert result.json()["placebos"] == [] and "random topics" not in repr(result)
+    assert plain(result)["placebos"] == [] and "random topics" not in repr(result)
 
 
 @pytest.mark.shared

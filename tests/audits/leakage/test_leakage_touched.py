@@ -6,7 +6,8 @@ import json
 import random
 from pathlib import Path
 
-from truerank.audits.leakage.training_examples.audit import touched_texts
+from truerank.audits.leakage.training_data.examples import touched_texts
+from truerank.core.plain import plain
 
 WORDS = (
     "amber barley cedar delta ember fossil granite harvest indigo jasmine kettle lantern marble nickel orchid".split()
@@ -43,7 +44,7 @@ def test_relevant_documents_as_positives_of_other_queries_contaminate_a_beir_fol
     assert dict.fromkeys(found.topics) == dict.fromkeys(("q0", "q1"))
     assert found.verdicts["positive-relevant"] == "CONTAMINATED"
     assert "positive-relevant: 1 of 4" in found.why
-    assert json.loads(json.dumps(found.json()))["word"] == "CONTAMINATED"
+    assert json.loads(json.dumps(plain(found)))["word"] == "CONTAMINATED"
 
 
 def test_a_document_that_is_relevant_for_nothing_is_no_leak_of_topics(tmp_path: Path) -> None:

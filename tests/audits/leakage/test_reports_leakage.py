@@ -13,9 +13,8 @@ import pytest
 from places import SUPPORT
 from reports_sample import made_candidates, made_result, made_summary
 from truerank.audits.leakage.calibration import calibrate
-from truerank.audits.leakage.demo import DemoResult
 from truerank.audits.leakage.redaction import redact
-from truerank.audits.leakage.report import counts_table, render, to_text
+from truerank.audits.leakage.report import counts_table, render
 from truerank.records import Judgment
 
 PAPER = {
@@ -147,7 +146,7 @@ def test_an_uncalibrated_threshold_says_so(result):
     assert "The threshold of 0.91 is not calibrated for this encoder" in text_of(render(result))
     calibrated = changed(result, calibrated=True)
     assert "The threshold of 0.91 was calibrated for this encoder" in text_of(render(calibrated))
-    assert "not calibrated" not in to_text(calibrated)
+    assert "not calibrated" not in str(calibrated)
 
 
 def test_the_prefilter_states_its_recall(result):
@@ -192,16 +191,11 @@ def test_extras_are_shown(result):
         for i in range(200)
     ]
     calibration = calibrate(labels, min_precision=0.8)
-    found = {"pairs": 40, "true": 39, "precision": 0.975, "lookalikes_above": 1, "planted": 50, "found": 39}
-    kinds = {"identical": {"planted": 50, "found": 39}}
     news = {"pairs": 12, "topics": ["301"], "queries": 11, "known": 7, "gone": 0}
     baseline = {"tests": {"lakes04": news}, "pairs": [], "pairs_left_out": 0, "warnings": []}
-    summary = {**result.summary, "truth": {**found, "recall": 0.78, "types": kinds}, "baseline": baseline}
-    shown = DemoResult(summary, result.candidates, result.neighbours, calibration=calibration)
+    shown = replace(changed(result, baseline=baseline), calibration=calibration)
     provenance = {"seed": 7, "inputs": [{"name": "orcas", "sha256": "ab12"}]}
     text = text_of(page := render(shown, provenance))
-    assert "Type Planted Found Recall identical 50 39 0.78 all 50 39 0.78".lower() in text.lower()
-    assert "precision 0.97" in text
     assert "Pairs above the threshold since the baseline." in text and "lakes04 12 1 11 7 0" in text
     assert "name sha256 orcas ab12" in text
     assert repr(calibration).splitlines()[0] in text.replace("&#x27;", "'")
@@ -220,17 +214,17 @@ def test_wide_tables_are_cut_by_test_set(result):
     assert ">Leakage audit of 5 test sets</h1>" in page
 
 
-def test_to_text_fits_a_terminal(result):
-    text = to_text(result, width=80)
-    assert max(map(len, text.splitlines())) <= 80
+def test_the_text_fits_a_terminal(result):
+    text = str(result)
+    assert max(map(len, text.splitlines())) <= 100
     assert text.startswith("CONTAMINATED: lakes04\n    ")
     assert "UNKNOWN: web09\n    Nothing above the threshold" in text
     assert text.splitlines()[-1].startswith("Union")
 
 
-def test_to_text_lets_no_terminal_sequence_through(result):
+def test_the_text_lets_no_terminal_sequence_through(result):
     named = changed(result, tests={"\x1b]0;owned\x07": result.summary["tests"]["lakes04"]})
-    assert "\x1b" not in to_text(named)
+    assert "\x1b" not in str(named)
 
 
 def test_the_same_audit_has_the_same_bytes_in_another_process(page):

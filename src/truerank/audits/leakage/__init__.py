@@ -16,27 +16,28 @@ from typing import TYPE_CHECKING
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.card import Card, card
-from truerank.audits.leakage.cleaning import Cleaning, LeakRules, TrainCleaning
+from truerank.audits.leakage.card import card
+from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
-from truerank.audits.leakage.demo import DemoResult, demo
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
-from truerank.audits.leakage.guarding import DroppedRow, GuardReport, LeakageGuard, guard
+from truerank.audits.leakage.exports import Card
+from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
 from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
-from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
+from truerank.audits.leakage.training_data.clean import CorpusReduction
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
-    from truerank.audits.leakage.suites.matrix import LeakageMatrix, matrix
-    from truerank.audits.leakage.training_examples.audit import examples
-    from truerank.audits.leakage.training_examples.results import (
+    from truerank.audits.leakage.training_data.examples import examples
+    from truerank.audits.leakage.training_data.matrix import matrix
+    from truerank.audits.leakage.training_data.results import (
         ExampleAudit,
         ExampleOptions,
         KindVerdict,
+        LeakageMatrix,
         load_examples,
     )
     from truerank.overlaps import OverlapRules
@@ -50,7 +51,6 @@ __all__ = [
     "Cleaning",
     "CleaningSide",
     "CorpusReduction",
-    "DemoResult",
     "DroppedRow",
     "Effect",
     "EncoderJudge",
@@ -71,7 +71,6 @@ __all__ = [
     "calibrate",
     "card",
     "clean",
-    "demo",
     "difference_sds",
     "effect",
     "examples",

@@ -15,9 +15,9 @@ import polars as pl
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.encoders import Models
-from truerank.audits.leakage.estimating import TestEvidence, summarise_test
+from truerank.audits.leakage.estimate import TestEvidence, summarise_test
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
-from truerank.audits.leakage.proposing import DistinctQueries, Proposed, held_words, propose, topic_texts
+from truerank.audits.leakage.proposals import DistinctQueries, Proposed, held_words, propose, topic_texts
 from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, redact
 from truerank.audits.leakage.results import (
     CANDIDATE_SCHEMA,

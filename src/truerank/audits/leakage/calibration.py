@@ -24,6 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
@@ -116,21 +117,11 @@ class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         curve = [
-            {"threshold": float(t), "pairs": int(n), "precision": plain(p), "low": plain(low), "high": plain(high)}
+            plain({"threshold": t, "pairs": n, "precision": p, "low": low, "high": high})
             for t, n, p, low, high in zip(self.thresholds, self.n, self.precision, self.low, self.high, strict=True)
         ]
-        return {
-            "encoder": self.encoder,
-            "chosen": self.chosen,
-            "estimate": self.estimate,
-            "interval": list(self.interval),
-            "reason": self.reason,
-            "label_next": [bin_._asdict() for bin_ in self.label_next],
-            "settings": self.settings,
-            "counts": self.counts,
-            "notes": list(self.notes),
-            "curve": curve,
-        }
+        names = "encoder", "chosen", "estimate", "interval", "reason", "label_next", "settings", "counts", "notes"
+        return {**plain({name: getattr(self, name) for name in names}), "curve": curve}
 
     @property
     def remedy(self) -> str:
@@ -139,11 +130,6 @@ class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
             return "lower the target, or choose an encoder that tells leaks from other pairs better"
         wanted = ", ".join(f"{b.more} more pairs from {b.low:.2f} to {b.high:.2f}" for b in self.label_next)
         return f"label {wanted}"
-
-
-def plain(value: float) -> float | None:
-    """A number for JSON and tables; None where it is not finite."""
-    return float(value) if math.isfinite(value) else None
 
 
 _KNOTS: Final = 21

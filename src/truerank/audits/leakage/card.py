@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
-import polars as pl
-
 from truerank.audits.leakage.calibration import Calibration, calibrate
 from truerank.audits.leakage.exports import (
+    Card,
     contamination_markdown,
     contaminations,
     contaminations_in,
@@ -20,8 +18,9 @@ from truerank.audits.leakage.exports import (
 )
 from truerank.audits.leakage.options import CardTarget, Redaction, opened_labels
 from truerank.audits.leakage.redaction import hash_text, open_key
-from truerank.audits.leakage.results import AuditResult, opened_audit
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.results import AuditResult, columns_read, opened_audit
+from truerank.audits.leakage.training_data.results import (
+    CELLS,
     ExampleAudit,
     as_candidates,
     holds_examples,
@@ -29,8 +28,8 @@ from truerank.audits.leakage.training_examples.results import (
     opened_examples,
 )
 from truerank.core.cards import CardDate, card_head
-from truerank.core.result import Result, summary
-from truerank.core.tables import Column, Table, escape_markdown
+from truerank.core.tables import Table, escape_markdown
+from truerank.core.views import heads
 from truerank.errors import OptionError
 from truerank.loading import load_json
 from truerank.options import Flag, Labels, command
@@ -55,20 +54,28 @@ def example_statement(found: ExampleAudit, date: str | None, pairs: bool, key: b
             for name, source in found.sources.items()
         ],
         "rules": dict(found.rules),
-        "kinds": [_kind(one.kind, one.json(), names) for one in found.kinds],
+        "kinds": [
+            {
+                "kind": one.kind,
+                "title": kind_named(one.kind).phrase,
+                "verdict": one.verdict,
+                "why": _renamed(one.why, names),
+                **{name: value for name, value in one.json().items() if name in _COUNTS},
+            }
+            for one in found.kinds
+        ],
         "leaked_topics": about["leaked_topics"],
     }
     if pairs:
-        content["pairs"] = list(_pairs(found.leaks, names, key))
+        rows = found.leaks.select(_PAIRS).iter_rows(named=True)
+        content["pairs"] = [
+            {**row, "source": names[row["source"]]}
+            | ({} if key is None else {"training_text": hash_text(row["training_text"], key)})
+            for row in rows
+        ]
     if found.folder is not None and key is None:
         content["leaks"] = f"sha256:{hash_file(found.folder / 'leaks.parquet')}"
     return content
-
-
-def _kind(kind: str, told: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
-    known = {"kind": kind, "title": kind_named(kind).title, "verdict": told["verdict"]}
-    known["why"] = _renamed(told["why"], names)
-    return known | {name: told[name] for name in _COUNTS}
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
@@ -77,53 +84,38 @@ def _renamed(text: str, names: Mapping[str, str]) -> str:
     return text
 
 
-def _pairs(leaks: pl.DataFrame, names: Mapping[str, str], key: bytes | None) -> Iterator[dict[str, Any]]:
-    for row in leaks.select(_PAIRS).iter_rows(named=True):
-        text = row["training_text"]
-        hidden = {} if key is None else {"training_text": hash_text(text, key)}
-        yield {**row, "source": names[row["source"]], **hidden}
-
-
-def example_table(content: Mapping[str, Any]) -> Table:
-    """The verdicts by kind of leak."""
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
-    percent: dict[str, Any] = {"align": "right", "format": ".1%"}
-    looked = [one if one["of"] else {**one, "leaked": None, "of": None} for one in content["kinds"]]
-    return Table.of(
-        looked,
-        (
-            Column("kind of leak", source="title"),
-            Column("verdict", source="verdict"),
-            Column("leaking", source="leaked", **number),
-            Column("of", source="of", **number),
-            Column("share", source="share", **percent),
-        ),
-        "Train–test leakage",
-    )
-
-
 def example_markdown(content: Mapping[str, Any]) -> str:
     """A section for a README, as GitHub and Hugging Face show it."""
-    date = f" on {content['date']}" if "date" in content else ""
-    test = content["test"]
+    test, kinds = content["test"], content["kinds"]
     sources = ", ".join(f"{escape_markdown(one['name'])} ({one['examples']:,d})" for one in content["sources"])
     documents = f" and {test['documents']:,d} documents" if test["documents"] else ""
-    parts = [
-        "## Train–test leakage",
-        f"Checked with truerank {content['truerank']}{date}: the examples of {sources} against "
-        f"{escape_markdown(test['name'])}, {test['topics']:,d} topics{documents}.",
-        Table(title="", columns=example_table(content).columns, rows=example_table(content).rows).markdown().strip(),
-        "\n".join(f"- **{one['kind']}**: {escape_markdown(one['why'])}" for one in content["kinds"]),
+    rows = [
+        (one["title"], one["verdict"], *((one["leaked"], one["of"]) if one["of"] else (None, None)), one["share"])
+        for one in kinds
     ]
-    if leaked := content["leaked_topics"]:
-        ids = ", ".join(map(escape_markdown, leaked))
-        heading = f"Topics whose query leaks, alone or with its answer ({len(leaked)})"
-        parts.append(f"<details>\n<summary>{heading}</summary>\n\n{ids}\n\n</details>")
-    parts.append(
+    return _section(
+        content,
+        f"the examples of {sources} against {escape_markdown(test['name'])}, {test['topics']:,d} topics{documents}.",
+        Table("", heads("kind_of_leak, verdict, leaking:,d, of:,d, share:.1%"), tuple(rows)),
+        "\n".join(f"- **{one['kind']}**: {escape_markdown(one['why'])}" for one in kinds),
+        _folded("Topics whose query leaks, alone or with its answer", content["leaked_topics"]),
         "CONTAMINATED: at least one query or document was found. CLEAN: everything was read, none was found, and "
-        "planted changes of these texts were found at the rates that the audit gives. UNKNOWN: anything else."
+        "planted changes of these texts were found at the rates that the audit gives. UNKNOWN: anything else.",
     )
-    return "\n\n".join(parts) + "\n"
+
+
+def _section(content: Mapping[str, Any], checked: str, *parts: Table | str) -> str:
+    """A section about leakage: what was checked, then tables and paragraphs; empty ones are left out."""
+    date = f" on {content['date']}" if "date" in content else ""
+    shown = (part.markdown().strip() if isinstance(part, Table) else part for part in parts)
+    head = "## Train–test leakage", f"Checked with truerank {content['truerank']}{date}: {checked}"
+    return "\n\n".join((*head, *filter(None, shown))) + "\n"
+
+
+def _folded(heading: str, ids: Sequence[str]) -> str:
+    """Topics that are shown at a click."""
+    listed = ", ".join(map(escape_markdown, ids))
+    return f"<details>\n<summary>{heading} ({len(ids)})</summary>\n\n{listed}\n\n</details>" if ids else ""
 
 
 MATRIX_SCHEMA: Final = "truerank/leakage-matrix-card/1"
@@ -139,9 +131,6 @@ def holds_matrix(audit: object) -> bool:
 
 def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) -> dict[str, Any]:
     """The statement, as plain values; `matrix_card.schema.json` describes it."""
-    # Imported here: other statements do not wait for the comparison of suites.
-    from truerank.audits.leakage.suites.matrix import CELLS
-
     path = Path(folder) / _FILE
     with written_by("leakage matrix", path.parent, path.name):
         frame = read_table(path, {name: CELLS[name] for name in _COLUMNS})
@@ -171,7 +160,6 @@ def matrix_statement(folder: str | Path, date: str | None, key: bytes | None) ->
 
 def matrix_markdown(content: Mapping[str, Any]) -> str:
     """A section for a README, as GitHub and Hugging Face show it: a row for each cell that is not CLEAN."""
-    date = f" on {content['date']}" if "date" in content else ""
     rows = tuple(
         (
             cell["training"], cell["test"], _COUNTED.get(cell["kind"], cell["kind"]), cell["leaking"], cell["of"],
@@ -180,43 +168,22 @@ def matrix_markdown(content: Mapping[str, Any]) -> str:
         for cell in content["cells"]
         if cell["verdict"] != "CLEAN"
     )  # fmt: skip
+    training, tests = (
+        f"{len(names):,d} {noun}{'s' if len(names) != 1 else ''} ({', '.join(map(escape_markdown, names))})"
+        for names, noun in ((content["training"], "training set"), (content["tests"], "test set"))
+    )
     clean = len(content["cells"]) - len(rows)
     columns = ("training data", "test set", "what leaks", "leaking", "of", "share", "verdict")
-    parts = [
-        "## Train–test leakage",
-        f"Checked with truerank {content['truerank']}{date}: {_several(content['training'], 'training set')} against "
-        f"{_several(content['tests'], 'test set')}. {clean:,d} of {len(content['cells']):,d} cells are CLEAN.",
-        *([Table.of(rows, columns).markdown().strip()] if rows else []),
+    return _section(
+        content,
+        f"{training} against {tests}. {clean:,d} of {len(content['cells']):,d} cells are CLEAN.",
+        Table.of(rows, columns) if rows else "",
         "CONTAMINATED: at least one query, document or pair was found. CLEAN: everything was read, none was found, and "
         "planted changes of these texts were found at the rates that the matrix gives. UNKNOWN: anything else.",
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _several(names: list[str], noun: str) -> str:
-    return f"{len(names):,d} {noun}{'s' if len(names) != 1 else ''} ({', '.join(map(escape_markdown, names))})"
+    )
 
 
 _SCHEMA: Final = "truerank/leakage-card/1"
-
-
-@dataclass(frozen=True, repr=False)
-class Card(Result, shown_in="truerank.audits.leakage.summaries"):
-    """The statement.
-
-    Attributes:
-        content: what `card_schema` describes, or what another place is given.
-        text: what is printed for another place; empty for the statement itself.
-        markdown: likewise, as Markdown.
-    """
-
-    content: dict[str, Any]
-    text: str = ""
-    markdown: str = ""
-
-    def json(self) -> dict[str, Any]:
-        """The statement as plain values."""
-        return self.content
 
 
 @command
@@ -286,19 +253,15 @@ def card(
         raise OptionError("redact", "names are what this place asks for", "leave it out, or state it with `for` alone")
     checked = card_head(_SCHEMA, date).get("date")
     others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
-    if others is not None:
 
-        def section() -> str:
-            if not of_examples:
-                return contamination_markdown(others)
+    def section() -> str:
+        if of_examples:
             return example_markdown(example_statement(opened_examples(audit), checked, False, None))
+        if others is not None:
+            return contamination_markdown(others)
+        return query_markdown(_statement(opened_audit(audit), date, pairs, calibration, None))
 
-        made = exported(others, target, section, checked)
-        return Card(made.content, made.text, made.markdown)
-    result = opened_audit(audit)
-    statement = Card(_statement(result, date, pairs, calibration, None))
-    made = exported(contaminations(result), target, lambda: summary(statement).show("markdown"), checked)
-    return Card(made.content, made.text, made.markdown)
+    return exported(tuple(contaminations(opened_audit(audit))) if others is None else others, target, section, checked)
 
 
 def card_schema(of: Literal["queries", "examples", "matrix"] = "queries") -> dict[str, Any]:
@@ -394,3 +357,49 @@ def _redacted(content: dict[str, Any], key: bytes) -> dict[str, Any]:
             ]
         tests.append(test)
     return {**content, "sources": sources, "tests": tests}
+
+
+def query_markdown(content: Mapping[str, Any]) -> str:
+    """A section for a README, as GitHub and Hugging Face show it."""
+    calibration, sources, tests = (content[name] for name in ("calibration", "sources", "tests"))
+    known = f"calibrated for {escape_markdown(calibration['for'])}"
+    if not calibration["calibrated"]:
+        known = f"not calibrated for this encoder (but for {escape_markdown(calibration['for'])})"
+    names = {test["name"]: escape_markdown(test["name"]) for test in tests}
+    return _section(
+        content,
+        f"cosine similarity above {content['threshold']:g} under {escape_markdown(content['encoder'])}; the threshold "
+        f"is {known}.",
+        Table(
+            "",
+            heads("test_set, verdict, topics:,d, leaked_topics:,d, leaking_queries:,d, pairs_below:,d"),
+            tuple(
+                (
+                    test["name"], test["verdict"], test["topics"], len(test["leaked_topics"]),
+                    test["leaking_queries"], test["below"]["pairs"],
+                )
+                for test in tests
+            ),
+        ),
+        *(f"**{names[test['name']]}**: {escape_markdown(test['why'])}" for test in tests),
+        Table(
+            "Training queries compared",
+            heads("source, read:,d, distinct:,d, skipped:,d, content"),
+            tuple(
+                (one["name"], one["read"], one["distinct"], one["skipped"], (one.get("hash") or "")[:19])
+                for one in sources
+            ),
+        ),
+        *(escape_markdown(line) for line in columns_read({one["name"]: one for one in sources})),
+        *(_folded(f"Leaked topics of {names[test['name']]}", test["leaked_topics"]) for test in tests),
+        "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: "
+        "a confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same "
+        "letters) found a pair that was not judged away, and planted rewordings of the topics were found at the rates "
+        "given. UNKNOWN: anything else.",
+    )  # fmt: skip
+
+
+def card_markdown(result: Card) -> str:
+    """The statement as a section of a README."""
+    forms = {EXAMPLE_SCHEMA: example_markdown, MATRIX_SCHEMA: matrix_markdown}
+    return forms.get(result.content["schema"], query_markdown)(result.content)

@@ -8,13 +8,13 @@ from typing import Annotated, Literal
 
 from truerank.audits.leakage import calibration
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.cleaning import Cleaning, LeakRules, clean_train
+from truerank.audits.leakage.clean import Cleaning, LeakRules, clean_train
 from truerank.audits.leakage.effect import evaluated_means, matched_strata, random_removals, spreads
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.reduction import SDS, reduce_topics
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.cleaning import CorpusReduction, clean_examples, reduce_corpus
-from truerank.audits.leakage.training_examples.results import ExampleAudit, as_candidates, holds_examples
+from truerank.audits.leakage.training_data.clean import CorpusReduction, clean_examples, reduce_corpus
+from truerank.audits.leakage.training_data.results import ExampleAudit, as_candidates, holds_examples
 from truerank.errors import InputError, OptionError
 from truerank.measures import Evaluation, parse_measures
 from truerank.measures.document_placebo import RankedDocuments, document_placebos, matching_runs

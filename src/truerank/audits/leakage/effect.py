@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.leakage.exports import contaminations, contaminations_in
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.results import (
     ExampleAudit,
     as_candidates,
     check_kinds,
@@ -61,10 +61,6 @@ class KindEffect:
     leaked: int
     counted: int
     placebos: tuple[Placebo, ...]
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain values."""
-        return {**vars(self), "placebos": [placebo.json() for placebo in self.placebos]}
 
 
 def kind_effects(
@@ -169,39 +165,25 @@ class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     """The scores of runs with and without the leaked topics.
 
     Attributes:
-        runs: one entry per measure and run, measures first.
-        orders: one entry per measure where there are two runs or more.
-        missing: for each run, the topics of the qrels that it lacks; they score the measure's default.
-        unjudged: leaked topics without qrels; they are in no mean.
         settings: test set, tie policy, confidence, permutations, resamples, seed, methods, what random topics share
             with the leaked ones.
+        runs: one entry per measure and run, measures first.
+        orders: one entry per measure where there are two runs or more.
         placebos: by measure, the removal of the leaked topics beside that of as many random ones.
+        missing: for each run, the topics of the qrels that it lacks; they score the measure's default.
+        unjudged: leaked topics without qrels; they are in no mean.
         training: what runs say in their ir_metadata header that their systems were trained on.
         kinds: of an audit of whole examples, the removal of what each kind of leak concerns.
     """
 
+    settings: dict[str, Any]
     runs: tuple[RunEffect, ...]
     orders: tuple[Order, ...]
+    placebos: tuple[Placebo, ...]
     missing: dict[str, int]
     unjudged: tuple[str, ...]
-    settings: dict[str, Any]
-    placebos: tuple[Placebo, ...] = ()
     training: tuple[StatedTraining, ...] = ()
     kinds: tuple[KindEffect, ...] = ()
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        parts = ("all", "leaked", "clean", "difference")
-        return {
-            "settings": self.settings,
-            "runs": [{**row._asdict(), **{part: getattr(row, part)._asdict() for part in parts}} for row in self.runs],
-            "orders": [{**order._asdict(), "swaps": [swap._asdict() for swap in order.swaps]} for order in self.orders],
-            "placebos": [placebo.json() for placebo in self.placebos],
-            "missing": self.missing,
-            "unjudged": list(self.unjudged),
-            "training": [one._asdict() for one in self.training],
-            "kinds": [one.json() for one in self.kinds],
-        }
 
 
 @command

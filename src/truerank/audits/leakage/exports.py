@@ -19,8 +19,9 @@ import polars as pl
 
 from truerank.audits.leakage.options import CardTarget
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.results import ExampleAudit
+from truerank.audits.leakage.training_data.results import ExampleAudit
 from truerank.core.cards import CardKind, CardStatement, card_with
+from truerank.core.result import Result
 from truerank.core.tables import Table
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file, text_file
@@ -174,16 +175,12 @@ def worst(verdicts: Iterable[str]) -> str:
     return next((word for word in AuditResult.verdict_words if word in every), "UNKNOWN")
 
 
-def contaminations(audit: AuditResult) -> tuple[Contamination, ...]:
+def contaminations(audit: AuditResult) -> Iterator[Contamination]:
     """Each training source with each test set, in the order of the audit; pairs without a leak included.
 
     A topic counts where the audit says that it leaks; where labels say so of a pair below the threshold, its source is
     that of the pairs with the same words or nearly the same letters.
     """
-    return tuple(_found(audit))
-
-
-def _found(audit: AuditResult) -> Iterator[Contamination]:
     places = _placed(audit.folder)
     threshold = audit.summary["threshold"]
     above = audit.above()
@@ -271,31 +268,23 @@ def conda_rows(
     return tuple(rows.values())
 
 
-def conda_csv(rows: Iterable[CondaRow]) -> str:
-    """The rows as they are appended to `contamination_report.csv`, without its header."""
-    stream = io.StringIO()
-    csv.writer(stream, delimiter=";", lineterminator="\n").writerows(rows)
-    return stream.getvalue()
-
-
 def conda_request(found: Iterable[Contamination], rows: Iterable[CondaRow]) -> str:
     """The description of a pull request to the database, with the sections that its template asks for."""
     every = list(rows)
     leaking = [row for row in every if any(share and float(share) for share in row[4:7])]
 
-    def marked(kind: str) -> str:
-        return "x" if any(row.model_or_corpus == kind for row in leaking) else " "
-
     def listed(values: Iterable[str]) -> str:
         return ", ".join(dict.fromkeys(f"`{value}`" for value in values)) or "none"
 
-    corpora = [row.contaminated_source for row in leaking if row.model_or_corpus == "corpus"]
-    models = [row.contaminated_source for row in leaking if row.model_or_corpus == "model"]
-    shares = [(row, name, value) for row in every for name, value in zip(_NAMES, row[4:7], strict=True) if value]
+    corpora, models = (
+        [row.contaminated_source for row in leaking if row.model_or_corpus == kind] for kind in ("corpus", "model")
+    )
+    splits = ("train split", "development split", "test split")
+    shares = [(row, name, value) for row in every for name, value in zip(splits, row[4:7], strict=True) if value]
     parts = [
         "## What are you reporting:",
-        f"- [{marked('corpus')}] Evaluation dataset(s) found in a pre-training corpus.\n"
-        f"- [{marked('model')}] Evaluation dataset(s) found in a pre-trained model.",
+        f"- [{'x' if corpora else ' '}] Evaluation dataset(s) found in a pre-training corpus.\n"
+        f"- [{'x' if models else ' '}] Evaluation dataset(s) found in a pre-trained model.",
         f"**Evaluation dataset(s)**: {listed(row.evaluation_dataset for row in every)}",
         f"**Contaminated model(s)**: {listed(models)}",
         f"**Contaminated corpora**: {listed(corpora)}",
@@ -314,35 +303,15 @@ def conda_request(found: Iterable[Contamination], rows: Iterable[CondaRow]) -> s
     return "\n\n".join(parts) + "\n"
 
 
-_NAMES: Final = ("train split", "development split", "test split")
-
-
 def _dataset(name: str, source: str, names: Mapping[str, str]) -> tuple[str, str, int]:
     """What a data set is called in the database, its subset, and the place of its split (2: test)."""
     if name in names:
-        spec = parse(f"hf:{names[name]}") if names[name].count("/") == 1 else None
-        if spec is None:
-            return names[name], "", 2
-        return spec.location, spec.config or "", _SPLITS.get(spec.split or "", 2)
-    spec = parse(source) if source.startswith(("hf:", "irds:")) else None
-    if spec is None:
+        source, name = f"hf:{names[name]}" if names[name].count("/") == 1 else "", names[name]
+    if not source.startswith(("hf:", "irds:")):
         return name, "", 2
-    if spec.scheme == "hf":
-        return spec.location, spec.config or "", _SPLITS.get(spec.split or "", 2)
-    return spec.location, "", _SPLITS.get(spec.location.rpartition("/")[2], 2)
-
-
-def leakage_statement(section: str, found: Sequence[Contamination], names: Mapping[str, str]) -> CardStatement:
-    figures = [
-        {
-            "train": names.get(one.train, one.train),
-            "test": names.get(one.test, one.test),
-            "verdict": one.verdict,
-            **{f"{count.kind.replace(' ', '_')}": f"{count.leaked}/{count.items}" for count in one.counts},
-        }
-        for one in found
-    ]
-    return CardStatement("train-test-leakage", worst(one.verdict for one in found), section, figures)
+    spec = parse(source)
+    split = spec.split or "" if spec.scheme == "hf" else spec.location.rpartition("/")[2]
+    return spec.location, spec.config or "", _SPLITS.get(split, 2)
 
 
 def eval_results(
@@ -412,8 +381,12 @@ def task_entries(
             entries[name] = TaskEntry(name, "leak", text)
     if mteb is None:
         return tuple(entries.values())
+    from mteb.models.model_meta import ModelMeta
+
     for name in list(entries):
-        for other in sorted(_similar(name) - entries.keys()):
+        # What mteb counts as seen with this one: its own rule, by a model that has seen nothing else.
+        similar = set(ModelMeta.create_empty({"training_datasets": {name}}).get_training_datasets())
+        for other in sorted(similar - entries.keys()):
             entries[other] = TaskEntry(other, "similar", f"similar to {name} in mteb")
     for parent, seen in _parents(model, mteb):
         for other in sorted(seen - entries.keys()):
@@ -480,7 +453,7 @@ def _united(value: ast.expr, written: str, new: Sequence[TaskEntry], indent: int
         body = written[1:-1]
         if not body.strip("\n ").endswith("\n") and "\n" not in body:
             body = f"\n{' ' * (indent + 4)}{body.strip().rstrip(',')},\n"
-        elif not _ends_with_comma(body, value):
+        elif "," not in _COMMENT.sub("", written[_end_of_last(written, value) :]):
             at = _end_of_last(written, value) - 1
             body = f"{body[:at]},{body[at:]}"
         return f"{{{body.rstrip()}\n{rows}{' ' * indent}}}"
@@ -497,10 +470,6 @@ def _end_of_last(written: str, value: ast.Set) -> int:
     row = (last.end_lineno or 0) - value.lineno + 1
     column = (last.end_col_offset or 0) - (value.col_offset if row == 1 else 0)
     return _offset(lines, row, column)
-
-
-def _ends_with_comma(body: str, value: ast.Set) -> bool:
-    return "," in _COMMENT.sub("", f"{{{body}}}"[_end_of_last(f"{{{body}}}", value) :])
 
 
 def _offset(lines: Sequence[str], line: int, column: int) -> int:
@@ -569,13 +538,6 @@ def _task(one: Contamination, names: Mapping[str, str], mteb: Any) -> str:
     return found[0]
 
 
-def _similar(name: str) -> set[str]:
-    """Tasks that mteb counts as seen with this one; its own rule, by a model that has seen nothing else."""
-    from mteb.models.model_meta import ModelMeta
-
-    return set(ModelMeta.create_empty({"training_datasets": {name}}).get_training_datasets())
-
-
 def _parents(model: str | None, mteb: Any) -> Iterable[tuple[str, set[str]]]:
     if model is None:
         return
@@ -591,16 +553,26 @@ def _parents(model: str | None, mteb: Any) -> Iterable[tuple[str, set[str]]]:
 _SCHEMA: Final = "truerank/leakage-export/1"
 
 
-@dataclass(frozen=True)
-class Exported:
+@dataclass(frozen=True, repr=False)
+class Card(Result, shown_in="truerank.audits.leakage.summaries"):
+    """The statement.
+
+    Attributes:
+        content: what `card_schema` describes, or what another place is given.
+        text: what is printed for another place; empty for the statement itself.
+        markdown: likewise, as Markdown.
+    """
+
     content: dict[str, Any]
-    text: str
-    markdown: str
+    text: str = ""
+    markdown: str = ""
+
+    def json(self) -> dict[str, Any]:
+        """The statement as plain values."""
+        return self.content
 
 
-def exported(
-    found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None
-) -> Exported:
+def exported(found: Sequence[Contamination], target: CardTarget, section: Callable[[], str], date: str | None) -> Card:
     """What an audit found, in the form of a place other than truerank's own."""
     unknown = target.called.keys() - {name for one in found for name in (one.train, one.test)}
     if unknown:
@@ -611,18 +583,30 @@ def exported(
     elif target.for_ == "conda":
         rows = conda_rows(found, target.called, model=target.model or "", reference=target.reference or "")
         content = {"columns": list(CONDA_HEADER), "rows": [list(row) for row in rows]}
-        made = Exported(content, conda_csv(rows), conda_request(found, rows))
+        stream = io.StringIO()
+        csv.writer(stream, delimiter=";", lineterminator="\n").writerows(rows)
+        made = Card(content, stream.getvalue(), conda_request(found, rows))
     elif target.for_ == "eval-results":
         made = _score(found, target, date)
     else:
         readme = "" if target.into is None else text_file(target.into)
         kind: CardKind = "dataset-card" if target.for_ == "dataset-card" else "model-card"
-        card = card_with(kind, readme, leakage_statement(section(), found, target.called))
-        made = Exported({"card": card}, card, card)
-    return Exported({"schema": _SCHEMA, "for": target.for_, **made.content}, made.text, made.markdown)
+        figures = [
+            {
+                "train": target.called.get(one.train, one.train),
+                "test": target.called.get(one.test, one.test),
+                "verdict": one.verdict,
+                **{count.kind.replace(" ", "_"): f"{count.leaked}/{count.items}" for count in one.counts},
+            }
+            for one in found
+        ]
+        verdict = worst(one.verdict for one in found)
+        card = card_with(kind, readme, CardStatement("train-test-leakage", verdict, section(), figures))
+        made = Card({"card": card}, card, card)
+    return Card({"schema": _SCHEMA, "for": target.for_, **made.content}, made.text, made.markdown)
 
 
-def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Exported:
+def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Card:
     entries = task_entries(found, target.called, model=target.model)
     content: dict[str, Any] = {
         "model": target.model,
@@ -632,13 +616,16 @@ def _for_mteb(found: Sequence[Contamination], target: CardTarget) -> Exported:
     }
     text = f"training_datasets={{\n{python_entries(entries)}}},\n" if entries else "training_datasets=set(),\n"
     if target.into is not None:
-        text = meta_patch(text_file(target.into), _relative(target.into), str(target.model), entries)
+        # A patch names files relative to the folder in which the command runs, where they lie below.
+        place, here = Path(target.into).absolute(), Path.cwd()
+        place = place.relative_to(here) if place.is_relative_to(here) else place
+        text = meta_patch(text_file(target.into), place.as_posix(), str(target.model), entries)
         content["patch"] = text
     listed = "".join(f"- `{entry.name}`: {entry.evidence}\n" for entry in entries)
-    return Exported(content, text, f"```{'diff' if target.into else 'python'}\n{text}```\n\n{listed}")
+    return Card(content, text, f"```{'diff' if target.into else 'python'}\n{text}```\n\n{listed}")
 
 
-def _score(found: Sequence[Contamination], target: CardTarget, date: str | None) -> Exported:
+def _score(found: Sequence[Contamination], target: CardTarget, date: str | None) -> Card:
     import yaml
 
     effect = json_file(str(target.effect), "give what `leakage effect --json` printed")
@@ -650,10 +637,4 @@ def _score(found: Sequence[Contamination], target: CardTarget, date: str | None)
         fault = f"no scores on leaked and clean topics in {target.effect}"
         raise OptionError("effect", fault, "give what `leakage effect --json` printed") from error
     text = yaml.safe_dump(entries, sort_keys=False, allow_unicode=True, width=1_000)
-    return Exported({"entries": entries}, text, f"```yaml\n{text}```\n")
-
-
-def _relative(path: str) -> str:
-    """A path as a patch names it: relative to the folder in which the command runs, where it lies below."""
-    absolute = Path(path).absolute()
-    return absolute.relative_to(Path.cwd()).as_posix() if absolute.is_relative_to(Path.cwd()) else absolute.as_posix()
+    return Card({"entries": entries}, text, f"```yaml\n{text}```\n")

@@ -33,7 +33,7 @@ KEY_VARIABLE: Final = "TRUERANK_REDACT_KEY"
 _SHORTEST: Final = 16
 _HASHED: Final = re.compile(r"hmac:([0-9a-f]{8}):[0-9a-f]{16}")
 #: Parts of the summary that may quote a text.
-_QUOTING: Final = ("labels", "truth")
+_QUOTING: Final = ("labels",)
 _TEXT_COLUMNS: Final = ("topic_text", "query_text")
 
 

@@ -7,10 +7,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
-from truerank.audits.leakage.cleaning import Cleaning, LeakRules, audit_input, leaking_pairs, open_audit
-from truerank.audits.leakage.filtering import (
+from truerank.audits.leakage.clean import Cleaning, LeakRules, audit_input, leaking_pairs, open_audit
+from truerank.audits.leakage.filters import (
     BREAKS,
     SourceForm,
     Target,
@@ -86,16 +86,6 @@ class TestReduction(Cleaning):
     alpha: float = 0.05
     placebos: tuple[Placebo, ...] = ()
     matched_by: str | None = None
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {
-            **vars(self),
-            "out": str(self.out),
-            "removed": list(self.removed),
-            "detectable": [row._asdict() for row in self.detectable],
-            "placebos": [placebo.json() for placebo in self.placebos],
-        }
 
 
 def reduce_topics(

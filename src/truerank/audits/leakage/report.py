@@ -14,13 +14,11 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.demo import DemoResult, truth_table
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
     AuditResult,
     AuditSummary,
     FieldCount,
-    KindFound,
     PrefilterRecall,
     TestSummary,
     VerdictWord,
@@ -36,6 +34,7 @@ from truerank.core.rules import Finding, Rule, rules_of
 from truerank.core.sarif import MOST_FINDINGS, sarif
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.errors import InputError, OptionError
 from truerank.records import Input
 from truerank.sources import open_queries, parse
@@ -121,7 +120,8 @@ _FIELDS: Final = {
     "variant": "Variants",
     "union": "Union",
 }
-#: Columns of one table in a terminal.
+#: Signs of a line in a terminal, and columns of one table there.
+_WIDTH: Final = 100
 _COLUMNS: Final = 4
 
 
@@ -138,23 +138,18 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
         )
     )
     yield from tables
-    others = [
-        (name, field, row) for name, test in summary["tests"].items() for field, row in test["other_topics"].items()
-    ]
     yield Table(
         "The converse: topic texts for which the audit would propose another topic of the same test set.",
-        (
-            Column("Test set"),
-            Column("Field"),
-            *Column.numbers(",d", "Texts", "Proposed"),
-            Column("Share", align="right", format=".1%"),
-            *Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",)),
-        ),
+        (*heads("Test_set, Field, Texts:,d, Proposed:,d, Share:.1%"), *_BY),
         tuple(
             (name, _FIELDS[field], row["texts"], row["proposed"], row["share"], *(row["by"][by] for by in EVIDENCE))
-            for name, field, row in others
+            for name, test in summary["tests"].items()
+            for field, row in test["other_topics"].items()
         ),
     )
+
+
+_BY: Final = Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",))
 
 
 def short_sensitivity_tables(summary: AuditSummary) -> list[Table]:
@@ -168,25 +163,19 @@ def short_sensitivity_tables(summary: AuditSummary) -> list[Table]:
     names = list(groups)
     for part in (names[start : start + _COLUMNS] for start in range(0, len(names), _COLUMNS)):
         kinds = dict.fromkeys(kind for group in part for kind, row in groups[group].items() if row["planted"])
-        rows = [(kind, *(_fraction(groups[group].get(kind)) for group in part)) for kind in kinds]
+        rows = [
+            (kind, *(f"{row['found']}/{row['planted']}" if row and row["planted"] else "" for row in of_kind))
+            for kind in kinds
+            for of_kind in [[groups[group].get(kind) for group in part]]
+        ]
         columns = (Column("Kind"), *(Column(field, (name,), "right") for name, field in part))
         tables.append(Table("Planted rewordings of the topics: found / planted.", columns, tuple(rows)))
     return tables
 
 
-def _fraction(row: KindFound | None) -> str:
-    return f"{row['found']}/{row['planted']}" if row and row["planted"] else ""
-
-
 def _tables(summary: AuditSummary) -> list[Table]:
-    columns = (
-        Column("Field"),
-        Column("Kind"),
-        *Column.numbers(",d", "Planted", "Found"),
-        Column("Share", align="right", format=".2f"),
-        Column("95% interval", align="right"),
-        *Column.numbers(",d", *(name.capitalize() for name in EVIDENCE), above=("By",)),
-    )
+    interval = Column("95% interval", align="right")
+    columns = (*heads("Field, Kind, Planted:,d, Found:,d, Share:.2f"), interval, *_BY)
     tables = []
     for name, test in summary["tests"].items():
         rows = [
@@ -208,24 +197,22 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
     worst = recall.get("unmodelled_low")
     basis = f"{recall['sampled']:,d} dropped texts that were encoded after all"
     if recall["recall"] is None:
-        told = f"Nothing tells its recall: neither the texts that passed nor {basis} have a pair above the threshold."
+        share = f"Nothing tells its recall: neither the texts that passed nor {basis} have a pair above the threshold."
     else:
-        told = (
+        share = (
             f"Its recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
             f"{'' if worst is None else f'; {worst:.4f} if nothing is assumed about texts that were not sampled'}), "
             f"estimated from {basis}, {recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} "
             "pairs found."
         )
     yield Prose(
-        (f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. {told}",)
+        (f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. {share}",)
     )
     rows = [row for row in recall["by"] if row["recall"] is not None]
     if rows:
-        share: dict[str, Any] = {"align": "right", "format": ".3f"}
-        columns = (Column("Field"), Column("Training text"), Column("Pairs", align="right"), Column("Recall", **share))
         yield Table(
             "The prefilter's recall by topic text and form of the training text, with its 95% interval.",
-            (*columns, Column("From", **share), Column("To", **share)),
+            heads("Field, Training_text, Pairs:d, Recall:.3f, From:.3f, To:.3f"),
             tuple(
                 (_FIELDS[row["field"]], row["form"], row["true_pairs"], row["recall"], row["low"], row["high"])
                 for row in rows
@@ -282,10 +269,9 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
 
 def since_table(baseline: Mapping[str, Any]) -> Table:
     """What is new, known and gone by test set, from `summary.json` under "baseline"."""
-    names = ("new pairs", "new topics", "new queries", "known pairs", "gone")
     return Table(
         title="Pairs above the threshold since the baseline.",
-        columns=(Column("test set"), *Column.numbers(",d", *names)),
+        columns=heads("test_set, new_pairs:,d, new_topics:,d, new_queries:,d, known_pairs:,d, gone:,d"),
         rows=tuple(
             (name, news["pairs"], len(news["topics"]), news["queries"], news["known"], news["gone"])
             for name, news in baseline["tests"].items()
@@ -301,15 +287,7 @@ def news_table(baseline: Mapping[str, Any]) -> Table:
     notes = (f"{left_out:,d} more new pairs are left out; all pairs are in candidates.parquet.",) if left_out else ()
     return Table(
         title=f"{count:,d} {'pair is' if count == 1 else 'pairs are'} new since the baseline.",
-        columns=(
-            Column("test set"),
-            Column("topic"),
-            Column("field"),
-            Column("source"),
-            Column("query id"),
-            Column("training query"),
-            Column("similarity", align="right", format=".4f"),
-        ),
+        columns=heads("test_set, topic, field, source, query_id, training_query, similarity:.4f"),
         rows=tuple(tuple(pair[name] for name in _SHOWN) for pair in pairs),
         notes=(*notes, *baseline["warnings"]),
     )
@@ -360,7 +338,7 @@ def _lead(summary: AuditSummary) -> str:
     )
 
 
-def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSection, ...]:
+def sections(result: AuditResult) -> tuple[ReportSection, ...]:
     summary = result.summary
     similarities = tuple(
         Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
@@ -370,7 +348,7 @@ def sections(result: AuditResult, truth: Table | None = None) -> tuple[ReportSec
         ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
         ReportSection("similarities", "How similar the nearest queries are", similarities),
         ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
-        ReportSection("trust", "How far to trust the threshold", tuple(_trust(result, truth))),
+        ReportSection("trust", "How far to trust the threshold", tuple(_trust(result))),
         ReportSection("sources", "What was read", tuple(_sources(summary))),
         ReportSection("pairs", "Every pair", tuple(_pair_parts(result))),
     )
@@ -432,10 +410,8 @@ def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
     yield Picture("neighbours", caption, figure)
 
 
-def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:
+def _trust(result: AuditResult) -> Iterator[Part]:
     summary = result.summary
-    if truth is not None:
-        yield truth
     yield Prose((calibrated_for(summary),))
     if result.calibration is not None:
         yield from _calibration(result.calibration)
@@ -443,10 +419,8 @@ def _trust(result: AuditResult, truth: Table | None) -> Iterator[Part]:
         yield from prefilter_parts(summary["prefilter"])
     if "baseline" in summary:
         yield since_table(summary["baseline"])
-    given = {"Known truth": None if truth else summary.get("truth"), "Judged by people": summary.get("labels")}
-    for name, values in given.items():
-        if isinstance(values, Mapping) and values:
-            yield Facts(name, values)
+    if summary.get("labels"):
+        yield Facts("Judged by people", summary["labels"])
 
 
 def calibrated_for(summary: AuditSummary) -> str:
@@ -483,7 +457,6 @@ def _calibration(curve: Calibration) -> Iterator[Part]:
 
 
 def _sources(summary: AuditSummary) -> Iterator[Part]:
-    counted = ("read", "distinct", "empty", "repaired", "skipped")
     estimated = any(count["distinct_estimated"] for count in summary["sources"].values())
     notes = ["Repaired: bytes that were not UTF-8, read as Latin-1. Skipped: records that could not be read."]
     if estimated:
@@ -494,7 +467,7 @@ def _sources(summary: AuditSummary) -> Iterator[Part]:
         rows.append((name, count["read"], distinct, count["empty"], count["repaired"], count["skipped"]))
     yield Table(
         "Training queries by source.",
-        (Column("Source"), *Column.numbers(",d", *(title.capitalize() for title in counted))),
+        heads("Source, Read:,d, Distinct:,d, Empty:,d, Repaired:,d, Skipped:,d"),
         tuple(rows),
         notes=(*notes, *columns_read(summary["sources"])),
     )
@@ -506,53 +479,37 @@ def _pair_parts(result: AuditResult) -> Iterator[Part]:
     outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
     lower, pairs = pairs.filter(outside), pairs.filter(~outside)
     if not lower.is_empty():
-        yield _words_listing(lower.sort("shared", nulls_last=True, maintain_order=True), threshold)
+        title = f"Pairs at or below {threshold:g} with the same content words or nearly the same letters."
+        yield _pair_listing(lower.sort("shared", nulls_last=True, maintain_order=True), "words", title, "shared")
     if pairs.is_empty():
         yield Prose((f"No training query has a similarity above {min(threshold, floor):g} to a text of a topic.",))
         return
-    redacted = _is_redacted(pairs)
-    paragraphs = []
-    if redacted:
-        paragraphs.append(
+    texts = "Words that only one of the two texts has are underlined; dots mark another form of a word that both have."
+    if _is_redacted(pairs):
+        texts = (
             "Texts are redacted: topics and queries are named by their ids. In the saved file keyed hashes stand for "
             "the texts; the same text has the same hash."
         )
-    else:
-        paragraphs.append(
-            "Words that only one of the two texts has are underlined; dots mark another form of a word that both have."
-        )
-    if floor < threshold:
-        paragraphs.append(
-            f"Pairs from {floor:g} on are kept for calibration; the list begins with those above {threshold:g}."
-        )
-    yield Prose(tuple(paragraphs))
-    yield Listing(
-        name="list",
-        title="Topics and the training queries that are similar to them.",
-        columns=tuple(_columns(pairs, start=threshold if floor < threshold else None, redacted=redacted)),
-        nouns=("pair", "pairs"),
-        sort="-similarity",
-        compared=None if redacted else ("topic_text", "query_text"),
-        whole="candidates.parquet",
-    )
+    kept = f"Pairs from {floor:g} on are kept for calibration; the list begins with those above {threshold:g}."
+    yield Prose((texts, kept) if floor < threshold else (texts,))
+    title = "Topics and the training queries that are similar to them."
+    yield _pair_listing(pairs, "list", title, "-similarity", start=threshold if floor < threshold else None)
 
 
-def _words_listing(lower: pl.DataFrame, threshold: float) -> Listing:
-    redacted = _is_redacted(lower)
+def _pair_listing(pairs: pl.DataFrame, name: str, title: str, sort: str, *, start: float | None = None) -> Listing:
+    redacted = _is_redacted(pairs)
     return Listing(
-        name="words",
-        title=f"Pairs at or below {threshold:g} with the same content words or nearly the same letters.",
-        columns=tuple(_columns(lower, start=None, redacted=redacted, weak=True)),
+        name=name,
+        title=title,
+        columns=tuple(_columns(pairs, start=start, redacted=redacted, weak=name == "words")),
         nouns=("pair", "pairs"),
-        sort="shared",
+        sort=sort,
         compared=None if redacted else ("topic_text", "query_text"),
         whole="candidates.parquet",
     )
 
 
-def _columns(
-    pairs: pl.DataFrame, *, start: float | None, redacted: bool, weak: bool = False
-) -> Iterator[ListingColumn]:
+def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool, weak: bool) -> Iterator[ListingColumn]:
     def texts(name: str) -> list[str]:
         return pairs[name].fill_null("").to_list()
 
@@ -627,7 +584,7 @@ SIGNS: Final[dict[VerdictWord, str]] = {
 
 @summarises(AuditResult)
 def _summary(result: AuditResult) -> Summary:
-    parts, tables = list(_parts(result, 100)), [neighbours_table(result, topic) for topic in result.topics]
+    parts, tables = list(_parts(result)), [neighbours_table(result, topic) for topic in result.topics]
     shown: dict[str, Any] = dict(result.summary)
     if tables:
         shown["neighbours"] = {
@@ -636,7 +593,7 @@ def _summary(result: AuditResult) -> Summary:
         }
     notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.left_over)
     pictures = functools.partial(similarity_pictures, result)
-    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=100, pictures=pictures)
+    return Summary((*parts, *tables), shown, tuple(_that_count(result.summary)), notes, width=_WIDTH, pictures=pictures)
 
 
 @reports(AuditResult)
@@ -647,7 +604,7 @@ def _report(result: AuditResult) -> Report:
         title=f"Leakage audit of {listed(tests) if len(tests) <= 3 else f'{len(tests)} test sets'}",
         lead=_lead(summary),
         verdicts=tuple(_verdicts(summary)),
-        sections=sections(result, truth_table(result) if isinstance(result, DemoResult) else None),
+        sections=sections(result),
         json=summary,
         footer=(
             "Above the threshold means greater than it. A query is its normalised text: queries that differ in blanks "
@@ -678,22 +635,17 @@ def no_picture(picture: Any) -> str:
     raise TypeError("the figures of this page are drawn already")
 
 
-def to_text(result: AuditResult, *, width: int = 100) -> str:
-    """The verdicts and the table of counts for a terminal."""
-    return Summary(tuple(_parts(result, width)), {}, width=width).show("text")
-
-
-def _parts(result: AuditResult, width: int) -> Iterator[Table | str]:
+def _parts(result: AuditResult) -> Iterator[Table | str]:
     summary = result.summary
     for name, test in summary["tests"].items():
         sentences = [test["why"], *_more(test, summary)]
-        lines = textwrap.wrap(normalise(" ".join(sentences)), width - 4)
+        lines = textwrap.wrap(normalise(" ".join(sentences)), _WIDTH - 4)
         yield "\n".join([f"{test['verdict']}: {normalise(name)}", *(f"    {line}" for line in lines)])
     if (warning := calibrated_for(summary)) and not summary["calibrated"]:
-        yield "\n".join(textwrap.wrap(normalise(warning), width))
+        yield "\n".join(textwrap.wrap(normalise(warning), _WIDTH))
     yield from short_sensitivity_tables(summary)
     for line in columns_read(summary["sources"]):
-        yield "\n".join(textwrap.wrap(normalise(line), width))
+        yield "\n".join(textwrap.wrap(normalise(line), _WIDTH))
     if any(test["fields"] for test in summary["tests"].values()):
         yield counts_table(summary)
     if "baseline" in summary:

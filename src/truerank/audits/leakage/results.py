@@ -189,7 +189,6 @@ class AuditSummary(TypedDict):
     first_pass: NotRequired[dict[str, Any]]
     labels: NotRequired[dict[str, Any]]
     baseline: NotRequired[dict[str, Any]]
-    truth: NotRequired[dict[str, Any]]
 
 
 @dataclass(frozen=True, repr=False)

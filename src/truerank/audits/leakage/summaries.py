@@ -3,47 +3,40 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final, Literal
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
 
 import numpy as np
 
-from truerank.audits.leakage.calibration import Calibration, plain
-from truerank.audits.leakage.card import EXAMPLE_SCHEMA, MATRIX_SCHEMA, Card, example_markdown, matrix_markdown
-from truerank.audits.leakage.cleaning import BASES, TrainCleaning, what_stays
+from truerank.audits.leakage.calibration import Calibration
+from truerank.audits.leakage.card import card_markdown
+from truerank.audits.leakage.clean import BASES, TrainCleaning, what_stays
 from truerank.audits.leakage.effect import Effect, KindEffect
-from truerank.audits.leakage.estimating import not_asked
-from truerank.audits.leakage.guarding import GuardReport
+from truerank.audits.leakage.estimate import not_asked
+from truerank.audits.leakage.exports import Card
+from truerank.audits.leakage.guard import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
-from truerank.audits.leakage.results import columns_read
-from truerank.audits.leakage.training_examples.cleaning import CorpusReduction
-from truerank.audits.leakage.training_examples.results import kind_named
+from truerank.audits.leakage.training_data.clean import CorpusReduction
+from truerank.audits.leakage.training_data.results import kind_named
+from truerank.core.plain import plain
 from truerank.core.result import Format, Summary, summarises
-from truerank.core.tables import Cell, Column, Table, escape_markdown
+from truerank.core.tables import Cell, Column, Table
+from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
 
-_SCORE: Final[dict[str, Any]] = {"align": "right", "format": ".4f"}
-_MOVE: Final[dict[str, Any]] = {"align": "right", "format": "+.4f"}
-_SHARE: Final[dict[str, Any]] = {"align": "right", "format": ".3f"}
-_COUNT: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 _CHANGES: Final = (
-    Column("run"),
-    Column("measure"),
+    *heads("run, measure"),
     *Column.numbers(".4f", "all", "clean", above=("mean",)),
-    Column("change", **_MOVE),
+    *heads("change:+.4f"),
     *Column.numbers("+.4f", "low", "high", above=("random changes",)),
     *Column.numbers(".4f", "raw", "corrected", above=("p",)),
-    Column("detectable", **_SCORE),
+    *heads("detectable:.4f"),
 )
 _VERDICTS: Final = (
-    Column("measure"),
-    Column("verdict"),
-    Column("p", **_SCORE),
-    Column("τ", **_SHARE),
+    *heads("measure, verdict, p:.4f, τ:.3f"),
     *Column.numbers(".3f", "low", "high", above=("τ, random",)),
-    Column("p of τ", **_SCORE),
+    *heads("p_of_τ:.4f"),
 )
 
 
@@ -82,7 +75,7 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
     if rows := tuple((one.kind, *row) for one, placebo in compared for row in _changes(placebo)):
         yield Table(
             title="Change of the means without the topics or documents that leak, by kind of leak.",
-            columns=(Column("kind of leak"), *_CHANGES),
+            columns=(*heads("kind_of_leak"), *_CHANGES),
             rows=rows,
         )
     if not kinds:
@@ -91,20 +84,14 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
     draws = max((placebo.draws for _, placebo in compared), default=0)
     yield Table(
         title="Did scores move more than chance without what leaks?",
-        columns=(
-            Column("kind of leak"),
-            Column("leaks", **_COUNT),
-            Column("that count", **_COUNT),
-            Column("removed"),
-            *_VERDICTS,
-        ),
+        columns=(*heads("kind_of_leak, leaks:,d, that_count:,d, removed"), *_VERDICTS),
         rows=tuple(
             (one.kind, one.leaked, one.counted, one.removed, *verdict)
             for one in kinds
             for verdict in ([_verdict(placebo) for placebo in one.placebos] or [nothing])
         ),
         notes=(
-            *(f"{one.kind}: {kind_named(one.kind).title}; the audit says {one.verdict}." for one in kinds),
+            *(f"{one.kind}: {kind_named(one.kind).phrase}; the audit says {one.verdict}." for one in kinds),
             *(f"{one.kind}, {placebo.measure}: {placebo.what}. {placebo.reason}" for one, placebo in compared),
             *(_random(draws, matched_by, kinds) if compared else ()),
             *(_explained(compared[0][1]) if compared else ()),
@@ -179,12 +166,6 @@ _DOCUMENT_BASES: Final[dict[str, str]] = {
     "labels-only": "only what was judged a leak",
     "either": "what was judged a leak, and everything that the audit found",
 }
-_MEANING: Final = (
-    "CONTAMINATED: at least one training query is a candidate leak above the threshold (where pairs were judged: a "
-    "confirmed one). CLEAN: everything was read, no evidence (encoder, same content words, nearly the same letters) "
-    "found a pair that was not judged away, and planted rewordings of the topics were found at the rates given. "
-    "UNKNOWN: anything else."
-)
 
 
 @summarises(Calibration)
@@ -192,33 +173,6 @@ def _calibration(result: Calibration) -> Summary:
     # The advice stands in the result; the error only says why the exit code is 2.
     fault = InputError("the labels support no threshold", where="leakage calibrate") if result.refused else None
     return Summary(("\n".join(calibration_lines(result)),), result.json(), fault=fault)
-
-
-def calibration_table(result: Calibration) -> Table:
-    """The precision at each hundredth of the labelled range, at its lower end and at the answers."""
-    hundredths = np.isclose(result.thresholds * 100, np.round(result.thresholds * 100), atol=1e-6)
-    named = np.isin(result.thresholds, [end for end in (result.estimate, result.chosen) if end is not None])
-    shown = np.flatnonzero(hundredths | named | (result.thresholds == result.thresholds[0]))
-    share = f"{result.settings['confidence']:.0%}"
-    above = f"{share} bounds, one-sided" if result.bounded else f"{share} interval"
-    return Table(
-        title="Precision of the pairs above a threshold.",
-        columns=(
-            Column("threshold", align="right", format=".3f"),
-            Column("labelled pairs above", align="right", format=",d"),
-            Column("precision", align="right", format=".3f"),
-            *Column.numbers(".3f", "low", "high", above=(above,)),
-        ),
-        rows=tuple(
-            (
-                float(result.thresholds[i]),
-                int(result.n[i]),
-                *(plain(float(v[i])) for v in (result.precision, result.low, result.high)),
-            )
-            for i in shown
-        ),
-        notes=tuple(calibration_lines(result)),
-    )
 
 
 def calibration_lines(result: Calibration) -> list[str]:
@@ -253,10 +207,6 @@ def calibration_lines(result: Calibration) -> list[str]:
 
 @summarises(TrainCleaning)
 def _cleaning(result: TrainCleaning) -> Summary:
-    return Summary((cleaning_table(result),), result.json())
-
-
-def cleaning_table(result: TrainCleaning) -> Table:
     rule = "Removed: the ids that an earlier cleaning removed"
     if result.threshold is not None:
         rule = f"Removed: every candidate above the threshold {result.threshold:g}"
@@ -270,28 +220,23 @@ def cleaning_table(result: TrainCleaning) -> Table:
         ("queries kept", result.kept),
         ("leaking queries that the source does not hold", result.not_found),
     ]
-    return Table(
+    table = Table(
         title=f"{result.out.name}: the training queries without those that leak.",
-        columns=(Column("what"), Column("number", **_COUNT)),
+        columns=heads("what, number:,d"),
         rows=tuple(lines),
         notes=(f"{rule}.", *what_stays(result.left), *result.warnings),
     )
+    return Summary((table,), plain(result))
 
 
 @summarises(TestReduction)
 def _reduction(result: TestReduction) -> Summary:
-    return Summary((reduction_table(result), *placebo_tables(result.placebos, result.matched_by)), result.json())
-
-
-def reduction_table(result: TestReduction) -> Table:
-    numbers = {before: f"{before:,d} topics" for before in (result.before, result.after)}
     heading = ("smallest difference",)
-    return Table(
+    table = Table(
         title=f"{result.after:,d} of {result.before:,d} topics of {result.test} remain.",
         columns=(
-            Column("sd of differences", align="right", format="g"),
-            Column("of"),
-            *Column.numbers(".4f", numbers[result.before], numbers[result.after], above=heading),
+            *heads("sd_of_differences:g, of"),
+            *Column.numbers(".4f", f"{result.before:,d} topics", f"{result.after:,d} topics", above=heading),
         ),
         rows=tuple(tuple(row) for row in result.detectable),
         notes=(
@@ -299,20 +244,16 @@ def reduction_table(result: TestReduction) -> Table:
             f"(two-sided, α = {result.alpha:g}; non-central t).",
         ),
     )
+    return Summary((table, *placebo_tables(result.placebos, result.matched_by)), plain(result))
 
 
 @summarises(CorpusReduction)
 def _corpus(result: CorpusReduction) -> Summary:
-    tables = placebo_tables(result.placebos, result.matched_by, "documents")
-    return Summary((corpus_table(result), *tables), result.json())
-
-
-def corpus_table(result: CorpusReduction) -> Table:
     lines: list[tuple[str, int]] = [
         ("documents read", result.read),
         ("documents removed", result.removed),
-        *((f"{kind_named(kind).title}", count) for kind, count in result.kinds.items()),
-        ("documents kept", result.read - result.removed),
+        *((kind_named(kind).phrase, count) for kind, count in result.kinds.items()),
+        ("documents kept", result.kept),
         ("leaking documents that the corpus does not hold", result.not_found),
         *([("documents that stay since they were judged no leaks", result.cleared)] if result.judged else []),
     ]
@@ -328,12 +269,13 @@ def corpus_table(result: CorpusReduction) -> Table:
     rule = "every document of these kinds of leak"
     if result.judged:
         rule = f"{_DOCUMENT_BASES[result.basis]} ({result.judged:,d} judged pairs)"
-    return Table(
+    table = Table(
         title=f"{result.out.name}: the corpus of {result.test} without the documents that leak.",
-        columns=(Column("what"), Column("number", align="right", format=",d")),
+        columns=heads("what, number:,d"),
         rows=tuple(lines),
         notes=(f"Removed: {rule}.", *result.warnings),
     )
+    return Summary((table, *placebo_tables(result.placebos, result.matched_by, "documents")), plain(result, "ids"))
 
 
 @summarises(Effect)
@@ -344,16 +286,16 @@ def _effect(result: Effect) -> Summary:
     tables += placebo_tables(result.placebos, result.settings["matched_by"])
     tables += kind_tables(result.kinds, result.settings["matched_by"])
     tables += [training_table(result)] if result.training else []
-    return Summary(tuple(tables), result.json())
+    return Summary(tuple(tables), plain(result))
 
 
 def effect_table(result: Effect) -> Table:
     share = f"{result.settings['confidence']:.0%}"
-    columns = [Column("run"), Column("measure")]
+    columns = [*heads("run, measure")]
     for part in ("all", "leaked", "clean", "leaked − clean"):
-        columns += [] if part == "leaked − clean" else [Column("n", (part,), **_COUNT)]
+        columns += [] if part == "leaked − clean" else Column.numbers(",d", "n", above=(part,))
         columns += Column.numbers(".4f", "mean", "low", "high", above=(part,))
-    columns += [*Column.numbers(".4f", "raw", "corrected", above=("p",)), Column("missing", **_COUNT)]
+    columns += [*Column.numbers(".4f", "raw", "corrected", above=("p",)), *heads("missing:,d")]
     return Table(
         title="Scores on all, leaked and clean topics.",
         columns=tuple(columns),
@@ -375,7 +317,7 @@ def training_table(result: Effect) -> Table:
     words = {True: "yes", False: "no", None: "unknown"}
     return Table(
         title="Training data that the runs name in their metadata.",
-        columns=(Column("run"), Column("training data"), Column("source"), Column("compared by the audit")),
+        columns=heads("run, training_data, source, compared_by_the_audit"),
         rows=tuple((one.run, one.name, one.source, words[one.audited]) for one in result.training),
         notes=("What a run does not name may have been used all the same.",),
     )
@@ -385,12 +327,7 @@ def order_table(result: Effect) -> Table:
     """How the order of the systems changes without the leaked topics."""
     return Table(
         title="Order of the systems without the leaked topics.",
-        columns=(
-            Column("measure"),
-            Column("Kendall's τ-b", align="right", format=".3f"),
-            *Column.numbers(",d", "swaps", "largest drop in rank"),
-            Column("of"),
-        ),
+        columns=heads("measure, Kendall's τ-b=tau:.3f, swaps:,d, largest_drop_in_rank:,d, of"),
         rows=tuple((o.measure, o.tau, len(o.swaps), o.largest_drop, o.dropped) for o in result.orders),
     )
 
@@ -399,30 +336,22 @@ def swap_table(result: Effect) -> Table:
     """Every pair of systems that changes places."""
     return Table(
         title="Pairs of systems that change places without the leaked topics.",
-        columns=(
-            Column("measure"),
-            Column("better on all"),
-            Column("worse on all"),
-            *Column.numbers("+.4f", "difference on all", "difference on clean"),
-        ),
+        columns=heads("measure, better_on_all, worse_on_all, difference_on_all:+.4f, difference_on_clean:+.4f"),
         rows=tuple((o.measure, *swap) for o in result.orders for swap in o.swaps),
     )
 
 
 @summarises(GuardReport)
 def _guard(result: GuardReport) -> Summary:
-    return Summary((guard_table(result),), result.json(), width=100)
-
-
-def guard_table(result: GuardReport) -> Table:
     columns = ("row", "text", "test", "topic_id", "topic_text", "similarity", "evidence")
     leaked = sum(map(len, result.topics.values()))
-    return Table.of(
+    table = Table.of(
         result.rows.head(20).select(columns),
         [Column(name, align="right" if name == "similarity" else "left") for name in columns],
         title=f"{result.dropped:,d} of {result.read:,d} rows dropped: they hold {leaked:,d} test queries.",
         notes=tuple(_guard_notes(result)),
     )
+    return Summary((table,), {**plain(result, "rows"), "rows": result.rows.to_dicts()}, width=100)
 
 
 def _guard_notes(result: GuardReport) -> Iterator[str]:
@@ -441,96 +370,17 @@ def _guard_notes(result: GuardReport) -> Iterator[str]:
 
 
 class _CardSummary(Summary):
-    """A card as text is its JSON; as Markdown it is a section of a README."""
+    """A statement in two texts: its own JSON, or the form of another place, and Markdown; lines are not added."""
 
     def show(self, form: Format = "text") -> str:
-        return card_markdown(Card(dict(self.json))) if form == "markdown" else super().show(form)
-
-
-class _ExportSummary(Summary):
-    """A statement for another place: the text that belongs there, and Markdown; lines are not added."""
-
-    def show(self, form: Format = "text") -> str:
-        if form in ("text", "markdown"):
-            return str(self.parts[form == "markdown"])
-        return super().show(form)
+        elsewhere = "for" in self.json
+        if form == "markdown":
+            return str(self.parts[1]) if elsewhere else card_markdown(Card(dict(self.json)))
+        return str(self.parts[0]) if form == "text" and elsewhere else super().show(form)
 
 
 @summarises(Card)
 def _card(result: Card) -> Summary:
     if "for" in result.content:
-        return _ExportSummary((result.text, result.markdown), result.content)
+        return _CardSummary((result.text, result.markdown), result.content)
     return _CardSummary((json.dumps(result.content, indent=2, ensure_ascii=False),), result.content)
-
-
-def card_table(result: Card) -> Table:
-    return Table(
-        title="Train–test leakage",
-        columns=(
-            Column("test set"),
-            Column("verdict"),
-            *Column.numbers(",d", "topics", "leaked topics", "leaking queries", "pairs below"),
-        ),
-        rows=tuple(
-            (
-                test["name"],
-                test["verdict"],
-                test["topics"],
-                len(test["leaked_topics"]),
-                test["leaking_queries"],
-                test["below"]["pairs"],
-            )
-            for test in result.content["tests"]
-        ),
-    )
-
-
-def card_sources(result: Card) -> Table:
-    return Table(
-        title="Training queries compared",
-        columns=(
-            Column("source"),
-            *Column.numbers(",d", "read", "distinct", "skipped"),
-            Column("content"),
-        ),
-        rows=tuple(
-            (source["name"], source["read"], source["distinct"], source["skipped"], (source.get("hash") or "")[:19])
-            for source in result.content["sources"]
-        ),
-    )
-
-
-def card_markdown(result: Card) -> str:
-    """A section for a README, as GitHub and Hugging Face show it."""
-    content = result.content
-    if content["schema"] == EXAMPLE_SCHEMA:
-        return example_markdown(content)
-    if content["schema"] == MATRIX_SCHEMA:
-        return matrix_markdown(content)
-    calibration = content["calibration"]
-    known = (
-        f"calibrated for {escape_markdown(calibration['for'])}"
-        if calibration["calibrated"]
-        else f"not calibrated for this encoder (but for {escape_markdown(calibration['for'])})"
-    )
-    date = f" on {content['date']}" if "date" in content else ""
-    parts = [
-        "## Train–test leakage",
-        f"Checked with truerank {content['truerank']}{date}: cosine similarity above {content['threshold']:g} "
-        f"under {escape_markdown(content['encoder'])}; the threshold is {known}.",
-        replace(card_table(result), title="").markdown().strip(),
-        *(f"**{escape_markdown(test['name'])}**: {escape_markdown(test['why'])}" for test in content["tests"]),
-        card_sources(result).markdown().strip(),
-        *(escape_markdown(line) for line in columns_read({s["name"]: s for s in content["sources"]})),
-        *(_leaked_section(test) for test in content["tests"] if test["leaked_topics"]),
-        _MEANING,
-    ]
-    return "\n\n".join(parts) + "\n"
-
-
-def _leaked_section(test: Mapping[str, Any]) -> str:
-    ids = ", ".join(escape_markdown(topic) for topic in test["leaked_topics"])
-    name = escape_markdown(test["name"])
-    return (
-        f"<details>\n<summary>Leaked topics of {name} ({len(test['leaked_topics'])})</summary>\n\n{ids}\n\n</details>"
-    )

@@ -9,12 +9,12 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
-from truerank.audits.leakage.cleaning import JUDGED, NOT_JUDGED, Basis, Cleaning, LeakRules, TrainCleaning
-from truerank.audits.leakage.filtering import (
+from truerank.audits.leakage.clean import JUDGED, NOT_JUDGED, Basis, Cleaning, LeakRules, TrainCleaning
+from truerank.audits.leakage.filters import (
     BREAKS,
     SourceForm,
     Target,
@@ -26,7 +26,7 @@ from truerank.audits.leakage.filtering import (
     written,
 )
 from truerank.audits.leakage.options import opened_labels
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.results import (
     DEFAULT_KINDS,
     ExampleAudit,
     audited_input,
@@ -209,9 +209,10 @@ class CorpusReduction(Cleaning):
         ids: the ids of the documents that leak.
         not_found: leaking documents of the audit that this corpus does not hold.
         cleared: documents of the audit that stay because their pairs were judged no leaks.
-        judgments: what became of the judgments; None where none were given.
         basis: how labels and the audit were combined.
         judged: number of judged pairs that were given.
+        kept: documents that stay.
+        judgments: what became of the judgments; None where none were given.
         warnings: what a user must know, one sentence each.
         placebos: with runs, the removal of these documents beside that of as many random ones, by measure.
         matched_by: what random documents share with the removed ones.
@@ -227,28 +228,13 @@ class CorpusReduction(Cleaning):
     ids: tuple[str, ...]
     not_found: int
     cleared: int
-    judgments: JudgmentCounts | None
     basis: Basis
     judged: int
+    kept: int
+    judgments: JudgmentCounts | None
     warnings: tuple[str, ...]
     placebos: tuple[Placebo, ...] = ()
     matched_by: str | None = None
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        counts = ("test", "read", "removed", "kinds", "not_found", "cleared", "basis", "judged")
-        return {
-            "out": str(self.out),
-            "removed_file": str(self.removed_file),
-            "qrels_file": None if self.qrels_file is None else str(self.qrels_file),
-            "manifest_file": str(self.manifest_file),
-            **{name: getattr(self, name) for name in counts},
-            "kept": self.read - self.removed,
-            "judgments": None if self.judgments is None else self.judgments._asdict(),
-            "warnings": list(self.warnings),
-            "placebos": [placebo.json() for placebo in self.placebos],
-            "matched_by": self.matched_by,
-        }
 
 
 class _Leak(NamedTuple):
@@ -321,9 +307,10 @@ def reduce_corpus(
         ids=tuple(leaking.by_id),
         not_found=len(leaking.by_id) - len(sieve.seen),
         cleared=leaking.cleared,
-        judgments=left,
         basis=rules.basis,
         judged=0 if judgments is None else len(judgments.pairs),
+        kept=sieve.read - sieve.removed,
+        judgments=left,
         warnings=tuple(_warnings(found, sieve, left, form)),
     )
 

@@ -17,23 +17,19 @@ import polars as pl
 
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.results import VerdictWord
-from truerank.audits.leakage.training_examples.results import KINDS, LEAKS, RULES, ExampleAudit, ExampleOptions
-from truerank.audits.leakage.training_examples.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
-from truerank.audits.leakage.training_examples.texts import (
+from truerank.audits.leakage.training_data.comparison import (
     ComparedTexts,
     ComparingTexts,
     KeptSides,
-    Semantic,
-    TestTexts,
-    TrainingTexts,
     apart,
     compare_plants,
     compare_sides,
-    counted,
-    hashed,
     keep_sides,
 )
-from truerank.audits.leakage.training_examples.verdicts import ExampleEvidence, verdicts
+from truerank.audits.leakage.training_data.results import KINDS, LEAKS, RULES, ExampleAudit, ExampleOptions
+from truerank.audits.leakage.training_data.sensitivity import ExampleSensitivity, ExampleSight, PlantMaterial, check
+from truerank.audits.leakage.training_data.texts import TestTexts, TrainingTexts, counted, hashed
+from truerank.audits.leakage.training_data.verdicts import ExampleEvidence, verdicts
 from truerank.errors import InputError
 from truerank.options import Encoding, Flag, Out, Workers, command
 from truerank.overlaps import OverlapRules
@@ -324,7 +320,7 @@ class PreparedExamples:
         return digest({**known, **given, "version": __version__})
 
     def result(self, job: Job) -> ExampleAudit:
-        ways = ComparingTexts(self.rules, Semantic(self.options.semantic, lambda: Models.of(self.encoding).encoder))
+        ways = ComparingTexts(self.rules, self.options.semantic, lambda: Models.of(self.encoding).encoder)
         kept = keep_sides(self.test, self.training, ways, job)
         found = compare_sides(kept, self.rules, job)
         wanted = {one for frame in found[:3] for one in frame["training_id"].unique()}
@@ -505,11 +501,6 @@ class TouchedTexts:
     topics: Mapping[str, tuple[str, ...]]
     documents: Mapping[str, tuple[str, ...]]
     audited: tuple[str, ...]
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain values."""
-        values: dict[str, Any] = plain(self)
-        return values
 
 
 def with_documents(train: Sequence[str]) -> tuple[str, ...]:

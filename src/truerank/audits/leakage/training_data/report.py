@@ -1,28 +1,309 @@
-"""The matrix for people: a page with the picture, a short text for the terminal, and its files."""
+"""Leaks in training examples, and the matrix of a suite, for people: short texts, a page with its picture, files."""
 
 from __future__ import annotations
 
 import math
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import urlencode
 
 import polars as pl
 
-from truerank.audits.leakage.report import no_picture
-from truerank.audits.leakage.suites.matrix import LeakageMatrix
+from truerank.audits.leakage.report import SIGNS, no_picture
+from truerank.audits.leakage.training_data.results import KINDS, ExampleAudit, LeakageMatrix, kind_named
 from truerank.core.figures.export import page_svg
 from truerank.core.figures.style import ACCENT, INK, QUIET
 from truerank.core.listings import Listing, ListingColumn
-from truerank.core.page import Drawing, Part, Prose
+from truerank.core.page import Drawing, Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Summary, reports, summarises, writes
+from truerank.core.result import Summary, page_note, report, reports, summarises, writes
 from truerank.core.tables import Cell, Column, Table, escape_html
 from truerank.core.verdict import Verdict
-from truerank.overlaps.results import PART_SHARE, PART_WORDS
+from truerank.core.views import heads
+from truerank.overlaps.results import BRIEF_SHARE, BRIEF_WORDS, PART_SHARE, PART_WORDS
 from truerank.text.normalising import normalise
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
+
+_WIDTH: Final = 100
+#: Pairs of one kind that the page lists, and characters of a text that it shows.
+_LISTED: Final = 1000
+_SHOWN: Final = 300
+#: Kinds whose training texts have more than one role.
+_SEVERAL_ROLES: Final = tuple(kind.name for kind in KINDS if len(kind.training) > 1 and kind.name != "pair")
+_MEANINGS: Final = {
+    "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries.",
+    "CLEAN": "Everything was read, and nothing that this audit can see was found. What it can see is measured with "
+    "changed copies of these very texts.",
+    "UNKNOWN": "This is no clean result: something was not given, not read, or cannot be seen.",
+}
+
+
+@summarises(ExampleAudit)
+def _summary(result: ExampleAudit) -> Summary:
+    return Summary(tuple(_parts(result)), result.json(), tuple(_verdicts(result)), page_note(result.folder), _WIDTH)
+
+
+def _write(result: ExampleAudit | LeakageMatrix, job: Run) -> None:
+    found = report(result)
+    for name, frame in found.frames.items():
+        job.parquet(f"{name}.parquet", frame)
+    write_tables(job, found.tables)
+    for name, text in found.texts.items():
+        job.text(name, text)
+    job.text("report.html", found.page(no_picture, job.provenance()).html())
+    job.json("summary.json", found.json)
+
+
+writes(ExampleAudit)(_write)
+writes(LeakageMatrix)(_write)
+
+
+@reports(ExampleAudit)
+def _report(result: ExampleAudit) -> Report:
+    kinds = kinds_table(result)
+    listed = [one.kind for one in result.kinds if one.pairs]
+    meanings = tuple(f"{kind.title}: {kind.effect}" for kind in KINDS)
+    return Report(
+        title=f"Training examples against {result.test['name']}",
+        lead=_lead(result),
+        verdicts=tuple(_verdicts(result)),
+        sections=(
+            ReportSection("kinds", "What leaks", (kinds, Prose(meanings))),
+            ReportSection("rule", "What counts as an overlap", tuple(_rule(result))),
+            ReportSection("sensitivity", "What this audit can see", tuple(_sensitivity(result))),
+            ReportSection("sources", "What was read", (sources_table(result), Facts("Test collection", result.test))),
+            *(ReportSection(name, f"Pairs: {kind_named(name).phrase}", (_listing(result, name),)) for name in listed),
+        ),
+        tables={"kinds": kinds, "sources": sources_table(result), "sensitivity": sensitivity_table(result)},
+        json=result.json(),
+        frames={"leaks": result.leaks, "templates": result.templates},
+        footer=("This page asks the network for nothing.",),
+    )
+
+
+def _parts(result: ExampleAudit) -> Iterator[Table | str]:
+    told: set[str] = set()
+    for one in result.kinds:
+        new = [sentence for sentence in one.settle if sentence not in told]
+        told.update(new)
+        lines = textwrap.wrap(normalise(" ".join((one.why, *new))), _WIDTH - 4)
+        yield "\n".join([f"{one.verdict}: {kind_named(one.kind).phrase}", *(f"    {line}" for line in lines)])
+    yield kinds_table(result)
+    yield sources_table(result)
+    if (table := sensitivity_table(result)).rows:
+        yield table
+
+
+def _verdicts(result: ExampleAudit) -> Iterator[Verdict]:
+    explained: set[str] = set()
+    for one in result.kinds:
+        change = " ".join(("" if one.verdict in explained else _MEANINGS[one.verdict], *one.settle)).strip()
+        explained.add(one.verdict)
+        yield Verdict(
+            word=one.verdict,
+            sentence=one.why,
+            rests_on=" ".join(one.evidence),
+            settles=change,
+            subject=kind_named(one.kind).title,
+            share=one.leaked / one.of if one.of and one.verdict != "UNKNOWN" else None,
+            sign=SIGNS[one.verdict],
+        )
+
+
+def _lead(result: ExampleAudit) -> str:
+    examples = sum(source["examples"] for source in result.sources.values())
+    words: list[str] = [one.verdict for one in result.kinds]
+    tally = ", ".join(f"{words.count(word)} {word.lower()}" for word in dict.fromkeys(words))
+    test = result.test
+    documents = f" and {test['documents']:,d} documents" if test["documents"] else ""
+    against = f"{test['topics']:,d} {test['noun']}{documents}"
+    return f"{examples:,d} training examples against {against}. Kinds of leak: {tally}."
+
+
+def kinds_table(result: ExampleAudit) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    for one in result.kinds:
+        cells: tuple[Cell, ...] = (None,) * 8
+        if one.of:
+            share = one.leaked / one.of
+            cells = (one.leaked, one.of, share, one.low, one.high, one.topics, one.pairs, one.examples)
+        rows.append((kind_named(one.kind).phrase, one.verdict, *cells))
+    return Table(
+        "Leaks by kind.",
+        (
+            *heads("Kind, Verdict, Leaked:,d, Of:,d, Share:.1%"),
+            *Column.numbers(".1%", "from", "to", above=("95% interval",)),
+            *heads("Topics:,d, Pairs:,d, Examples:,d"),
+        ),
+        tuple(rows),
+        notes=(
+            "Leaked and of: queries or documents of the test collection. Examples: training texts that leak, counted "
+            "once for each example that holds them. The interval takes the queries or documents for a sample.",
+        ),
+    )
+
+
+def _rule(result: ExampleAudit) -> Iterator[Part]:
+    yield Prose(tuple(rule_sentences(result.rules)))
+    if result.boilerplate:
+        title = "Boilerplate of the test collection, which was left out of both sides."
+        yield Table(title, heads(_PASSAGE), tuple(map(_passage, result.boilerplate)))
+
+
+_PASSAGE: Final = "Passage, Texts:,d, Share:.1%"
+
+
+def _passage(row: Mapping[str, Any]) -> tuple[Cell, ...]:
+    return row["passage"], row["documents"], row["share"]
+
+
+def rule_sentences(rules: Any) -> Iterator[str]:
+    """The rule by which evidence makes a pair of texts an overlap."""
+    n = rules["ngram"]
+    yield "Any one kind of evidence is enough; the list of pairs has the values of all of them."
+    yield "Tags and entities of HTML are taken off both texts before they are compared."
+    yield "Exact: the same text; blanks, letter case and marks at the end do not count."
+    yield (
+        f"N-gram: the text with fewer of them shares at least {rules['ngram_share']:.0%} of its runs of {n} words with "
+        f"the other one; texts of fewer than {n} words have none. The list has the shares of both texts, and their "
+        "lengths."
+    )
+    yield f"Near: the sets of three-word shingles have a Jaccard similarity of at least {rules['similarity']:g}."
+    yield (
+        f"Contains: the larger text has at least {rules['containment']:.0%} of the three-word shingles of the smaller "
+        f"one. Test texts of fewer than {rules['contained_words']} words are not looked for in others, nor training "
+        f"texts of fewer than {PART_WORDS} that are less than {PART_SHARE:.0%} of a test text. Where one text has "
+        f"fewer than {n} words, near and contains ask for all shingles; with fewer than {BRIEF_WORDS}, for at least "
+        f"{BRIEF_SHARE:.0%}, and n-gram for at least a half."
+    )
+    yield (
+        "Words and letters: texts of at most 32 words have the same content words, in any order and inflection, or "
+        "these are one letter apart."
+    )
+    yield f"Encoder: the cosine similarity is above {rules['threshold']:g}, where an encoder was asked."
+
+
+def sensitivity_table(result: ExampleAudit) -> Table:
+    """What was found of planted changes, by kind of leak."""
+    rows = [
+        (kind_named(one.kind).phrase, row["kind"], row["planted"], row["found"], row["share"], row["low"], row["high"])
+        for one in result.kinds
+        for row in one.sensitivity
+    ]
+    return Table(
+        "Planted changes of the test collection's texts that the audit would have found.",
+        (
+            *heads("Kind, Change, Planted:,d, Found:,d, Share:.2f"),
+            *Column.numbers(".2f", "from", "to", above=("95% interval",)),
+        ),
+        tuple(rows),
+    )
+
+
+def _sensitivity(result: ExampleAudit) -> Iterator[Part]:
+    table = sensitivity_table(result)
+    if not table.rows:
+        return
+    yield Prose(
+        (
+            "Texts of the test collection were changed, compared like training texts, and written nowhere. A planted "
+            "pair counts as found where both its query, in other words, and its changed answer are found.",
+        )
+    )
+    yield table
+    for noun, row in result.others.items():
+        if row["texts"]:
+            yield Prose(
+                (
+                    f"The converse: {row['proposed']:,d} of {row['texts']:,d} {noun} of this collection "
+                    f"({row['share']:.1%}) would be taken for another one of it.",
+                )
+            )
+
+
+def sources_table(result: ExampleAudit) -> Table:
+    """What was read of each training source, and what its columns were taken for."""
+    counted = ("examples", "query_texts", "positive_texts", "negative_texts", "document_texts", "empty", "skipped")
+    return Table(
+        "Training examples by source.",
+        heads(
+            "Source, Roles, Examples:,d, Query:,d, Positive:,d, Negative:,d, Document:,d, Empty:,d, "
+            "Skipped:,d, Absent:,d"
+        ),
+        tuple(
+            (
+                name,
+                f"{source['roles']}{' (given)' if source['given'] else ''}",
+                *(source.get(one, 0) for one in counted),
+                source.get("absent", {}).get("ids", 0),
+            )
+            for name, source in result.sources.items()
+        ),
+        notes=("Absent: ids that the given queries and documents lack.",),
+    )
+
+
+def _listing(result: ExampleAudit, kind: str) -> Listing:
+    rows = result.rows(kind)
+    shown = rows.sort("examples", descending=True, maintain_order=True).head(_LISTED)
+    more = f" The first {_LISTED:,d} of {rows.height:,d}." if rows.height > _LISTED else ""
+
+    def texts(name: str) -> list[str]:
+        return [text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …" for text in shown[name].fill_null("").to_list()]
+
+    columns = [
+        ListingColumn(
+            "topic", "Topic", texts("topic_id"), kind="label", filter="choose", shown=_has(shown, "topic_id")
+        ),
+        ListingColumn("document", "Document", texts("doc_id"), kind="code", shown=_has(shown, "doc_id")),
+        ListingColumn("test_text", "Test text", texts("test_text"), searched=True),
+        ListingColumn("training_text", "Training text", texts("training_text"), searched=True),
+    ]
+    if kind == "pair":
+        columns += [
+            ListingColumn("document_text", "Relevant document", texts("document_text"), searched=True),
+            ListingColumn("training_document", "Training positive", texts("training_document"), searched=True),
+            ListingColumn("document_evidence", "Evidence of the answer", texts("document_evidence"), kind="label"),
+        ]
+    columns += [
+        ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose"),
+        ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0),
+        ListingColumn("example", "Example", texts("example_id"), kind="code"),
+        ListingColumn(
+            "source", "Source", texts("source"), kind="label", filter="choose", shown=len(result.sources) > 1
+        ),
+        ListingColumn("role", "Role", texts("role"), kind="label", filter="choose", shown=kind in _SEVERAL_ROLES),
+        *(
+            ListingColumn(name, title, shown[name].fill_null(0.0).to_list(), kind="number", digits=2, shown=False)
+            for name, title in (
+                ("ngram_test", "N-grams of the test text"),
+                ("ngram_training", "N-grams of the training text"),
+                ("jaccard", "Jaccard"),
+                ("containment", "Containment"),
+                ("cosine", "Cosine"),
+            )
+        ),
+        *(
+            ListingColumn(name, title, shown[name].to_list(), kind="number", digits=0, shown=False)
+            for name, title in (("test_words", "Words, test"), ("training_words", "Words, training"))
+        ),
+    ]
+    return Listing(
+        name=kind,
+        title=f"{kind_named(kind).title}.{more}",
+        columns=tuple(columns),
+        nouns=("pair", "pairs"),
+        sort="-examples",
+        compared=("test_text", "training_text"),
+        whole="leaks.parquet",
+    )
+
+
+def _has(rows: pl.DataFrame, name: str) -> bool:
+    return bool(rows[name].is_not_null().any())
+
 
 _CELL: Final = 24.0
 _LETTER: Final = 6.0
@@ -157,9 +438,9 @@ def _short(name: str) -> str:
     return name if len(name) <= _LONGEST else name[: _LONGEST - 1] + "…"
 
 
-_WIDTH: Final = 110
+_MATRIX_WIDTH: Final = 110
 #: Pairs of a cell that the page has; all are in pairs.parquet.
-_SHOWN: Final = 50
+_MOST_OF_CELL: Final = 50
 _LISTING: Final = "list"
 #: Columns of pairs that the page shows as texts.
 _TEXTS: Final = (
@@ -173,32 +454,20 @@ _CAPTION: Final = (
 
 
 @summarises(LeakageMatrix)
-def _summary(result: LeakageMatrix) -> Summary:
-    notes = () if result.folder is None else (f"report: {result.folder / 'report.html'}", *result.work)
-    return Summary(
-        (_rows_table(result), cells_table(result)), result.json(), tuple(_verdicts(result)), notes, width=_WIDTH
-    )
-
-
-@writes(LeakageMatrix)
-def _write(result: LeakageMatrix, job: Run) -> None:
-    job.parquet("matrix.parquet", result.cells)
-    job.parquet("pairs.parquet", result.pairs)
-    report = _report(result)
-    write_tables(job, report.tables)
-    job.text("figures/matrix.svg", _svg(result))
-    job.text("report.html", report.page(no_picture, job.provenance()).html())
-    job.json("summary.json", result.json())
+def _matrix_summary(result: LeakageMatrix) -> Summary:
+    notes = () if result.folder is None else (*page_note(result.folder), *result.work)
+    parts = (_rows_table(result), cells_table(result))
+    return Summary(parts, result.json(), tuple(_matrix_verdict(result)), notes, _MATRIX_WIDTH)
 
 
 @reports(LeakageMatrix)
-def _report(result: LeakageMatrix) -> Report:
+def _matrix_report(result: LeakageMatrix) -> Report:
     cells = len(result.cells)
     encoder = f", {result.encoder} above {result.rules.threshold:g}" if result.encoder else ""
     return Report(
         title=f"{len(result.suite.training)} training sets against {len(result.suite.tests)} test sets",
         lead=f"{cells:,} cells, compared by exact text, {result.rules.ngram}-grams, near-duplicates, words{encoder}.",
-        verdicts=tuple(_verdicts(result)),
+        verdicts=tuple(_matrix_verdict(result)),
         sections=(
             ReportSection("matrix", "The matrix", (Drawing(page_svg(_svg(result, _LISTING)), _CAPTION, dense=True),)),
             ReportSection("rows", "Training sets", (_rows_table(result),)),
@@ -208,6 +477,8 @@ def _report(result: LeakageMatrix) -> Report:
         ),
         tables={"cells": cells_table(result), "training": _rows_table(result)},
         json=result.json(),
+        frames={"matrix": result.cells, "pairs": result.pairs},
+        texts={"figures/matrix.svg": _svg(result)},
         footer=("Above the threshold means greater than it. This page asks the network for nothing.",),
     )
 
@@ -215,22 +486,19 @@ def _report(result: LeakageMatrix) -> Report:
 def cells_table(result: LeakageMatrix) -> Table:
     """The cells with a pair."""
     found = result.cells.filter((pl.col("leaking") > 0) | (pl.col("proposed") > 0))
-    words = ("Training", "Test", "Part")
-    numbers = ("Items", "Exact", "N-gram", "Words", "Semantic", "Leaking", "At most")
-    sources = ("items", "exact", "ngram", "words", "semantic", "leaking", "upper")
-    return Table.of(
-        found,
-        [
-            *(Column(name, source=name.lower()) for name in words),
-            *(Column(n, align="right", format=",d", source=s) for n, s in zip(numbers, sources, strict=True)),
-            Column("Verdict", source="verdict"),
-        ],
+    fields = "training", "test", "part", "items", "exact", "ngram", "words", "semantic", "leaking", "upper", "verdict"
+    return Table(
         f"{len(found):,} of {len(result.cells):,} cells have a pair.",
+        heads(
+            "Training, Test, Part, Items:,d, Exact:,d, N-gram=ngram:,d, Words:,d, Semantic:,d, Leaking:,d, "
+            "At_most:,d, Verdict"
+        ),
+        tuple(found.select(fields).iter_rows()),
         notes=("A dash: not compared, or the encoder cannot read one of the sides. Leaking: all evidence but words.",),
     )
 
 
-def _verdicts(result: LeakageMatrix) -> Iterator[Verdict]:
+def _matrix_verdict(result: LeakageMatrix) -> Iterator[Verdict]:
     """One of the whole: the worst of the cells."""
     by = {word: result.cells.filter(verdict=word) for word in LeakageMatrix.verdict_words}
     word = next((word for word, found in by.items() if len(found)), "UNKNOWN")
@@ -259,11 +527,7 @@ def _rows_table(result: LeakageMatrix) -> Table:
         rows.append((one.name, *counts, int(cells["leaking"].sum())))
     return Table(
         "Cells of each training set by verdict, and the topics and documents that leak in all of them.",
-        (
-            Column("Training"),
-            *(Column(w.capitalize(), align="right", format=",d") for w in LeakageMatrix.verdict_words),
-            Column("Leaking", align="right", format=",d"),
-        ),
+        heads("Training, Contaminated:,d, Unknown:,d, Clean:,d, Leaking:,d"),
         tuple(rows),
     )
 
@@ -299,22 +563,15 @@ def _sets(result: LeakageMatrix) -> Iterator[Part]:
             )
     yield Table(
         "The sets with their numbers of texts.",
-        (
-            Column("Set"), Column("Role"), Column("Queries", align="right", format=",d"),
-            Column("Documents", align="right", format=",d"), Column("Inherits"), Column("Licence"),
-        ),
+        heads("Set, Role, Queries:,d, Documents:,d, Inherits, Licence"),
         tuple(rows),
-    )  # fmt: skip
+    )
     if result.boilerplate:
-        yield Table.of(
-            [{"test": name, **row} for name, found in result.boilerplate.items() for row in found],
-            (
-                Column("Test", source="test"), Column("Passage", source="passage"),
-                Column("Texts", source="documents", align="right", format=",d"),
-                Column("Share", source="share", align="right", format=".1%"),
-            ),
+        yield Table(
             "Boilerplate of test sets: what many of their texts hold was left out of both sides of their cells.",
-        )  # fmt: skip
+            heads(f"Test, {_PASSAGE}"),
+            tuple((name, *_passage(row)) for name, found in result.boilerplate.items() for row in found),
+        )
     kinds = [
         (name, kind["kind"], kind["planted"], kind["found"], kind["share"])
         for name, check in result.checks.items()
@@ -335,7 +592,7 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
     cell = ["training", "test", "part"]
     strength = pl.max_horizontal(pl.col("exact").cast(pl.Float64), "ngram_test", "jaccard", "cosine").fill_null(0)
     ordered = result.pairs.with_columns(strength=strength).sort("strength", descending=True, maintain_order=True)
-    pairs = ordered.filter(pl.int_range(pl.len()).over(cell) < _SHOWN)
+    pairs = ordered.filter(pl.int_range(pl.len()).over(cell) < _MOST_OF_CELL)
     order = {name: at for at, name in enumerate([*(one.name for one in result.suite.training)])}
     pairs = pairs.with_columns(row=pl.col("training").replace_strict(order, return_dtype=pl.Int64)).sort(
         "row", maintain_order=True
@@ -346,7 +603,7 @@ def _pairs(result: LeakageMatrix) -> Iterator[Part]:
     texts = {name: pairs[name].fill_null("").to_list() for name in _TEXTS}
     yield Listing(
         _LISTING,
-        f"At most {_SHOWN} pairs of each cell, the strongest first.",
+        f"At most {_MOST_OF_CELL} pairs of each cell, the strongest first.",
         (
             ListingColumn("training", "Training", texts["training"], kind="label", filter="choose"),
             ListingColumn("source", "Held by", texts["source"], kind="label", filter="choose", shown=False),

@@ -17,13 +17,13 @@ import numpy as np
 import polars as pl
 
 from truerank.audits.leakage.audit import read_tests
-from truerank.audits.leakage.cleaning import LeakingTexts, LeakRules, leaking_texts
+from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.options import AuditOptions, opened_labels
-from truerank.audits.leakage.proposing import topic_texts
+from truerank.audits.leakage.proposals import topic_texts
 from truerank.audits.leakage.results import AuditResult
-from truerank.audits.leakage.training_examples.cleaning import LeakingExamples, left_of
-from truerank.audits.leakage.training_examples.results import (
+from truerank.audits.leakage.training_data.clean import LeakingExamples, left_of
+from truerank.audits.leakage.training_data.results import (
     ExampleAudit,
     chosen_leaks,
     holds_examples,
@@ -88,21 +88,6 @@ class GuardReport(Result, shown_in="truerank.audits.leakage.summaries"):
     unread: int = 0
     basis: str = "rows"
     left: Mapping[str, int] = field(default_factory=dict)
-
-    def json(self) -> dict[str, Any]:
-        """The counts, and the first dropped rows."""
-        return {
-            "read": self.read,
-            "dropped": self.dropped,
-            "topics": {test: list(ids) for test, ids in self.topics.items()},
-            "columns": list(self.columns),
-            "threshold": self.threshold,
-            "encoder": self.encoder,
-            "unread": self.unread,
-            "basis": self.basis,
-            "left": dict(self.left),
-            "rows": self.rows.to_dicts(),
-        }
 
 
 class LeakageGuard:

@@ -10,11 +10,11 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 
-from truerank.audits.leakage.filtering import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
+from truerank.audits.leakage.filters import BREAKS, Record, SourceForm, Target, form_of, rewrite, written
 from truerank.audits.leakage.options import opened_labels
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import AuditResult, opened_audit
-from truerank.audits.leakage.training_examples.results import as_candidates, check_kinds, holds_examples
+from truerank.audits.leakage.training_data.results import as_candidates, check_kinds, holds_examples
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments
@@ -27,7 +27,6 @@ from truerank.sources.inputs import shown_source
 from truerank.sources.rows import rows
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import hash_file
-from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 Basis = Literal["labels-first", "labels-only", "either"]
@@ -104,11 +103,6 @@ class TrainCleaning(Cleaning):
     judged: int
     left: Mapping[str, int]
     warnings: tuple[str, ...]
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        values: dict[str, Any] = plain(self)
-        return values
 
     def counts(self) -> dict[str, Any]:
         """The counts alone."""

@@ -1,11 +1,11 @@
-"""The kinds of leak in training examples, what the audit of them found, and the folder that holds it."""
+"""The kinds of leak in training data, what `leakage examples` and `leakage matrix` found, and the folders of it."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import polars as pl
 
@@ -17,67 +17,46 @@ from truerank.audits.leakage.results import (
     AuditSummary,
     KindFound,
     OtherTopics,
+    Sensitivity,
     TestSummary,
     VerdictWord,
 )
+from truerank.core.plain import plain
 from truerank.core.result import Result
+from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments
 from truerank.loading import json_file
 from truerank.options import Flag, Names, Options, Range, Seed, Source
-from truerank.overlaps import OverlapRules
+from truerank.overlaps import OVERLAPS, OverlapRules
 from truerank.records import Input
 from truerank.sources.examples import ExampleTexts
 from truerank.work.artifacts import hash_file, read_table, written_by
+
+if TYPE_CHECKING:
+    from truerank.audits.leakage.training_data.texts import Suite
 
 #: Roles of an example's texts that are documents.
 ANY_DOCUMENT: Final = ("positive", "negative", "document")
 
 
-class LeakKind(NamedTuple):
-    """A kind of leak: `test` texts ("query", "relevant" or "document") in texts of the `training` roles; without the
-    inputs that it `needs` it cannot be looked for; `noun` is what its shares are of, one and several.
-    """
+@dataclass(frozen=True)
+class LeakKind(Rule):
+    """A kind of leak: a rule that also says what it compares; `rules.toml` describes its fields."""
 
-    name: str
-    title: str
-    test: str
+    test: Literal["query", "relevant", "document"]
     training: tuple[str, ...]
     needs: tuple[str, ...]
     noun: tuple[str, str]
-    meaning: str
+
+    @property
+    def phrase(self) -> str:
+        """The title within a sentence or a list."""
+        return self.title[0].lower() + self.title[1:]
 
 
-_QUERIES: Final = ("query", "queries")
-_RELEVANT: Final = ("relevant document", "relevant documents")
-
-#: In the order in which they are reported: from what says most about scores to what says least.
-KINDS: Final = (
-    LeakKind(
-        "pair", "query and relevant document in one example", "query", ("query", "positive"), ("docs", "qrels"),
-        _QUERIES, "The model was trained on the answer to the query.",
-    ),
-    LeakKind(
-        "query-query", "query in a training query", "query", ("query",), (),
-        _QUERIES, "The model was trained on the query, perhaps with another answer.",
-    ),
-    LeakKind(
-        "positive-relevant", "relevant document in a training positive", "relevant", ("positive",), ("docs", "qrels"),
-        _RELEVANT, "The model learnt that the document answers something.",
-    ),
-    LeakKind(
-        "negative-relevant", "relevant document in a training negative", "relevant", ("negative",), ("docs", "qrels"),
-        _RELEVANT, "The model learnt that the document answers nothing: the opposite of the judgment.",
-    ),
-    LeakKind(
-        "query-document", "query in a training document", "query", ANY_DOCUMENT, (),
-        _QUERIES, "The words of the query stand in a document that the model has read.",
-    ),
-    LeakKind(
-        "document-corpus", "document in a training document", "document", ANY_DOCUMENT, ("docs",),
-        ("document", "documents"), "The model has read documents of the collection; its queries may still be new.",
-    ),
-)  # fmt: skip
+#: In the order in which they are reported.
+KINDS: Final = tuple(rules_of("truerank.audits.leakage.training_data", LeakKind).values())
 
 
 def check_kinds(names: Collection[str]) -> None:
@@ -189,7 +168,7 @@ class KindVerdict:
     """What was found of one kind of leak.
 
     Attributes:
-        kind: its name, as in `kinds.KINDS`.
+        kind: its name, as in `KINDS`.
         verdict: CONTAMINATED, CLEAN or UNKNOWN.
         why: the reason, with its figures.
         evidence: what it rests on.
@@ -218,31 +197,19 @@ class KindVerdict:
     sensitivity: tuple[KindFound, ...] = ()
 
     def json(self) -> dict[str, Any]:
-        """Everything, as plain values."""
+        """Everything but the name, as plain values."""
         share = round(self.leaked / self.of, 6) if self.of else None
-        return {
-            "verdict": self.verdict,
-            "why": self.why,
-            "evidence": list(self.evidence),
-            "settle": list(self.settle),
-            "leaked": self.leaked,
-            "of": self.of,
-            "share": share,
-            "low": round(self.low, 6),
-            "high": round(self.high, 6),
-            "topics": self.topics,
-            "pairs": self.pairs,
-            "examples": self.examples,
-            "sensitivity": list(self.sensitivity),
-        }
+        values = plain(self, "kind") | {"low": round(self.low, 6), "high": round(self.high, 6)}
+        # The share stands before its interval.
+        return {**{name: values.pop(name) for name in list(values)[:6]}, "share": share, **values}
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.report"):
+class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_data.report"):
     """The result of `leakage.examples`.
 
     Attributes:
-        kinds: what was found, by kind of leak, in the order of `kinds.KINDS`.
+        kinds: what was found, by kind of leak, in the order of `KINDS`.
         leaks: every pair, columns as in `LEAKS`.
         test: the name of the test set, and how many topics, texts, documents and relevant documents were compared.
         sources: what was read of each training source, with the roles of its columns.
@@ -277,13 +244,10 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_examples.r
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return {
-            "test": dict(self.test),
-            "sources": {name: dict(source) for name, source in self.sources.items()},
-            "rules": dict(self.rules),
+            **plain({"test": self.test, "sources": self.sources, "rules": self.rules}),
             "kinds": {one.kind: one.json() for one in self.kinds},
             "templates": {kind: rows.height for (kind,), rows in self.templates.group_by("kind", maintain_order=True)},
-            "other_texts": dict(self.others),
-            "boilerplate": [dict(passage) for passage in self.boilerplate],
+            **plain({"other_texts": self.others, "boilerplate": self.boilerplate}),
         }
 
 
@@ -414,3 +378,95 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
         prefilter=None,
     )
     return AuditResult(summary, frame, pl.DataFrame(schema=NEIGHBOUR_SCHEMA), audit.folder)
+
+
+CELLS: Final[dict[str, Any]] = {
+    "training": pl.String,
+    "test": pl.String,
+    "part": pl.String,
+    "items": pl.Int64,
+    "training_texts": pl.Int64,
+    "exact": pl.Int64,
+    "ngram": pl.Int64,
+    "words": pl.Int64,
+    "semantic": pl.Int64,
+    "leaking": pl.Int64,
+    "proposed": pl.Int64,
+    "pairs": pl.Int64,
+    "verdict": pl.String,
+    "upper": pl.Int64,
+    "reason": pl.String,
+}
+
+
+MATRIX_PAIRS: Final[dict[str, Any]] = {
+    "training": pl.String,
+    "source": pl.String,
+    "test": pl.String,
+    "part": pl.String,
+    **OVERLAPS,
+}
+
+
+@dataclass(frozen=True, repr=False)
+class LeakageMatrix(Result, shown_in="truerank.audits.leakage.training_data.report"):
+    """Every training set against every test set.
+
+    Attributes:
+        suite: the sets.
+        rules: what counts as an overlap.
+        encoder: the name of the encoder; empty where none was asked.
+        cells: columns as in `CELLS`, by training set, test set and part (query, document, pair). `items` are topics or
+            documents of the test set; `exact`, `ngram` (n-grams, near-duplicates, containment), `words` (the same
+            content words, or one letter apart) and `semantic` count those with that evidence, null where it was not
+            asked or the encoder can read no text of a side; `leaking` those with any but words, `proposed` those with
+            words only; `upper` bounds the items that leak in the same words, null where nothing bounds them.
+        pairs: columns as in `MATRIX_PAIRS`; `source` is the training set that holds the text, the row's own or one
+            whose data it inherits.
+        checks: by test set, which planted rewordings would have been found.
+        texts: by name of set, how many texts were compared, by part.
+        boilerplate: by test set, passages that many of its texts hold, with their counts; they were left out of both
+            sides of its cells.
+        folder: where the artifacts are.
+        work: what this run did and what it found done: for people, not part of the artifacts.
+    """
+
+    suite: Suite
+    rules: OverlapRules
+    encoder: str
+    cells: pl.DataFrame
+    pairs: pl.DataFrame
+    checks: Mapping[str, Sensitivity]
+    texts: Mapping[str, Mapping[str, int]]
+    boilerplate: Mapping[str, tuple[Mapping[str, Any], ...]] = field(default_factory=dict)
+    folder: Path | None = None
+    work: tuple[str, ...] = ()
+
+    verdict_words: ClassVar[tuple[str, ...]] = ("CONTAMINATED", "UNKNOWN", "CLEAN")
+
+    def json(self) -> dict[str, Any]:
+        """All but the pairs as plain values."""
+        return {
+            "encoder": self.encoder,
+            "threshold": self.rules.threshold,
+            "training": [
+                {
+                    "name": one.name,
+                    "license": one.license,
+                    "parents": list(one.parents),
+                    "texts": dict(self.texts.get(f"training {one.name}", {})),
+                }
+                for one in self.suite.training
+            ],
+            "tests": [
+                {
+                    "name": one.name,
+                    "license": one.license,
+                    "texts": dict(self.texts.get(f"test {one.name}", {})),
+                    "sensitivity": list(self.checks[one.name]["kinds"]) if one.name in self.checks else [],
+                    "boilerplate": [dict(row) for row in self.boilerplate.get(one.name, ())],
+                }
+                for one in self.suite.tests
+            ],
+            "cells": self.cells.to_dicts(),
+        }
