@@ -26,9 +26,9 @@ from pathlib import Path
 from typing import NamedTuple, TextIO
 
 import polars as pl
-from truerank.audits.survivorship.passages import keys_of
 
 from common import table
+from truerank.audits.survivorship.mapping import keys_of
 
 _SHOWN = 10
 _WORDS = 1 << 12
