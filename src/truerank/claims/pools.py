@@ -371,7 +371,7 @@ def trial_qrels(simulation: Simulation, judging: Judging) -> pl.DataFrame:
     """The judgments of one trial, columns as in `QREL_SCHEMA`."""
     universe, scorer = simulation.standing.universe, simulation.standing.scorer
     rows = []
-    for number in judging.qrels.sets:
+    for number in judging.qrels:
         judged = scorer.judged(int(number))
         documents, grades = universe.documents[judged.topic], universe.grades[judged.topic]
         topic = scorer.ranks.topics[judged.topic]

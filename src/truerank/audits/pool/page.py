@@ -291,7 +291,7 @@ def rules_table(simulation: Simulation) -> Table:
     )
     official = simulation.standing.official
     relevant = sum(row.relevant for row in simulation.judged_topics())
-    sizes = (f"{size:,}" for size in (sum(official.sizes.values()), len(official.qrels.sets), relevant))
+    sizes = (f"{size:,}" for size in (sum(official.sizes.values()), len(official.qrels), relevant))
     rows: list[tuple[Cell, ...]] = [("Official", *sizes, *([None, None] * len(measures)))]
     for rule in (*simulation.rules, RANDOM, COMPLETE):
         cells: list[Cell] = [rule, *_ranges(simulation.judgings_of(rule))]
@@ -419,10 +419,7 @@ def risks_table(simulation: Simulation) -> Table:
         *_columns("relevant", "judged"),
         *Column.numbers(".3f", "ratio"),
     )
-    rows = tuple(
-        (risk.topic_id, risk.change, risk.share, risk.relevant, risk.judged, risk.ratio)
-        for risk in verdict_of(simulation).topics
-    )
+    rows = tuple((*risk, risk.ratio) for risk in verdict_of(simulation).topics)
     return Table(
         "Topics that carry the risk.",
         columns,
@@ -463,9 +460,7 @@ def runs_table(simulation: Simulation) -> Table:
         )
         for run in simulation.order(scorer.names[0])
     )
-    return Table(
-        f"The runs by the official qrels, {len(simulation.standing.official.qrels.sets):,} topics.", columns, rows
-    )
+    return Table(f"The runs by the official qrels, {len(simulation.standing.official.qrels):,} topics.", columns, rows)
 
 
 def worst(changes: Sequence[Change]) -> Iterator[Cell]:
@@ -484,7 +479,7 @@ def _own_gain(changes: Sequence[Change]) -> int:
 
 def _ranges(judgings: Sequence[Judging]) -> Iterator[str]:
     """Judgments, topics and relevant documents: the mean over trials, the fewest and the most."""
-    for values in zip(*((one.judgments, len(one.qrels.sets), one.relevant) for one in judgings), strict=True):
+    for values in zip(*((one.judgments, len(one.qrels), one.relevant) for one in judgings), strict=True):
         low, high = min(values), max(values)
         yield f"{low:,}" if low == high else f"{float(np.mean(values)):,.1f} [{low:,}–{high:,}]"
     if not judgings:
@@ -557,7 +552,7 @@ def _report(simulation: Simulation) -> Report:
     official, runs = simulation.standing.official, len(simulation.teams)
     return Report(
         title="Is this collection fair to new systems?",
-        lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels.sets):,} topics with "
+        lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels):,} topics with "
         f"{sum(official.sizes.values()):,} judgments ({official.name}); {simulation.options.trials:,} simulated trials "
         "with all teams and with each team left out.",
         verdicts=tuple(_measure_verdicts(simulation, brief=True)),
@@ -610,7 +605,7 @@ def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:
 
 def official_lines(simulation: Simulation) -> Iterator[str]:
     universe, scorer = simulation.standing.universe, simulation.standing.scorer
-    for number in simulation.standing.official.qrels.sets:
+    for number in simulation.standing.official.qrels:
         judged = scorer.judged(int(number))
         topic_id, ids, grades = (part[judged.topic] for part in (universe.topics, universe.documents, universe.grades))
         for place in judged.documents:
@@ -689,7 +684,7 @@ def _simulation_facts(simulation: Simulation) -> dict[str, Any]:
         "official": {
             "name": official.name,
             "judgments": sum(official.sizes.values()),
-            "topics": len(official.qrels.sets),
+            "topics": len(official.qrels),
             "judged_topics": [row._asdict() | {"ratio": row.ratio} for row in simulation.judged_topics()],
         },
         "trials": [_change(one) for one in simulation.changes if one.rule == OriginalSize.name],
@@ -716,7 +711,7 @@ def _rule(simulation: Simulation, rule: str) -> dict[str, Any]:
     return {
         "rule": rule,
         "judgments": [one.judgments for one in judgings],
-        "topics": [len(one.qrels.sets) for one in judgings],
+        "topics": [len(one.qrels) for one in judgings],
         "relevant": [one.relevant for one in judgings],
         "worst": smallest,
     }
@@ -728,13 +723,10 @@ def _outcomes_frame(simulation: Simulation) -> pl.DataFrame:
         "Official", 0, ALL_TEAMS, simulation.standing.official.outcomes, simulation.standing.official.qrels, 0, 0
     )
     rows = [
-        (
-            judging.rule, judging.trial, judging.left_out, one.topic_id, one.pool, one.judged, one.relevant,
-            one.kept, one.why_not, one.ending, one.reason, one.steps,
-        )
+        (judging.rule, judging.trial, judging.left_out, *one[:-1])
         for judging in (official, *simulation.judgings)
         for one in judging.outcomes
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, OUTCOME_SCHEMA, orient="row")
 
 
@@ -753,16 +745,6 @@ def _positions_frame(simulation: Simulation) -> pl.DataFrame:
 
 
 def _change(one: Change) -> dict[str, Any]:
-    return {
-        "rule": one.rule,
-        "trial": one.trial,
-        "left_out": one.left_out or None,
-        "measure": one.measure,
-        "tau": one.tau,
-        "drop": one.drop,
-        "dropped": one.dropped or None,
-        "own_drop": one.own,
-        "own_run": one.own_run or None,
-        "own_gain": one.own_gain,
-        "largest_swap": one.largest_swap,
-    }
+    """A change by the names of `CHANGE_SCHEMA`."""
+    found = dict(zip(CHANGE_SCHEMA, one, strict=False))
+    return found | {name: found[name] or None for name in ("left_out", "dropped", "own_run")}

@@ -65,7 +65,7 @@ def topic_risks(simulation: Simulation) -> tuple[TopicRisk, ...]:
     """By topic, how much the scores of left-out runs change by the first measure."""
     scorer, official = simulation.standing.scorer, simulation.standing.official
     values = scorer.values()[:, 0, :]
-    before = {scorer.judged(int(number)).topic: int(number) for number in official.qrels.sets}
+    before = {scorer.judged(int(number)).topic: int(number) for number in official.qrels}
     changed = dict.fromkeys(before, 0.0)
     counted = 0
     for judging in simulation.judgings:
@@ -73,7 +73,7 @@ def topic_risks(simulation: Simulation) -> tuple[TopicRisk, ...]:
             continue
         own = simulation.standing.teams[judging.left_out]
         counted += len(own)
-        for number in judging.qrels.sets:
+        for number in judging.qrels:
             topic = scorer.judged(int(number)).topic
             changed[topic] += float(np.abs(values[number, own] - values[before[topic], own]).sum())
     total = sum(changed.values())

@@ -356,7 +356,7 @@ class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
         table_counts: of the collection.
         later: what a later corpus keeps, where one was given.
         counts: what was read of the log.
-        mapping: the texts that were found, columns as in `passages.MAPPING_SCHEMA`.
+        mapping: the texts that were found, columns as in `MAPPING_SCHEMA`.
         survival: the queries with a selected passage, columns as in `SURVIVAL_SCHEMA`.
         duplicates: ids of passages of the collection that share a text, in groups.
         out: the folder that it was written to.

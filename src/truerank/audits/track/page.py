@@ -13,7 +13,7 @@ from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
 from truerank.audits.track.scores import Scores
 from truerank.audits.track.selection import TopicSelection
-from truerank.audits.track.validation import RunCheck, Validation
+from truerank.audits.track.validation import Validation
 from truerank.core.figures.export import Picture
 from truerank.core.page import Prose
 from truerank.core.plain import plain
@@ -237,7 +237,11 @@ def _selection(found: TopicSelection) -> Summary:
 @summarises(Validation)
 def _validation(found: Validation) -> Summary:
     lines: list[str] = []
+    verdicts = []
     for run in found.runs:
+        errors, warnings = found.totals(run)
+        word = "error" if errors else "warning" if warnings else "valid"
+        verdicts.append(Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name))
         for kind, count in run.counts.items():
             faults = [fault for fault in run.faults if fault.kind == kind]
             lines += [fault.text() for fault in faults]
@@ -245,16 +249,7 @@ def _validation(found: Validation) -> Summary:
                 lines.append(f"{run.file}: {count - len(faults):,d} more of this kind. [{found.levels[kind]} {kind}]")
     told = ("\n".join(lines),) if lines else ()
     broken = next((run.broken for run in found.runs if run.broken is not None), None)
-    return Summary(
-        (*told, validation_table(found)), _validation_facts(found), tuple(_run_verdicts(found)), fault=broken
-    )
-
-
-def _run_verdicts(found: Validation) -> Iterator[Verdict]:
-    for run in found.runs:
-        errors, warnings = found.totals(run)
-        word = "error" if errors else "warning" if warnings else "valid"
-        yield Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name)
+    return Summary((*told, validation_table(found)), _validation_facts(found), tuple(verdicts), fault=broken)
 
 
 def _validation_facts(found: Validation) -> dict[str, Any]:
@@ -467,25 +462,22 @@ def validation_table(found: Validation) -> Table:
         *Column.numbers(",d", "errors", "warnings"),
         Column("verdict"),
     )
-    rows = tuple(
-        (run.name, run.results, run.topics, run.tied, run.tag, *found.totals(run), _verdict(found, run))
-        for run in found.runs
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for run in found.runs:
+        totals = found.totals(run)
+        word = "not readable" if run.broken else "not valid" if totals.errors else "valid"
+        rows.append((run.name, run.results, run.topics, run.tied, run.tag, *totals, word))
     against = ", ".join(f"{what.replace('_', '-')} {name}" for what, name in found.checked.items())
     return Table(
         f"{sum(not found.totals(run).errors for run in found.runs):,d} of {len(found.runs):,d} runs are valid.",
         columns,
-        rows,
+        tuple(rows),
         notes=(
             f"At most {found.limits.max_results:,d} results for each topic; checked against: "
             f"{against or 'no list of topics, candidates or documents'}.",
             "Tied: results with the score of the rank before (as 32-bit numbers); the evaluation orders them.",
         ),
     )
-
-
-def _verdict(found: Validation, run: RunCheck) -> str:
-    return "not readable" if run.broken else "valid" if not found.totals(run).errors else "not valid"
 
 
 def selection_table(found: TopicSelection) -> Table:

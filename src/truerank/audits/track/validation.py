@@ -692,28 +692,18 @@ def validate(
 
         truerank track validate --run a.run --run b.run --docs-ids ids.txt.gz --level missing-topic=warning
     """
-    runs = run
-    if not runs:
+    if not run:
         raise OptionError("run", "no runs", "give one or more")
     all_levels = levels_of(level)
     allowed = read_allowed(topics, qrels, candidates, docs_ids)
-    names = unique_names([parse(str(run)) for run in runs])
+    names = unique_names([parse(str(one)) for one in run])
     work = _Work(limits, allowed, all_levels, cap or None, progress or Quiet())
-    checks = tuple(_checked(str(run), name, work) for run, name in zip(runs, names, strict=True))
-    result = Validation(
-        runs=checks,
-        levels=all_levels,
-        limits=limits,
-        checked={
-            what: str(source)
-            for what, source in (
-                ("topics", topics), ("qrels", qrels), ("candidates", candidates), ("docs_ids", docs_ids)
-            )
-            if source is not None
-        },
-    )  # fmt: skip
-    if all(run.broken is not None and not run.results for run in checks):
-        raise next(run.broken for run in checks if run.broken is not None)
+    checks = tuple(_checked(str(one), name, work) for one, name in zip(run, names, strict=True))
+    lists = {"topics": topics, "qrels": qrels, "candidates": candidates, "docs_ids": docs_ids}
+    checked = {what: str(source) for what, source in lists.items() if source is not None}
+    result = Validation(checks, all_levels, limits, checked)
+    if all(check.broken is not None and not check.results for check in checks):
+        raise next(check.broken for check in checks if check.broken is not None)
     return result
 
 
