@@ -19,7 +19,7 @@ from truerank import loading, sources
 from truerank.audits.leakage import cleaning
 from truerank.audits.pool import judged_topics, stopping
 from truerank.audits.survivorship import answers
-from truerank.audits.track import analysis, checking
+from truerank.audits.track import analysis, validation
 from truerank.audits.transfer import estimating
 from truerank.audits.transfer.matching import versions
 from truerank.errors import TruerankError
@@ -210,7 +210,7 @@ def _tables_of_runs(spec: str) -> None:
 
 
 def _allowed(spec: str) -> None:
-    checking.read_allowed(None, None, spec, spec)
+    validation.read_allowed(None, None, spec, spec)
 
 
 def _weights(spec: str) -> None:

@@ -26,7 +26,7 @@ from shared_data import SHARED, peak_memory, require_shared, table
 from truerank.audits.pool import ActiveLearner, Features, LearnerOptions, adaptive_pool, depth_pool, trace
 from truerank.audits.pool.active import rank
 from truerank.audits.pool.features import TermCounts, write_features
-from truerank.audits.pool.pooling import first_documents
+from truerank.audits.pool.pools import first_documents
 from truerank.lexical import build_index, model_of, search
 from truerank.sources import read_documents, read_qrels, read_topics
 from truerank.work.artifacts import digest

@@ -28,7 +28,7 @@ from typing import NamedTuple, TextIO
 import polars as pl
 
 from common import table
-from truerank.audits.survivorship.passages import keys_of
+from truerank.audits.survivorship.mapping import keys_of
 
 _SHOWN = 10
 _WORDS = 1 << 12

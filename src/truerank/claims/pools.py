@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.pool.inputs import SimulationOptions
-from truerank.audits.pool.pooling import Pooling, depth_pool
+from truerank.audits.pool.pools import Pooling, depth_pool
 from truerank.audits.pool.simulation import Simulation, simulate
 from truerank.audits.pool.standings import ALL_TEAMS, Judging, unique_documents
 from truerank.audits.pool.stopping import OriginalSize
@@ -371,7 +371,7 @@ def trial_qrels(simulation: Simulation, judging: Judging) -> pl.DataFrame:
     """The judgments of one trial, columns as in `QREL_SCHEMA`."""
     universe, scorer = simulation.standing.universe, simulation.standing.scorer
     rows = []
-    for number in judging.qrels.sets:
+    for number in judging.qrels:
         judged = scorer.judged(int(number))
         documents, grades = universe.documents[judged.topic], universe.grades[judged.topic]
         topic = scorer.ranks.topics[judged.topic]

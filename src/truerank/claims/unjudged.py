@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.audits.pool.pooling import first_documents
+from truerank.audits.pool.pools import first_documents
 from truerank.claims.claim import Claim, ClaimEstimate, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval

@@ -163,7 +163,7 @@ def test_all_judged_gives_tau_1_and_drop_0(files, tmp_path):
     assert len(changes) == 3 * 1 * (1 + 4 + 1)
     assert all((one.tau, one.drop, one.largest_swap) == (1.0, 0, 0.0) for one in changes)
     assert found.is_complete
-    assert {len(one.qrels.sets) for one in found.judgings_of(ORIGINAL)} == {pool_collection.TOPICS}
+    assert {len(one.qrels) for one in found.judgings_of(ORIGINAL)} == {pool_collection.TOPICS}
     verdict = verdict_of(found)
     assert {one.evidence[0].word for one in verdict.measures} == {"HELD"}
     assert all(one.unmoved == 1 for one in verdict.measures)

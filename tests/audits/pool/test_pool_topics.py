@@ -10,7 +10,7 @@ import pytest
 from places import DATA
 from truerank import judging
 from truerank.audits.pool import topics
-from truerank.audits.pool.report import topic_notes
+from truerank.audits.pool.page import topic_notes
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Item, Store, Text

@@ -12,8 +12,8 @@ import pytest
 
 from places import DATA
 from truerank.audits.survivorship import DepthOptions, depth, open_depths
+from truerank.audits.survivorship.mapping import hex_keys, keys_of
 from truerank.audits.survivorship.mapping import map as map_passages
-from truerank.audits.survivorship.passages import hex_keys, keys_of
 from truerank.cli import main
 from truerank.errors import InputError
 

@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank.audits.survivorship import MapOptions
-from truerank.audits.survivorship.mapping import map as map_passages
-from truerank.audits.survivorship.mapping import overlap_index, overlaps
-from truerank.audits.survivorship.passages import (
+from truerank.audits.survivorship.mapping import (
     hex_keys,
     key_of,
     keys_of,
     lookup,
     open_passage_ids,
+    overlap_index,
+    overlaps,
     sorted_keys,
 )
+from truerank.audits.survivorship.mapping import map as map_passages
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.sources.documents import open_documents

@@ -13,7 +13,7 @@ from scipy.stats import chi2_contingency
 
 from places import DATA
 from truerank.audits.survivorship import ProfileOptions, independence, profile
-from truerank.audits.survivorship.profiling import depth_curve
+from truerank.audits.survivorship.profiles import depth_curve
 from truerank.cli import main
 from truerank.core.result import summary
 from truerank.errors import OptionError

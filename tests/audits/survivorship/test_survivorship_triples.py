@@ -95,7 +95,7 @@ def test_reading_stops_when_there_is_enough(tmp_path: Path, monkeypatch: pytest.
     shallow = [number for number, one in enumerate(stream) if places.get(one[:2], 99) < 3]
     # What stands behind the triple that is the fifth is not looked at, wherever blocks end.
     end = shallow[4] + 1
-    module, found = importlib.import_module("truerank.audits.survivorship.filtering"), []
+    module, found = importlib.import_module("truerank.audits.survivorship.training_triples"), []
     for block in (1, 7, 1000):
         monkeypatch.setattr(module, "_BLOCK", block)
         out = tmp_path / f"out-{block}"

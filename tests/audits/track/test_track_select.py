@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from places import DATA
 from truerank.audits.track import select_topics
-from truerank.audits.track.selecting import TopicRow
+from truerank.audits.track.selection import TopicRow
 from truerank.cli import main
 from truerank.core.result import summary
 from truerank.errors import InputError

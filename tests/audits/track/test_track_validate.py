@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from places import DATA
 from truerank.audits.track import Limits, validate
-from truerank.audits.track.checking import KINDS
-from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
+from truerank.audits.track.run_lines import ScatteredError, grouped_topics, scattered_topics
+from truerank.audits.track.validation import KINDS
 from truerank.cli import main
 from truerank.core.result import summary
 from truerank.errors import InputError

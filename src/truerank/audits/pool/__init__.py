@@ -25,14 +25,14 @@ if TYPE_CHECKING:
     from truerank.audits.pool.inputs import SimulationOptions as SimulationOptions
     from truerank.audits.pool.judged_topics import TopicStatistics as TopicStatistics
     from truerank.audits.pool.judged_topics import topics as topics
-    from truerank.audits.pool.pooling import Ordered as Ordered
-    from truerank.audits.pool.pooling import Pooling as Pooling
-    from truerank.audits.pool.pooling import PoolMethod as PoolMethod
-    from truerank.audits.pool.pooling import adaptive_pool as adaptive_pool
-    from truerank.audits.pool.pooling import depth_pool as depth_pool
-    from truerank.audits.pool.pooling import teams_of as teams_of
+    from truerank.audits.pool.pools import Ordered as Ordered
     from truerank.audits.pool.pools import Pool as Pool
+    from truerank.audits.pool.pools import Pooling as Pooling
+    from truerank.audits.pool.pools import PoolMethod as PoolMethod
+    from truerank.audits.pool.pools import adaptive_pool as adaptive_pool
     from truerank.audits.pool.pools import build as build
+    from truerank.audits.pool.pools import depth_pool as depth_pool
+    from truerank.audits.pool.pools import teams_of as teams_of
     from truerank.audits.pool.simulation import Simulation as Simulation
     from truerank.audits.pool.simulation import simulate as simulate
     from truerank.audits.pool.simulation import trial_engine as trial_engine

@@ -190,7 +190,8 @@ class _Shelf:
             store.items() if not self._items else map(store.item, (one for one in ids if one not in self._items))
         ):
             self._items[item.item_id] = _Seen(item.topic_id, document_of(item), item.data.get(_STAGE) != ACTIVE)
-            self._topics.setdefault(item.topic_id, _topic(item))
+            topic = Topic(item.topic_id, item.text("query") or item.title, item.description, item.narrative)
+            self._topics.setdefault(item.topic_id, topic)
         standings = store.standing_by_item()
         live: dict[str, _Live] = {}
         for item_id in ids:
@@ -198,10 +199,6 @@ class _Shelf:
             one = live.setdefault(seen.topic_id, _Live(self._topics[seen.topic_id]))
             one.add(seen, standings.get(item_id, []), grades)
         return live
-
-
-def _topic(item: Item) -> Topic:
-    return Topic(item.topic_id, item.text("query") or item.title, item.description, item.narrative)
 
 
 def pool_assistant(

@@ -9,7 +9,7 @@ from typing import Annotated, Final
 import polars as pl
 
 from truerank.audits.pool.active import LearnerOptions
-from truerank.audits.pool.pooling import (
+from truerank.audits.pool.pools import (
     DEPTH,
     Pooling,
     check_topics,
@@ -182,12 +182,15 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
     topics = _texts(sources, options.field, grades)
     notes: list[str] = []
     runs = _runs(sources, topics, notes)
-    teams = _teams(runs, sources, notes)
-    sparse = (
-        None
-        if sources.pooling.sparse_qrels is None
-        else _of_topics(read_qrels_frame(sources.pooling.sparse_qrels), topics)
-    )
+    teams = teams_of(list(runs), sources.pooling.metadata, sources.pooling.team_prefix)
+    if len(set(teams.values())) < 2:
+        raise OptionError("metadata", "all runs are of one team", "leave-one-out needs two teams or more")
+    if not sources.pooling.metadata and sources.pooling.team_prefix is None:
+        notes.append("Nothing says which team made a run: every run counts as a team of its own.")
+    sparse = None
+    if sources.pooling.sparse_qrels is not None:
+        wanted = pl.DataFrame({"topic_id": list(topics)}, schema={"topic_id": pl.String})
+        sparse = read_qrels_frame(sources.pooling.sparse_qrels).join(wanted, on="topic_id", how="semi")
     official = None if sources.official is None else _official(sources.official, grades, notes)
     keys = ["topic_id", "doc_id"]
     firsts = {
@@ -231,15 +234,6 @@ def _runs(sources: SimulationSources, topics: Mapping[str, str], notes: list[str
     return {run: frame.select("topic_id", "doc_id", "score") for run, frame in found.items()}
 
 
-def _teams(runs: Mapping[str, pl.DataFrame], sources: SimulationSources, notes: list[str]) -> dict[str, str]:
-    teams = teams_of(list(runs), sources.pooling.metadata, sources.pooling.team_prefix)
-    if len(set(teams.values())) < 2:
-        raise OptionError("metadata", "all runs are of one team", "leave-one-out needs two teams or more")
-    if not sources.pooling.metadata and sources.pooling.team_prefix is None:
-        notes.append("Nothing says which team made a run: every run counts as a team of its own.")
-    return teams
-
-
 def _official(source: str, grades: Mapping[str, Mapping[str, int]], notes: list[str]) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     differing = 0
@@ -256,8 +250,3 @@ def _official(source: str, grades: Mapping[str, Mapping[str, int]], notes: list[
 
 def _named(names: Sequence[str]) -> str:
     return ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")
-
-
-def _of_topics(frame: pl.DataFrame, topics: Mapping[str, str]) -> pl.DataFrame:
-    names = pl.DataFrame({"topic_id": list(topics)}, schema={"topic_id": pl.String})
-    return frame.join(names, on="topic_id", how="semi")

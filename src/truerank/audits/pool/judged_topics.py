@@ -101,7 +101,7 @@ class TaskTopics:
 
 
 @dataclass(frozen=True, repr=False)
-class TopicStatistics(Result, shown_in="truerank.audits.pool.report"):
+class TopicStatistics(Result, shown_in="truerank.audits.pool.page"):
     """Which topics are kept, task by task.
 
     Attributes:

@@ -1,16 +1,16 @@
-"""How a simulation is shown: what the command prints, its page, its figures, and its files."""
+"""How pools, judged topics (the track paper's Table 5) and simulations are shown, and the files of a pool."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 
 from truerank.audits.pool.judged_topics import TaskTopics, TopicStatistics
-from truerank.audits.pool.report import topic_table
+from truerank.audits.pool.pools import Pool
 from truerank.audits.pool.simulation import Simulation
 from truerank.audits.pool.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT_UNIQUES, RANDOM, Change, Judging
 from truerank.audits.pool.stopping import OriginalSize
@@ -26,6 +26,181 @@ from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
+
+
+@summarises(TopicStatistics)
+def _topics_summary(found: TopicStatistics) -> Summary:
+    facts = {
+        "source": found.source,
+        "min_relevant": found.keeping.min_relevant,
+        "max_ratio": found.keeping.max_ratio,
+        "tasks": [_topic_facts(task) for task in found.tasks],
+    }
+    return Summary((topic_table(found),), facts)
+
+
+def topic_table(found: TopicStatistics) -> Table:
+    """Relevant, judged and their ratio, by topic and task, with the totals below."""
+    ids = list(dict.fromkeys(topic.topic_id for task in found.tasks for topic in task.topics))
+    columns: list[Column] = [Column("topic")]
+    for task in found.tasks:
+        above = (task.name,) if task.name else ()
+        columns += [
+            *Column.numbers(",d", "relevant", "judged", above=above),
+            Column("ratio", above, "right", ".3f"),
+            Column("left out", above),
+        ]
+    by_task = [{topic.topic_id: topic for topic in task.topics} for task in found.tasks]
+    body: list[tuple[Cell, ...]] = []
+    for topic_id in ids:
+        cells: list[Cell] = [topic_id]
+        for by_topic in by_task:
+            one = by_topic.get(topic_id)
+            cells += [None] * 4 if one is None else [one.relevant, one.judged, one.ratio, one.why_not]
+        body.append(tuple(cells))
+    totals: list[Cell] = ["judged in all"]
+    sizes: list[Cell] = ["in kept topics"]
+    for task in found.tasks:
+        totals += [None, task.judged, None, ""]
+        sizes += [sum(topic.relevant for topic in task.kept), task.judged_kept, None, ""]
+    ratio = "" if found.keeping.max_ratio is None else f" and relevant/judged at most {found.keeping.max_ratio:g}"
+    rule = f"A topic is kept with at least {found.keeping.min_relevant} relevant documents{ratio}."
+    return Table(
+        f"Judging statistics of {found.source}",
+        tuple(columns),
+        (*body, tuple(totals), tuple(sizes)),
+        notes=(rule, *(note for task in found.tasks for note in topic_notes(task))),
+        rules=(len(body),),
+    )
+
+
+def topic_notes(task: TaskTopics) -> list[str]:
+    title = f"{task.name}: " if task.name else ""
+    reasons = dict.fromkeys(topic.why_not for topic in task.left_out)
+    said = [
+        f"{title}{len(task.kept):,} of {len(task.topics):,} topics are kept; {task.judged:,} judged, "
+        f"{task.judged_kept:,} in the kept ones."
+    ]
+    for reason in reasons:
+        named = ", ".join(topic.topic_id for topic in task.left_out if topic.why_not == reason)
+        said.append(f"{title}left out, {reason}: {named}.")
+    if task.qrels:
+        judged, kept = task.by_qrels()
+        parts = []
+        for row in task.differences:
+            differ = f"; relevant {row.relevant:,} and {row.relevant_in_qrels:,}"
+            differ = "" if row.relevant == row.relevant_in_qrels else differ
+            parts.append(f"{row.topic_id} ({row.judged:,} here, {row.judged_in_qrels:,} there{differ})")
+        told = f"differ in {', '.join(parts)}" if parts else "agree in every topic that both have"
+        said.append(f"{title}{task.qrels} and the rows {told}: by the qrels {judged:,} judged, {kept:,} kept.")
+    if task.beyond:
+        said.append(f"{title}kept here or judged there, but not both: {', '.join(task.beyond)}.")
+    if task.topics and not task.kept and task.only_relevant:
+        said.append(
+            f"{title}no topic is kept because every judgment is relevant: these judgments lack their non-relevant "
+            "rows, so that the share of relevant documents says nothing. Give the judgments with all rows, or "
+            "--max-ratio none."
+        )
+    return said
+
+
+def _topic_facts(task: TaskTopics) -> dict[str, Any]:
+    judged, kept = task.by_qrels()
+    return {
+        "task": task.name,
+        "topics": len(task.topics),
+        "kept": len(task.kept),
+        "judged": task.judged,
+        "judged_kept": task.judged_kept,
+        "rel": task.rel,
+        "left_out": {topic.topic_id: topic.why_not for topic in task.left_out},
+        "rows": [{**topic._asdict(), "ratio": topic.ratio, "kept": not topic.why_not} for topic in task.topics],
+        "qrels": task.qrels or None,
+        "judged_by_qrels": judged if task.qrels else None,
+        "judged_kept_by_qrels": kept if task.qrels else None,
+        "differences": [row._asdict() for row in task.differences],
+        "beyond": list(task.beyond),
+    }
+
+
+@summarises(Pool)
+def _pool_summary(pool: Pool) -> Summary:
+    return Summary((_in_words(pool), team_table(pool), load_table(pool)), _pool_facts(pool))
+
+
+@writes(Pool)
+def _write_pool(pool: Pool, job: Run) -> None:
+    job.text("pool.csv", pool.documents.write_csv())
+    job.text("topics.csv", pool_table(pool).csv())
+    job.text("teams.csv", team_table(pool).csv())
+    job.text("batches.csv", batch_table(pool).csv())
+
+
+def pool_table(pool: Pool) -> Table:
+    columns = (
+        Column("topic"),
+        *Column.numbers(",d", "documents", "only sparse", "of one team", "judged", "relevant"),
+    )
+    return Table(f"{len(pool.topics):,} pools", columns, tuple(tuple(row) for row in pool.topics))
+
+
+def team_table(pool: Pool) -> Table:
+    columns = Column.numbers(",d", "runs", "documents", "unique", "relevant", "unique relevant")
+    without = () if pool.graded else ("No judgments were given: nothing is known to be relevant.",)
+    return Table(
+        "What each team brought",
+        (Column("team"), *columns),
+        tuple(tuple(row) for row in pool.teams),
+        notes=(f"Unique: no other team has it among its first {pool.depth:,} documents.", *without),
+    )
+
+
+def batch_table(pool: Pool) -> Table:
+    columns = (Column("annotator"), Column("topic"), *Column.numbers(",d", "documents"), Column("file"))
+    rows = tuple((one.annotator, one.topic_id, len(one.documents), one.file) for one in pool.work)
+    return Table("Who judges what", columns, rows)
+
+
+def load_table(pool: Pool) -> Table:
+    columns = (Column("annotator"), *Column.numbers(",d", "topics", "documents"), Column("file"))
+    rows = []
+    for annotator in pool.annotators:
+        mine = [one for one in pool.work if one.annotator == annotator]
+        file = next((one.file for one in mine), "")
+        rows.append((annotator, len(mine), sum(len(one.documents) for one in mine), file))
+    return Table("To be judged", columns, tuple(rows))
+
+
+def _in_words(pool: Pool) -> str:
+    sizes = [row.documents for row in pool.topics]
+    middle = f"{min(sizes):,} to {max(sizes):,} a topic, {sum(sizes) / len(sizes):.1f} on average"
+    parts = [
+        f"{len(pool):,} documents of {len(pool.topics):,} topics ({middle}) from "
+        f"{sum(team.runs for team in pool.teams):,} runs of {len(pool.teams):,} teams, "
+        f"method {pool.choice.method}, depth {pool.depth:,}."
+    ]
+    if pool.graded:
+        judged, relevant = sum(row.judged for row in pool.topics), sum(row.relevant for row in pool.topics)
+        parts.append(f"{judged:,} are judged, {relevant:,} relevant.")
+    if pool.without:
+        parts.append(f"No run has the topics {', '.join(pool.without)}.")
+    return " ".join(parts)
+
+
+def _pool_facts(pool: Pool) -> dict[str, Any]:
+    return {
+        "out": None if pool.out is None else str(pool.out),
+        "documents": len(pool),
+        "options": {"depth": pool.depth, **asdict(pool.choice), "annotators": list(pool.annotators)},
+        "topics": [row._asdict() for row in pool.topics],
+        "teams": [row._asdict() for row in pool.teams],
+        "without": list(pool.without),
+        "batches": [
+            {"annotator": one.annotator, "topic_id": one.topic_id, "documents": len(one.documents), "file": one.file}
+            for one in pool.work
+        ],
+    }
+
 
 _FORMATS: Final = {
     "τ": ".4f",
@@ -116,7 +291,7 @@ def rules_table(simulation: Simulation) -> Table:
     )
     official = simulation.standing.official
     relevant = sum(row.relevant for row in simulation.judged_topics())
-    sizes = (f"{size:,}" for size in (sum(official.sizes.values()), len(official.qrels.sets), relevant))
+    sizes = (f"{size:,}" for size in (sum(official.sizes.values()), len(official.qrels), relevant))
     rows: list[tuple[Cell, ...]] = [("Official", *sizes, *([None, None] * len(measures)))]
     for rule in (*simulation.rules, RANDOM, COMPLETE):
         cells: list[Cell] = [rule, *_ranges(simulation.judgings_of(rule))]
@@ -244,10 +419,7 @@ def risks_table(simulation: Simulation) -> Table:
         *_columns("relevant", "judged"),
         *Column.numbers(".3f", "ratio"),
     )
-    rows = tuple(
-        (risk.topic_id, risk.change, risk.share, risk.relevant, risk.judged, risk.ratio)
-        for risk in verdict_of(simulation).topics
-    )
+    rows = tuple((*risk, risk.ratio) for risk in verdict_of(simulation).topics)
     return Table(
         "Topics that carry the risk.",
         columns,
@@ -288,9 +460,7 @@ def runs_table(simulation: Simulation) -> Table:
         )
         for run in simulation.order(scorer.names[0])
     )
-    return Table(
-        f"The runs by the official qrels, {len(simulation.standing.official.qrels.sets):,} topics.", columns, rows
-    )
+    return Table(f"The runs by the official qrels, {len(simulation.standing.official.qrels):,} topics.", columns, rows)
 
 
 def worst(changes: Sequence[Change]) -> Iterator[Cell]:
@@ -309,7 +479,7 @@ def _own_gain(changes: Sequence[Change]) -> int:
 
 def _ranges(judgings: Sequence[Judging]) -> Iterator[str]:
     """Judgments, topics and relevant documents: the mean over trials, the fewest and the most."""
-    for values in zip(*((one.judgments, len(one.qrels.sets), one.relevant) for one in judgings), strict=True):
+    for values in zip(*((one.judgments, len(one.qrels), one.relevant) for one in judgings), strict=True):
         low, high = min(values), max(values)
         yield f"{low:,}" if low == high else f"{float(np.mean(values)):,.1f} [{low:,}–{high:,}]"
     if not judgings:
@@ -353,12 +523,12 @@ _MEANING: Final = {
 
 
 @summarises(Simulation)
-def _summary(simulation: Simulation) -> Summary:
+def _simulation_summary(simulation: Simulation) -> Summary:
     found = verdict_of(simulation)
     shown = [table for name, table in simulation_tables(simulation).items() if name not in _LONG]
     return Summary(
         ("\n".join(found.sentences()), found.criteria(), *shown),
-        _facts(simulation),
+        _simulation_facts(simulation),
         tuple(_measure_verdicts(simulation)),
         page_note(simulation.out),
         width=120,
@@ -382,13 +552,13 @@ def _report(simulation: Simulation) -> Report:
     official, runs = simulation.standing.official, len(simulation.teams)
     return Report(
         title="Is this collection fair to new systems?",
-        lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels.sets):,} topics with "
+        lead=f"{runs:,} runs of {len(simulation.standing.teams):,} teams; {len(official.qrels):,} topics with "
         f"{sum(official.sizes.values()):,} judgments ({official.name}); {simulation.options.trials:,} simulated trials "
         "with all teams and with each team left out.",
         verdicts=tuple(_measure_verdicts(simulation, brief=True)),
         sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
         tables=named,
-        json=_facts(simulation),
+        json=_simulation_facts(simulation),
         footer=(
             "A simulation shows what became of the systems that were tried. It bounds nothing for a system unlike all "
             "of them. This page asks the network for nothing.",
@@ -397,7 +567,7 @@ def _report(simulation: Simulation) -> Report:
 
 
 @writes(Simulation)
-def _write(simulation: Simulation, job: Run) -> None:
+def _write_simulation(simulation: Simulation, job: Run) -> None:
     job.text("official.qrels", "".join(official_lines(simulation)))
     changes = [tuple(_change(one).values()) for one in simulation.changes]
     job.parquet("changes.parquet", pl.DataFrame(changes, CHANGE_SCHEMA, orient="row"))
@@ -435,7 +605,7 @@ def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:
 
 def official_lines(simulation: Simulation) -> Iterator[str]:
     universe, scorer = simulation.standing.universe, simulation.standing.scorer
-    for number in simulation.standing.official.qrels.sets:
+    for number in simulation.standing.official.qrels:
         judged = scorer.judged(int(number))
         topic_id, ids, grades = (part[judged.topic] for part in (universe.topics, universe.documents, universe.grades))
         for place in judged.documents:
@@ -496,7 +666,7 @@ def _cost(simulation: Simulation) -> Picture:
     )
 
 
-def _facts(simulation: Simulation) -> dict[str, Any]:
+def _simulation_facts(simulation: Simulation) -> dict[str, Any]:
     official, scorer = simulation.standing.official, simulation.standing.scorer
 
     def changes(left_out: str, *rules: str) -> list[dict[str, Any]]:
@@ -514,7 +684,7 @@ def _facts(simulation: Simulation) -> dict[str, Any]:
         "official": {
             "name": official.name,
             "judgments": sum(official.sizes.values()),
-            "topics": len(official.qrels.sets),
+            "topics": len(official.qrels),
             "judged_topics": [row._asdict() | {"ratio": row.ratio} for row in simulation.judged_topics()],
         },
         "trials": [_change(one) for one in simulation.changes if one.rule == OriginalSize.name],
@@ -541,7 +711,7 @@ def _rule(simulation: Simulation, rule: str) -> dict[str, Any]:
     return {
         "rule": rule,
         "judgments": [one.judgments for one in judgings],
-        "topics": [len(one.qrels.sets) for one in judgings],
+        "topics": [len(one.qrels) for one in judgings],
         "relevant": [one.relevant for one in judgings],
         "worst": smallest,
     }
@@ -553,13 +723,10 @@ def _outcomes_frame(simulation: Simulation) -> pl.DataFrame:
         "Official", 0, ALL_TEAMS, simulation.standing.official.outcomes, simulation.standing.official.qrels, 0, 0
     )
     rows = [
-        (
-            judging.rule, judging.trial, judging.left_out, one.topic_id, one.pool, one.judged, one.relevant,
-            one.kept, one.why_not, one.ending, one.reason, one.steps,
-        )
+        (judging.rule, judging.trial, judging.left_out, *one[:-1])
         for judging in (official, *simulation.judgings)
         for one in judging.outcomes
-    ]  # fmt: skip
+    ]
     return pl.DataFrame(rows, OUTCOME_SCHEMA, orient="row")
 
 
@@ -578,16 +745,6 @@ def _positions_frame(simulation: Simulation) -> pl.DataFrame:
 
 
 def _change(one: Change) -> dict[str, Any]:
-    return {
-        "rule": one.rule,
-        "trial": one.trial,
-        "left_out": one.left_out or None,
-        "measure": one.measure,
-        "tau": one.tau,
-        "drop": one.drop,
-        "dropped": one.dropped or None,
-        "own_drop": one.own,
-        "own_run": one.own_run or None,
-        "own_gain": one.own_gain,
-        "largest_swap": one.largest_swap,
-    }
+    """A change by the names of `CHANGE_SCHEMA`."""
+    found = dict(zip(CHANGE_SCHEMA, one, strict=False))
+    return found | {name: found[name] or None for name in ("left_out", "dropped", "own_run")}

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from truerank.audits.pool.features import ANALYSER, Features
 from truerank.audits.pool.inputs import Inputs, SimulationOptions, SimulationSources, read_inputs, unlike_systems
 from truerank.audits.pool.judged_topics import JudgedTopic
-from truerank.audits.pool.pooling import Pooling, depth_pool
+from truerank.audits.pool.pools import Pooling, depth_pool
 from truerank.audits.pool.standings import (
     ALL_TEAMS,
     COMPLETE,
@@ -26,7 +26,6 @@ from truerank.audits.pool.standings import (
     Judging,
     Official,
     OfficialStanding,
-    Qrels,
     RunRanks,
     Scorer,
     Unique,
@@ -122,7 +121,7 @@ class Simulation(Result, shown_in="truerank.audits.pool.page"):
         if official.outcomes:
             return tuple(JudgedTopic(one.topic_id, one.relevant, one.judged, one.why_not) for one in official.outcomes)
         found = []
-        for number in official.qrels.sets:
+        for number in official.qrels:
             judged = scorer.judged(int(number))
             relevant = int((self.standing.universe.grades[judged.topic][judged.documents] >= scorer.rel).sum())
             found.append(JudgedTopic(scorer.ranks.topics[judged.topic], relevant, len(judged.documents)))
@@ -292,7 +291,7 @@ def _compared(
         team: np.array([at for at, run in enumerate(ranks.runs) if inputs.teams[run] == team]) for team in inputs.names
     }
     standing = OfficialStanding(universe, scorer, official, by_team)
-    kept = frozenset(scorer.ranks.topics[scorer.judged(int(number)).topic] for number in official.qrels.sets)
+    kept = frozenset(scorer.ranks.topics[scorer.judged(int(number)).topic] for number in official.qrels)
     # The topics are the official ones, however little of them a trial finds.
     original = OriginalSize(official.sizes, kept, Keeping(0, None))
     rules = [original, *(load_rule(spec, sizes=official.sizes, topics=kept) for spec in options.stopping)]
@@ -363,7 +362,7 @@ def _official(
             places = np.array([numbers[number][doc_id] for doc_id in judged], np.int32)
             sets.append(scorer.number(JudgedSet(number, places)))
             sizes[topic_id] = len(judged)
-    qrels = Qrels(np.array(sets))
+    qrels = np.array(sets)
     return Official("as given", qrels, scorer.means(qrels), sizes)
 
 
@@ -371,14 +370,14 @@ def _complete(inputs: Inputs, standing: OfficialStanding) -> Judging:
     """All that the assessor knows of the topics of the official qrels."""
     universe, scorer = standing.universe, standing.scorer
     sets, judgments, relevant = [], 0, 0
-    for official in standing.official.qrels.sets:
+    for official in standing.official.qrels:
         number = scorer.judged(int(official)).topic
         known = inputs.grades[universe.topics[number]]
         places = np.array([at for at, doc_id in enumerate(universe.documents[number]) if doc_id in known], np.int32)
         judgments += len(places)
         relevant += int((universe.grades[number][places] >= scorer.rel).sum())
         sets.append(scorer.number(JudgedSet(number, places)))
-    return Judging(COMPLETE, 0, ALL_TEAMS, (), Qrels(np.array(sets)), judgments, relevant)
+    return Judging(COMPLETE, 0, ALL_TEAMS, (), np.array(sets), judgments, relevant)
 
 
 def _universe(inputs: Inputs, traces: Traces, collection: int) -> Universe:

@@ -18,7 +18,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.audits.pool.pooling import first_documents
+from truerank.audits.pool.pools import first_documents
 from truerank.audits.pool.stopping import StoppingRule, TopicJudgments, TopicOutcome, apply_rule
 from truerank.audits.pool.trials import Traced
 from truerank.errors import OptionError
@@ -58,12 +58,6 @@ class Universe:
     documents: tuple[tuple[str, ...], ...]
     grades: tuple[Ints, ...]
     collection: int
-
-
-class Qrels(NamedTuple):
-    """A qrels: the sets of its topics, by their numbers in a `Scorer`, shape (topics,)."""
-
-    sets: Ints
 
 
 @dataclass(frozen=True, eq=False)
@@ -136,9 +130,9 @@ class Scorer:
             self._values = np.concatenate([self._values, self._scored(chunk)])
         return self._values
 
-    def means(self, qrels: Qrels) -> Floats:
+    def means(self, qrels: Ints) -> Floats:
         """The mean of every measure and run over the topics of a qrels, shape (measures, runs)."""
-        found: Floats = self.values()[qrels.sets].mean(axis=0)
+        found: Floats = self.values()[qrels].mean(axis=0)
         return found
 
     def _chunk(self, first: int) -> Iterator[JudgedSet]:
@@ -191,14 +185,15 @@ COMPLETE: Final = "Complete judgments"
 class Judging(NamedTuple):
     """What a rule made of one trial under one condition.
 
-    `outcomes` are by topic; `judgments` counts those of all topics, the dropped ones included.
+    `outcomes` are by topic; `qrels` are the sets of its topics, by their numbers in a `Scorer`, shape (topics,);
+    `judgments` counts those of all topics, the dropped ones included.
     """
 
     rule: str
     trial: int
     left_out: str
     outcomes: tuple[TopicOutcome, ...]
-    qrels: Qrels
+    qrels: Ints
     judgments: int
     relevant: int
 
@@ -235,7 +230,7 @@ class Official(NamedTuple):
     """
 
     name: str
-    qrels: Qrels
+    qrels: Ints
     means: Floats
     sizes: Mapping[str, int]
     outcomes: tuple[TopicOutcome, ...] = ()
@@ -278,7 +273,7 @@ def judge_at_random(standing: OfficialStanding, traced: Sequence[Traced], seed: 
     relevant, and measures that look at relevant documents alone do not see them.
     """
     universe, sizes = standing.universe, standing.official.sizes
-    kept = {standing.scorer.judged(int(number)).topic for number in standing.official.qrels.sets}
+    kept = {standing.scorer.judged(int(number)).topic for number in standing.official.qrels}
     outcomes, sets = [], []
     for number, one in enumerate(traced):
         pool, size = one.found.pool, sizes.get(one.found.topic_id, 0)
@@ -347,7 +342,7 @@ def found_by(traced: Sequence[TopicJudgments], sizes: Mapping[str, int], more: i
 def _judging(rule: str, trial: int, outcomes: Sequence[TopicOutcome], sets: Sequence[int]) -> Judging:
     judgments = sum(outcome.judged for outcome in outcomes)
     relevant = sum(outcome.relevant for outcome in outcomes)
-    return Judging(rule, trial, ALL_TEAMS, tuple(outcomes), Qrels(np.array(sets)), judgments, relevant)
+    return Judging(rule, trial, ALL_TEAMS, tuple(outcomes), np.array(sets), judgments, relevant)
 
 
 def _largest_swap(before: Floats, after: Floats, own: Ints | None) -> float:
@@ -394,7 +389,7 @@ def leave_out_uniques(
         own = uniques.filter(pl.col("team") == team)
         by_topic = {str(key[0]): set(part["doc_id"]) for key, part in own.group_by("topic_id")}
         sets, relevant, topics = [], 0, 0
-        for number in standing.official.qrels.sets:
+        for number in standing.official.qrels:
             judged = scorer.judged(int(number))
             alone = by_topic.get(scorer.ranks.topics[judged.topic], set())
             ids, levels = universe.documents[judged.topic], universe.grades[judged.topic]
@@ -403,6 +398,6 @@ def leave_out_uniques(
             topics += bool(out.any())
             sets.append(scorer.number(JudgedSet(judged.topic, judged.documents[~out])))
         counts.append(Unique(team, len(own), relevant, topics))
-        judging = Judging(LEAVE_OUT_UNIQUES, 0, team, (), Qrels(np.array(sets)), 0, 0)
+        judging = Judging(LEAVE_OUT_UNIQUES, 0, team, (), np.array(sets), 0, 0)
         changes += list(compare(standing, judging))
     return tuple(counts), tuple(changes)

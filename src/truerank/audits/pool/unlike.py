@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.pool.features import Features
 from truerank.audits.pool.inputs import Inputs
-from truerank.audits.pool.pooling import depth_pool, first_documents
+from truerank.audits.pool.pools import depth_pool, first_documents
 from truerank.audits.pool.standings import (
     ALL_TEAMS,
     COMPLETE,
@@ -29,7 +29,6 @@ from truerank.audits.pool.standings import (
     JudgedSet,
     Judging,
     OfficialStanding,
-    Qrels,
     RunRanks,
     Scorer,
     Universe,
@@ -181,20 +180,13 @@ def _unit(vectors: Any) -> Any:
 
 def _ranked(topics: Mapping[str, str], ids: Iterable[str], scores: Scores) -> pl.DataFrame:
     """The best documents of each topic; only those above 0, so that an empty query finds nothing."""
-    return pl.concat([_nothing(), *_results(topics, pl.Series(list(ids), dtype=pl.String), np.round(scores, 6))])
-
-
-def _results(topics: Mapping[str, str], ids: pl.Series, scores: Scores) -> Iterator[pl.DataFrame]:
-    for topic_id, row in zip(topics, scores, strict=True):
+    named, found = pl.Series("doc_id", list(ids), dtype=pl.String), [_nothing()]
+    for topic_id, row in zip(topics, np.round(scores, 6), strict=True):
         best = np.argsort(-row, kind="stable")[:RESULTS]
         best = best[row[best] > 0]
-        yield pl.DataFrame(
-            {
-                "topic_id": pl.repeat(topic_id, len(best), dtype=pl.String, eager=True),
-                "doc_id": ids.gather(best),
-                "score": row[best].astype(np.float64),
-            }
-        )
+        part = pl.DataFrame([named.gather(best), pl.Series("score", row[best].astype(np.float64))])
+        found.append(part.select(pl.lit(topic_id).alias("topic_id"), "doc_id", "score"))
+    return pl.concat(found)
 
 
 def _nothing() -> pl.DataFrame:
@@ -359,12 +351,12 @@ class _Trial:
     def _means(self, judging: Judging, own: Sequence[NDArray[np.int32]] | None = None) -> NDArray[np.float64]:
         """The means by a judging of the simulation, perhaps with more documents of each topic; (measures, runs)."""
         sets = []
-        for number in judging.qrels.sets:
+        for number in judging.qrels:
             judged = self._standing.scorer.judged(int(number))
             if own is not None:
                 judged = JudgedSet(judged.topic, np.union1d(judged.documents, own[judged.topic]).astype(np.int32))
             sets.append(self._scorer.number(judged))
-        return self._scorer.means(Qrels(np.array(sets)))
+        return self._scorer.means(np.array(sets))
 
 
 def _extended(universe: Universe, inputs: Inputs, wanted: Sequence[set[str]]) -> Universe:

@@ -65,7 +65,7 @@ def topic_risks(simulation: Simulation) -> tuple[TopicRisk, ...]:
     """By topic, how much the scores of left-out runs change by the first measure."""
     scorer, official = simulation.standing.scorer, simulation.standing.official
     values = scorer.values()[:, 0, :]
-    before = {scorer.judged(int(number)).topic: int(number) for number in official.qrels.sets}
+    before = {scorer.judged(int(number)).topic: int(number) for number in official.qrels}
     changed = dict.fromkeys(before, 0.0)
     counted = 0
     for judging in simulation.judgings:
@@ -73,7 +73,7 @@ def topic_risks(simulation: Simulation) -> tuple[TopicRisk, ...]:
             continue
         own = simulation.standing.teams[judging.left_out]
         counted += len(own)
-        for number in judging.qrels.sets:
+        for number in judging.qrels:
             topic = scorer.judged(int(number)).topic
             changed[topic] += float(np.abs(values[number, own] - values[before[topic], own]).sum())
     total = sum(changed.values())
@@ -201,9 +201,6 @@ class MeasureVerdict(Verdict):
     def tests(self) -> tuple[str, ...]:
         return tuple(one.sentence(self.trials, self.teams) for one in self.evidence)
 
-    def whole(self) -> str:
-        return f"{self.subject}: {self.word}. {self.sentence} {' '.join(self.tests())}"
-
     def json(self) -> dict[str, Any]:
         return {
             "measure": self.subject, "word": self.word, "reason": self.sentence, "evidence": plain(self.evidence),
@@ -242,7 +239,11 @@ class Conclusion:
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, one statement each."""
-        return (self.summary(), *(one.whole() for one in self.measures), *self._rest())
+        measures = (f"{one.subject}: {one.word}. {one.sentence} {' '.join(one.tests())}" for one in self.measures)
+        return (
+            self.summary(), *measures, self.alike_sentence(), self.blind,
+            *self.chance_sentences(), self.topic_sentence(), self.gain_sentence(),
+        )  # fmt: skip
 
     def summary(self) -> str:
         """The word of each measure, and what it was tried with."""
@@ -320,13 +321,6 @@ class Conclusion:
             "next_gain": {**self.gain._asdict(), "price": self.gain.price},
         }
 
-    def _rest(self) -> Iterator[str]:
-        yield self.alike_sentence()
-        yield self.blind
-        yield from self.chance_sentences()
-        yield self.topic_sentence()
-        yield self.gain_sentence()
-
     def chance_sentences(self) -> Iterator[str]:
         """What chance in the judging does by itself, and what the official order is worth beside all judgments."""
         worst = min(self.measures, key=lambda one: 1.0 if one.all_tau is None else one.all_tau)
@@ -373,6 +367,9 @@ def _measure(simulation: Simulation, name: str) -> MeasureVerdict:
     word, reason, change = _judged(simulation, name, evidence)
     complete = simulation.of_rule(COMPLETE, name)
     seen = (complete[0].tau, complete[0].drop) if complete and not simulation.is_complete else None
+    official, teams = simulation.positions(name), simulation.standing.teams
+    # Ranks that each run of the left-out team loses.
+    lost = [(one.positions - official)[teams[one.left_out]] for one in without]
     return MeasureVerdict(
         word=word,
         sentence=reason,
@@ -380,8 +377,8 @@ def _measure(simulation: Simulation, name: str) -> MeasureVerdict:
         subject=name,
         evidence=evidence,
         trials=simulation.options.trials,
-        teams=len(simulation.standing.teams),
-        unmoved=float(np.mean(np.concatenate([_lost(simulation, one) for one in without]) == 0)),
+        teams=len(teams),
+        unmoved=float(np.mean(np.concatenate(lost) == 0)),
         all_tau=_smallest(everyone),
         all_drop=max(one.drop for one in everyone),
         seen=seen,
@@ -416,18 +413,15 @@ def _word(tau: float | None, lost: int, runs: int) -> Word:
     return "WITH CARE" if tau >= CARE_TAU and lost <= max(1, round(CARE_LOSS * runs)) else "NOT HELD"
 
 
-def _weighed(evidence: Evidence, *, tried: bool) -> Word:
-    """What a test says beside the others; nothing is judged in the place of unique documents that are left out."""
-    if tried and evidence.test == "unique documents left out" and evidence.word == "NOT HELD":
-        return "WITH CARE"
-    return evidence.word
-
-
 def _judged(simulation: Simulation, measure: str, evidence: Sequence[Evidence]) -> tuple[Word, str, str]:
     depth = simulation.sources.depth
     tried = any(system.overlap <= UNLIKE_OVERLAP for system in simulation.unlike)
+    words: dict[Test, Word] = {one.test: one.word for one in evidence}
+    # Nothing is judged in the place of unique documents that are left out: where others were tried, this says less.
+    if tried and words.get("unique documents left out") == "NOT HELD":
+        words["unique documents left out"] = "WITH CARE"
     for word in ("NOT HELD", "WITH CARE"):
-        if found := [one for one in evidence if _weighed(one, tried=tried) == word]:
+        if found := [one for one in evidence if words[one.test] == word]:
             worst = min(found, key=lambda one: (one.tau or 0.0, -one.lost))
             reason = (
                 f"The worst test ({worst.test}): τ {_tau(worst.tau)}, a loss of {_ranks(worst.lost)} of {worst.runs:,}."
@@ -482,12 +476,6 @@ def _blind(simulation: Simulation) -> str:
         f"{head}; a document without a grade counts as not relevant: {_listed(parts)} first "
         f"{simulation.sources.depth:,}."
     )
-
-
-def _lost(simulation: Simulation, change: Change) -> Any:
-    """Ranks that each run of the left-out team loses."""
-    standing = simulation.standing
-    return (change.positions - simulation.positions(change.measure))[standing.teams[change.left_out]]
 
 
 def _smallest(changes: Sequence[Change]) -> float | None:

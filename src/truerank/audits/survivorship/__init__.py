@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING
 from truerank.lazy import lazily
 
 if TYPE_CHECKING:
+    from truerank.audits.survivorship.answer_pools import AnswerPool as AnswerPool
+    from truerank.audits.survivorship.answer_pools import AnswerPoolOptions as AnswerPoolOptions
+    from truerank.audits.survivorship.answer_pools import DiscardedQueries as DiscardedQueries
     from truerank.audits.survivorship.answers import Answerable as Answerable
     from truerank.audits.survivorship.answers import AnswerCountOptions as AnswerCountOptions
     from truerank.audits.survivorship.answers import CorpusAnswers as CorpusAnswers
@@ -29,26 +32,23 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.evaluation import DepthEvaluation as DepthEvaluation
     from truerank.audits.survivorship.evaluation import EvaluateOptions as EvaluateOptions
     from truerank.audits.survivorship.evaluation import evaluate as evaluate
-    from truerank.audits.survivorship.filtering import Triples as Triples
-    from truerank.audits.survivorship.filtering import TriplesOptions as TriplesOptions
-    from truerank.audits.survivorship.filtering import triples as triples
     from truerank.audits.survivorship.mapping import MapOptions as MapOptions
     from truerank.audits.survivorship.mapping import PassageMap as PassageMap
     from truerank.audits.survivorship.mapping import map as map  # noqa: A004
-    from truerank.audits.survivorship.pooling import AnswerPool as AnswerPool
-    from truerank.audits.survivorship.pooling import AnswerPoolOptions as AnswerPoolOptions
-    from truerank.audits.survivorship.pooling import DiscardedQueries as DiscardedQueries
-    from truerank.audits.survivorship.profiling import Profile as Profile
-    from truerank.audits.survivorship.profiling import ProfileOptions as ProfileOptions
-    from truerank.audits.survivorship.profiling import profile as profile
+    from truerank.audits.survivorship.profiles import Profile as Profile
+    from truerank.audits.survivorship.profiles import ProfileOptions as ProfileOptions
+    from truerank.audits.survivorship.profiles import profile as profile
     from truerank.audits.survivorship.queries import Kinds as Kinds
     from truerank.audits.survivorship.queries import independence as independence
-    from truerank.audits.survivorship.rescuing import Rescued as Rescued
-    from truerank.audits.survivorship.rescuing import RescueOptions as RescueOptions
-    from truerank.audits.survivorship.rescuing import rescue as rescue
-    from truerank.audits.survivorship.simulating import Simulated as Simulated
-    from truerank.audits.survivorship.simulating import SimulateOptions as SimulateOptions
-    from truerank.audits.survivorship.simulating import simulate as simulate
+    from truerank.audits.survivorship.rescued_queries import Rescued as Rescued
+    from truerank.audits.survivorship.rescued_queries import RescueOptions as RescueOptions
+    from truerank.audits.survivorship.rescued_queries import rescue as rescue
+    from truerank.audits.survivorship.simulation import Simulated as Simulated
+    from truerank.audits.survivorship.simulation import SimulateOptions as SimulateOptions
+    from truerank.audits.survivorship.simulation import simulate as simulate
+    from truerank.audits.survivorship.training_triples import Triples as Triples
+    from truerank.audits.survivorship.training_triples import TriplesOptions as TriplesOptions
+    from truerank.audits.survivorship.training_triples import triples as triples
 
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)

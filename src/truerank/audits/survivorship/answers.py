@@ -14,7 +14,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.audits.survivorship.pooling import (
+from truerank.audits.survivorship.answer_pools import (
     ITEMS,
     POOL,
     POOL_SCHEMA,
@@ -26,6 +26,7 @@ from truerank.audits.survivorship.pooling import (
     top_results,
 )
 from truerank.audits.survivorship.queries import named_sources, whole_numbers
+from truerank.core.plain import plain
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, LabelCounts, Ratings, read_items, read_ratings, table
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules
@@ -357,6 +358,15 @@ class CorpusAnswers:
         counts = np.bincount(self.answered.sum(axis=0), minlength=len(self.systems) + 1)
         return tuple(counts.tolist())
 
+    def json(self) -> dict[str, Any]:
+        return {
+            "queries": len(self.queries),
+            "systems": {one.system: plain(one, "system") for one in self.shares},
+            "unanswerable": self.unanswerable.json(),
+            "answered_by": list(self.by_count),
+            "overlaps": [one._asdict() | {"jaccard": one.jaccard} for one in self.overlaps],
+        }
+
     def _shares(self, name: str, ranks: NDArray[np.int64]) -> SystemShares:
         total, found = len(self.queries), ranks > 0
         within = {
@@ -431,18 +441,15 @@ class Answerable(AnswersOfDiscarded):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        anywhere = self.anywhere
-        return {
-            "options": {
-                "cutoffs": list(self.options.ranks),
-                "confidence": self.options.confidence,
-                "rel": self.options.rel,
-            },
-            "corpora": {corpus.name: _corpus_json(corpus) for corpus in self.corpora},
-            "answerable_anywhere": None if anywhere is None else anywhere.json(),
-            "reasons": None if self.reasons is None else self.reasons.json(),
-            "notes": list(self.notes),
+        options = self.options
+        found = {
+            "options": {"cutoffs": options.ranks, "confidence": options.confidence, "rel": options.rel},
+            "corpora": {corpus.name: corpus for corpus in self.corpora},
+            "answerable_anywhere": self.anywhere,
+            "reasons": self.reasons,
+            "notes": self.notes,
         }
+        return {name: plain(value) for name, value in found.items()}
 
 
 @command
@@ -584,19 +591,3 @@ def _counted(
         why = table(judgments=reasons, scheme="survivorship", confidence=counting.confidence)
         inputs = (*inputs, *label_inputs(reasons, "reasons"))
     return Answerable(first, counting, notes, why, inputs)
-
-
-def _corpus_json(corpus: CorpusAnswers) -> dict[str, Any]:
-    return {
-        "queries": len(corpus.queries),
-        "systems": {
-            one.system: {
-                "none": one.none.json(),
-                "within": {str(cutoff): share.json() for cutoff, share in one.within.items()},
-            }
-            for one in corpus.shares
-        },
-        "unanswerable": corpus.unanswerable.json(),
-        "answered_by": list(corpus.by_count),
-        "overlaps": [one._asdict() | {"jaccard": one.jaccard} for one in corpus.overlaps],
-    }

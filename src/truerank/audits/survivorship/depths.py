@@ -11,7 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.audits.survivorship.passages import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
+from truerank.audits.survivorship.mapping import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError

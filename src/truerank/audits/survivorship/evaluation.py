@@ -19,6 +19,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import by_depth, depth_label
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
@@ -41,7 +42,6 @@ from truerank.sources import parse, read_qrels_frame, read_run_frame, run_frames
 from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
-from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 Floats = NDArray[np.float64]
@@ -298,43 +298,30 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
+        keys = ("qrels", "queries", "queries_in_all_runs", "queries_in_run")
+        counts = {
+            variant: dict(zip(keys, (scores.qrels, scores.queries, scores.together, scores.present), strict=True))
+            for variant, scores in self.variants.items()
+        }
+        orders = [
+            {"judgments": variant, "measure": measure, "depth": label, "swaps": found.swaps, "tau": found.tau.tau}
+            for (variant, measure, label), found in self.orders.items()
+        ]
+        found = {
             "name": self.name,
-            "depths": list(self.labels),
-            "systems": list(self.systems),
-            "measures": list(self.measures),
-            "options": {
-                "measures": list(self.measures),
-                **plain(self.options),
-                **self.scoring.json(),
-            },
-            "counts": {
-                variant: {
-                    "qrels": list(scores.qrels),
-                    "queries": list(scores.queries),
-                    "queries_in_all_runs": list(scores.together),
-                    "queries_in_run": {name: list(there) for name, there in scores.present.items()},
-                }
-                for variant, scores in self.variants.items()
-            },
-            "cells": [one._asdict() for one in self.cells],
-            "trends": [
-                one._asdict() | {"slope": one.slope._asdict(), "change": one.change._asdict()} for one in self.trends
-            ],
-            "orders": [
-                {
-                    "judgments": variant,
-                    "measure": measure,
-                    "depth": label,
-                    "swaps": [swap._asdict() for swap in found.swaps],
-                    "tau": found.tau.tau,
-                }
-                for (variant, measure, label), found in self.orders.items()
-            ],
+            "depths": self.labels,
+            "systems": self.systems,
+            "measures": self.measures,
+            "options": {"measures": self.measures, **plain(self.options), **self.scoring.json()},
+            "counts": counts,
+            "cells": self.cells,
+            "trends": self.trends,
+            "orders": orders,
             "first_judgments_derived": self.derived,
             "strays": self.strays,
-            "unknown_queries": dict(self.unknown),
+            "unknown_queries": self.unknown,
         }
+        return {name: plain(value) for name, value in found.items()}
 
     def frame(self) -> pl.DataFrame:
         """The scores as a long table, columns as in `SCORE_SCHEMA`."""
@@ -456,7 +443,9 @@ def evaluate(
     sets = read_depth_sets(depths, qrels)
     names = unique_names([parse(path) for path in paths])
     cutoff = largest_cutoff(parse_measures(measures))
-    wanted = _queries(sets)
+    frames = [frame["topic_id"] for frame in reversed(list(sets.every.values()))]
+    # The queries of the full set first.
+    wanted = pl.concat(frames).unique(maintain_order=True).alias("topic_id")
     progress = progress or Quiet()
     progress.start("runs", total=len(names))
     scored: dict[str, _Run] = {}
@@ -623,12 +612,6 @@ class _Run(NamedTuple):
     values: Mapping[str, Floats]
     queries: frozenset[str]
     unknown: int
-
-
-def _queries(sets: DepthSets) -> pl.Series:
-    """The queries of all depths, those of the full set first."""
-    frames = [frame["topic_id"] for frame in reversed(list(sets.every.values()))]
-    return pl.concat(frames).unique(maintain_order=True).alias("topic_id")
 
 
 def _scored(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from truerank.audits.survivorship.depths import MARKS, TrainingEffect
-from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthCell, DepthEvaluation
+from truerank.audits.survivorship.evaluation import VARIANTS, Contrast, DepthEvaluation
 from truerank.audits.survivorship.report import FOOTER
 from truerank.core.figures.export import Picture
 from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
@@ -75,6 +75,7 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
         "" if low is None or high is None else f", a change of {trend.change.value:+.4f} ({low:+.4f} to {high:+.4f})"
     )
     headline = f"{measure} is {ends[0]:.3f} at depth {shallow} and {ends[1]:.3f} in the full set{interval}."
+    there = "The interval is clear of zero there, too." if first.change.known else _untold(first.change).strip()
     relative = "" if trend.relative_to_full is None else f"{trend.relative_to_full:+.1%} of the full set's score. "
     return Verdict(
         subject=system,
@@ -82,12 +83,8 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
         level="bad" if moved else "unknown",
         sentence=headline,
         rests_on=f"{relative}{'' if moved else _untold(trend.change)}By the first judgment of each query only: "
-        f"{first.change.value:+.4f}. {_first(first.change)}".strip(),
+        f"{first.change.value:+.4f}. {there}".strip(),
     )
-
-
-def _first(change: Contrast) -> str:
-    return "The interval is clear of zero there, too." if change.known else _untold(change).strip()
 
 
 def _untold(change: Contrast) -> str:
@@ -140,7 +137,8 @@ def depth_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
         ]
     rows = []
     for place, label in enumerate(result.labels):
-        shown = (_shown(result.cell(system, label, measure, judgments)) for system in result.systems)
+        cells = (result.cell(system, label, measure, judgments) for system in result.systems)
+        shown = (None if one.mean is None else f"{'*' if one.significant else ''}{one.mean:.3f}" for one in cells)
         counts = (*_gain(scores.queries, place), *_gain(scores.together, place))
         rows.append((label, *shown, *counts))
     title = f"{result.name}: {measure} by annotation depth, {VARIANTS[judgments]}"
@@ -248,10 +246,6 @@ def _tables(result: DepthEvaluation) -> dict[str, Table]:
     if result.orders:
         found["order"] = order_table(result)
     return found
-
-
-def _shown(cell: DepthCell) -> str | None:
-    return None if cell.mean is None else f"{'*' if cell.significant else ''}{cell.mean:.3f}"
 
 
 def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:

@@ -11,6 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import scipy
 
+from truerank.core.plain import plain
 from truerank.errors import InputError, OptionError
 from truerank.loading import signed_number
 from truerank.measures.magnitudes import Proportion, proportion
@@ -208,32 +209,17 @@ class Kinds:
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
-        return {
-            "labelling": self.labelling,
-            "split": self.split,
-            "unlabelled": self.unlabelled,
-            "chi2": self.chi2,
-            "freedom": self.freedom,
-            "p": self.p,
-            "cramers_v": self.cramers_v,
-            "sparse": list(self.sparse),
-            "kinds": [
-                {
-                    "kind": one.kind,
-                    "total": one.discarded.n,
-                    "discarded": one.discarded.k,
-                    **{name: one.discarded.json()[name] for name in ("share", "low", "high")},
-                    "share_of_all": one.of_all,
-                    "share_of_survivors": _known(one.of_survivors),
-                    "ratio": _known(one.ratio),
-                    "ratio_low": _known(one.ratio_low),
-                    "ratio_high": _known(one.ratio_high),
-                    "residual": _known(one.residual),
-                    "standing": one.standing,
-                }
-                for one in self.counts
-            ],
-        }
+        tested = ("labelling", "split", "unlabelled", "chi2", "freedom", "p", "cramers_v", "sparse")
+        kinds = [
+            {
+                "kind": one.kind, "total": one.discarded.n, "discarded": one.discarded.k,
+                **{name: one.discarded.json()[name] for name in ("share", "low", "high")},
+                "share_of_all": one.of_all, "share_of_survivors": one.of_survivors,
+                **plain(one, "kind", "discarded", "of_all", "of_survivors"),
+            }
+            for one in self.counts
+        ]  # fmt: skip
+        return {**{name: plain(getattr(self, name)) for name in tested}, "kinds": plain(kinds)}
 
 
 def independence(
@@ -322,7 +308,3 @@ def _ratio_interval(kept: Any, totals: Any, row: int, z: float) -> tuple[float, 
     spread = math.exp(z * math.sqrt(variance))
     ratio = own / overall
     return float(ratio / spread), float(ratio * spread)
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

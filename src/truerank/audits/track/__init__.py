@@ -11,18 +11,19 @@ from truerank.audits.track.analysis import (
     Best,
     CandidateGain,
     Duel,
+    RunMap,
+    RunSimilarities,
     Statement,
     SubtaskGap,
     analyse,
+    run_map,
+    run_similarities,
 )
+from truerank.audits.track.audit import CountedFiles, TrackReport, TrackReportOptions, report
 from truerank.audits.track.candidates import Candidates, candidates
-from truerank.audits.track.checking import KINDS, Fault, Limits
-from truerank.audits.track.options import CountedFiles, TrackReportOptions
-from truerank.audits.track.reporting import TrackReport, report
 from truerank.audits.track.scores import Scores
-from truerank.audits.track.selecting import TopicRow, TopicRule, TopicSelection, select_topics
-from truerank.audits.track.similarity import RunMap, RunSimilarities, run_map, run_similarities
-from truerank.audits.track.validating import RunCheck, Validation, validate
+from truerank.audits.track.selection import TopicRow, TopicRule, TopicSelection, select_topics
+from truerank.audits.track.validation import KINDS, Fault, Limits, RunCheck, Validation, validate
 from truerank.sources.run_tables import FileStatistics, Metadata, RunInfo, file_statistics
 
 __all__ = [

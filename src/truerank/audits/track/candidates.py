@@ -9,8 +9,7 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple, get_args
 
 import polars as pl
 
-from truerank.audits.track.grouping import ScatteredError, grouped_topics, scattered_topics
-from truerank.audits.track.scanning import run_path, strict_frames
+from truerank.audits.track.run_lines import ScatteredError, grouped_topics, run_path, scattered_topics, strict_frames
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Range, Ties, command

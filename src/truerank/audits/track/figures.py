@@ -10,8 +10,7 @@ from typing import Final
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.audits.track.analysis import Agreement, Analysis, Duel
-from truerank.audits.track.similarity import RunMap, RunSimilarities
+from truerank.audits.track.analysis import Agreement, Analysis, Duel, RunMap, RunSimilarities
 from truerank.core.figures import (
     Panel,
     Picture,

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import math
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, replace
 from typing import Any, Final
 
-from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, Statement, agrees, statements_table
+from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, agrees, statements_table
+from truerank.audits.track.audit import TrackReport
 from truerank.audits.track.candidates import Candidates
 from truerank.audits.track.figures import duel_names, paired_measures, pictures
-from truerank.audits.track.reporting import TrackReport
 from truerank.audits.track.scores import Scores
-from truerank.audits.track.selecting import TopicSelection
-from truerank.audits.track.validating import RunCheck, Validation
+from truerank.audits.track.selection import TopicSelection
+from truerank.audits.track.validation import Validation
 from truerank.core.figures.export import Picture
 from truerank.core.page import Prose
+from truerank.core.plain import plain
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
@@ -48,7 +48,8 @@ def finding(comparison: Comparison) -> Verdict:
         others = f"{len(alike):,} of the {len(rows):,} other runs" if len(rows) > 1 else "the other run"
         reason = f"{head}, but these {topics:,} topics do not tell it from {others}; the nearest is {_named(alike[0])}."
     else:
-        reason = f"{head} and is significantly better than {_others(len(rows))}, {_amounts(worse)}."
+        others = "the other run" if len(rows) == 1 else f"all {len(rows):,} other runs"
+        reason = f"{head} and is significantly better than {others}, {_amounts(worse)}."
     differ = sum(row.significant for row in comparison.differences)
     evidence = [f"It is significantly better than {len(worse):,}, {_amounts(worse)}."] if alike and worse else []
     pairs = len(comparison.differences)
@@ -141,10 +142,6 @@ def _named(row: Difference) -> str:
     return f"{row.run} ({row.difference or 0.0:+.4f}{ends})"
 
 
-def _others(number: int) -> str:
-    return "the other run" if number == 1 else f"all {number:,} other runs"
-
-
 def _reach(alike: list[Difference], topics: int, power: float) -> str:
     """What size of a difference so many topics can show."""
     known = sorted(row.detectable for row in alike if row.detectable is not None)
@@ -179,14 +176,11 @@ def _track_summary(result: TrackReport) -> Summary:
     shown = [table for name, table in _tables(result) if name not in _LONG and not name.startswith("topics-")]
     if result.analysis.agreements:
         shown.append(agreement_table(_first_agreements(result)))
-    opening = () if result.comparison is None else (_opening(result.comparison),)
+    opening = []
+    if result.comparison is not None:
+        found = finding(result.comparison)
+        opening.append("\n".join(textwrap.wrap(f"{found.word}: {found.sentence} {found.rests_on}", 100)))
     return Summary((*opening, *shown, *result.left_out), _facts(result), notes=page_note(result.out), width=120)
-
-
-def _opening(comparison: Comparison) -> str:
-    """The finding for a terminal."""
-    found = finding(comparison)
-    return "\n".join(textwrap.wrap(f"{found.word}: {found.sentence} {found.rests_on}", 100))
 
 
 @reports(TrackReport)
@@ -207,7 +201,7 @@ def _track_report(result: TrackReport) -> Report:
     if result.analysis.agreements:
         parts["agreement"].append(agreement_table(_first_agreements(result)))
         parts["agreement"].append(Prose(("All pairs of measures are in tables/agreement.",)))
-    for picture in _pictures(result):
+    for picture in pictures(result.analysis, result.run_map or result.similarities, result.topics):
         parts[picture.section].append(picture)
         if picture.section == "topics":
             parts["topics"].append(Prose((f"The scores of every topic are in tables/{picture.name}.",)))
@@ -243,7 +237,11 @@ def _selection(found: TopicSelection) -> Summary:
 @summarises(Validation)
 def _validation(found: Validation) -> Summary:
     lines: list[str] = []
+    verdicts = []
     for run in found.runs:
+        errors, warnings = found.totals(run)
+        word = "error" if errors else "warning" if warnings else "valid"
+        verdicts.append(Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name))
         for kind, count in run.counts.items():
             faults = [fault for fault in run.faults if fault.kind == kind]
             lines += [fault.text() for fault in faults]
@@ -251,21 +249,7 @@ def _validation(found: Validation) -> Summary:
                 lines.append(f"{run.file}: {count - len(faults):,d} more of this kind. [{found.levels[kind]} {kind}]")
     told = ("\n".join(lines),) if lines else ()
     broken = next((run.broken for run in found.runs if run.broken is not None), None)
-    return Summary(
-        (*told, validation_table(found)), _validation_facts(found), tuple(_run_verdicts(found)), fault=broken
-    )
-
-
-def _run_verdicts(found: Validation) -> Iterator[Verdict]:
-    for run in found.runs:
-        errors, warnings = found.totals(run)
-        word = "error" if errors else "warning" if warnings else "valid"
-        yield Verdict(word, f"{errors:,} errors and {warnings:,} warnings.", subject=run.name)
-
-
-def _pictures(result: TrackReport) -> tuple[Picture, ...]:
-    """The figures beside those of the finding, in reading order."""
-    return tuple(pictures(result.analysis, result.run_map or result.similarities, result.topics))
+    return Summary((*told, validation_table(found)), _validation_facts(found), tuple(verdicts), fault=broken)
 
 
 def _validation_facts(found: Validation) -> dict[str, Any]:
@@ -286,9 +270,7 @@ def _validation_facts(found: Validation) -> dict[str, Any]:
                 "tag": run.tag,
                 **found.totals(run)._asdict(),
                 "counts": dict(run.counts),
-                "faults": [
-                    {name: value for name, value in fault._asdict().items() if name != "file"} for fault in run.faults
-                ],
+                "faults": [plain(fault, "file") for fault in run.faults],
             }
             for run in found.runs
         ],
@@ -310,7 +292,10 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
             word=f"{one.gain:+.1f} %",
             level="good" if one.gain > 0 else "bad",
             sentence=f"{main}: {one.run} {one.value:.4f}, {base.run} {base.value:.4f}.",
-            rests_on=" ".join(_duel_sentences(result, duel)),
+            rests_on=""
+            if duel is None
+            else f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}. "
+            + told_apart(result.comparison, duel.first.run, duel.second.run),
         )
     for gap in analysis.gaps[:1]:
         if gap.gain is not None:
@@ -323,12 +308,6 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
             )
     yield from _agreement_verdicts(result)
     yield from _stated_verdicts(result)
-
-
-def _duel_sentences(result: TrackReport, duel: Duel | None) -> Iterator[str]:
-    if duel is not None:
-        yield f"It wins {duel.wins} of {len(duel.topics):,} topics, ties {duel.ties}, loses {duel.losses}."
-        yield told_apart(result.comparison, duel.first.run, duel.second.run)
 
 
 def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
@@ -428,7 +407,10 @@ def _facts(result: TrackReport) -> dict[str, Any]:
         "agreement": [one._asdict() | {"category": one.category or None} for one in analysis.agreements],
         "gain_and_recall": None if analysis.recall is None else analysis.recall._asdict() | {"category": None},
         "finding": None if result.comparison is None else _finding(result.comparison),
-        "statements": [_statement(one) for one in result.statements],
+        "statements": [
+            {**one._asdict(), "stated": one.stated or None, "difference": one.difference, "agrees": agrees(one)}
+            for one in result.statements
+        ],
         "files": [one._asdict() for one in result.files],
         "notes": list(scores.notes),
         "left_out": list(result.left_out),
@@ -480,25 +462,22 @@ def validation_table(found: Validation) -> Table:
         *Column.numbers(",d", "errors", "warnings"),
         Column("verdict"),
     )
-    rows = tuple(
-        (run.name, run.results, run.topics, run.tied, run.tag, *found.totals(run), _verdict(found, run))
-        for run in found.runs
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for run in found.runs:
+        totals = found.totals(run)
+        word = "not readable" if run.broken else "not valid" if totals.errors else "valid"
+        rows.append((run.name, run.results, run.topics, run.tied, run.tag, *totals, word))
     against = ", ".join(f"{what.replace('_', '-')} {name}" for what, name in found.checked.items())
     return Table(
         f"{sum(not found.totals(run).errors for run in found.runs):,d} of {len(found.runs):,d} runs are valid.",
         columns,
-        rows,
+        tuple(rows),
         notes=(
             f"At most {found.limits.max_results:,d} results for each topic; checked against: "
             f"{against or 'no list of topics, candidates or documents'}.",
             "Tied: results with the score of the rank before (as 32-bit numbers); the evaluation orders them.",
         ),
     )
-
-
-def _verdict(found: Validation, run: RunCheck) -> str:
-    return "not readable" if run.broken else "valid" if not found.totals(run).errors else "not valid"
 
 
 def selection_table(found: TopicSelection) -> Table:
@@ -542,17 +521,6 @@ def _runs(scores: Scores) -> list[dict[str, Any]]:
         | {"measures": dict(zip(names[described:], row[described:], strict=True))}
         for row in table.rows
     ]
-
-
-def _statement(one: Statement) -> dict[str, Any]:
-    return {
-        "name": one.name,
-        "value": one.value,
-        "unit": one.unit,
-        "stated": one.stated or None,
-        "difference": one.difference,
-        "agrees": agrees(one),
-    }
 
 
 _NOT_STATED = "not stated"
@@ -614,7 +582,7 @@ def results_table(scores: Scores, *, whole: bool = False) -> Table:
     columns += Column.numbers(".4f", *measures)
     chosen = [scores.measures.index(measure) for measure in measures]
     rows = tuple(
-        (info.run, info.group or None, info.subtask or None, info.category or None, *(_known(mean) for mean in means))
+        (info.run, info.group or None, info.subtask or None, info.category or None, *plain(means))
         for info, means in zip(scores.runs, scores.means[:, chosen], strict=True)
     )
     over = "" if scores.topics is None else f" Means over {scores.topics:,} topics."
@@ -700,10 +668,6 @@ def agreement_table(agreements: Sequence[Agreement]) -> Table:
         tuple((one.first, one.second, one.category or "all", one.n, one.tau, one.p, one.pearson) for one in agreements),
         notes=("n: the runs that both measures are known for. Fewer than three are left out.",),
     )
-
-
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _size(count: int) -> str:

@@ -184,16 +184,12 @@ def _sparse(spec: str, runs: Sequence[str], evaluation: Evaluation, policy: Poli
     shared = [number for number, topic in enumerate(found.topics) if topic in set(evaluation.topics)]
     if not shared:
         raise InputError("no topic of the qrels is judged here", "give sparse judgments of the same topics", where=spec)
-    column = np.array([_mean(found.of(run, found.measures[0])[shared]) for run in evaluation.runs])
+    ranks = [found.of(run, found.measures[0])[shared] for run in evaluation.runs]
+    column = np.array([np.nan if np.isnan(one).all() else one[~np.isnan(one)].mean() for one in ranks])
     return column, (
         f"RR (sparse) goes over the {len(shared):,} of {len(evaluation.topics):,} topics that have sparse judgments"
         f" ({len(found.topics):,} topics in the file)."
     )
-
-
-def _mean(values: Floats) -> float:
-    known = values[~np.isnan(values)]
-    return float(known.mean()) if known.size else float("nan")
 
 
 def _columns(tables: Sequence[MeansTable], runs: Sequence[str]) -> tuple[dict[str, Floats], list[str]]:

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depth_batches, depths_file
-from truerank.audits.survivorship.passages import Keys, hex_keys, keys_of, lookup, sorted_keys
+from truerank.audits.survivorship.mapping import Keys, hex_keys, keys_of, lookup, sorted_keys
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.options import Flag, Out, Range, command

@@ -61,7 +61,7 @@ class RescueOptions(Options):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Rescued(Result, shown_in="truerank.audits.survivorship.answer_report"):
+class Rescued(Result, shown_in="truerank.audits.survivorship.report"):
     """Judgments and training instances of rescued queries.
 
     Attributes:

@@ -2,24 +2,101 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Final
 
-from truerank.audits.track.analysis import Analysis, Statement, analyse, read_stated, statements
-from truerank.audits.track.options import CountedFiles, TrackReportOptions
+from truerank.audits.track.analysis import (
+    FEWEST_RUNS,
+    Analysis,
+    RunMap,
+    RunSimilarities,
+    Statement,
+    analyse,
+    read_stated,
+    run_map,
+    run_similarities,
+    statements,
+)
 from truerank.audits.track.scores import Scores, from_runs, from_tables
-from truerank.audits.track.similarity import FEWEST_RUNS, RunMap, RunSimilarities, run_map, run_similarities
 from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.measures.comparison import Comparison, compare_evaluations
-from truerank.options import Flag, Out, Scoring, command
+from truerank.options import Flag, Options, Out, Range, Scoring, Seed, Sources, command
 from truerank.sources import read_topics
 from truerank.sources.inputs import inputs_of
 from truerank.sources.run_tables import FileStatistics, Kind, RowFilter, file_statistics, measure_name, read_metadata
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
+
+#: Depth of NCG and recall where none is given: the number of candidates of a document rerank subtask.
+DEFAULT_DEPTH: Final = 100
+
+
+@dataclass(frozen=True)
+class TrackReportOptions(Options):
+    """What the report shows; every choice is in its manifest.
+
+    Attributes:
+        title: what the track or task is called.
+        measure: the measure that runs are sorted by and compared with.
+        measures: further measures, separated by blanks; by default RR AP NCG@k R@k (k is the depth, or 100), and of
+            tables all.
+        baseline_category: the category that others are compared with.
+        where: use only the rows of tables that hold this value.
+        topics: topics whose titles name the rows of the figures by topic.
+        stated: figures that a text states (statement, value), to be compared.
+        seed: of the map of runs.
+        perplexity: of the map of runs; by default 30, at most a third of the other runs.
+    """
+
+    title: str = ""
+    measure: str = "nDCG@10"
+    measures: str | None = None
+    baseline_category: Annotated[str, Flag(metavar="NAME")] = "trad"
+    where: Annotated[Mapping[str, str], Flag(metavar="COLUMN=VALUE")] = field(default_factory=dict)
+    topics: Annotated[str | None, Flag(metavar="SRC")] = None
+    stated: Annotated[str | None, Flag(metavar="FILE")] = None
+    seed: Seed = 0
+    perplexity: Annotated[float | None, Range(above=0)] = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.measure.split()) != 1:
+            raise OptionError("measure", f"'{self.measure}' is not one measure", "give one, such as nDCG@10")
+
+    def scored(self, depth: int | None = None) -> list[str]:
+        """The further measures that runs are scored by.
+
+        Args:
+            depth: of the scores.
+        """
+        if self.measures is not None:
+            return self.measures.split()
+        depth = depth or DEFAULT_DEPTH
+        return ["RR", "AP", f"NCG@{depth}", f"R@{depth}"]
+
+    def printed(self) -> list[str]:
+        """The measures to take from tables of means, empty for all; a word in brackets belongs to what it follows."""
+        return re.findall(r"\S+(?: \(\w+\))?", self.measures or "")
+
+
+@dataclass(frozen=True)
+class CountedFiles(Options):
+    """What is counted beside the runs; NAME= before a source says what the file is called.
+
+    Attributes:
+        collection: documents: a file, a folder, irds:ID.
+        queries: queries; repeat the option for training and test.
+        also_qrels: further judgments, such as those for training.
+    """
+
+    collection: Annotated[Sources, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+    queries: Annotated[Sources, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+    also_qrels: Annotated[Sources, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
+
 
 _PACKAGES = ("ir-measures", "matplotlib", "scikit-learn")
 
@@ -100,7 +177,12 @@ def report(
 
     Source: Craswell, Mitra, Yilmaz, Campos, Voorhees: Overview of the TREC 2019 Deep Learning Track, section 4.
     """
-    _check(qrels, run, means, sparse_qrels)
+    if means and (run or qrels or sparse_qrels):
+        raise OptionError("means", "both runs and tables of means", "give `run` and `qrels`, or `means`")
+    if not means and not run:
+        raise InputError("nothing to analyse", "give `run` and `qrels`, or `means`", where="track report")
+    if run and not qrels:
+        raise OptionError("run", "runs without judgments", "give `qrels`")
     scores = _scores((run, qrels, sparse_qrels), (means, metadata), options, scoring)
     analysis = analyse(scores, baseline=options.baseline_category)
     layout, alike, missing = _alike(scores, options)
@@ -152,15 +234,6 @@ def _scores(
         )
     selection.check()
     return scores
-
-
-def _check(qrels: str | None, run: Sequence[Any], means: Sequence[Any], sparse_qrels: str | None) -> None:
-    if means and (run or qrels or sparse_qrels):
-        raise OptionError("means", "both runs and tables of means", "give `run` and `qrels`, or `means`")
-    if not means and not run:
-        raise InputError("nothing to analyse", "give `run` and `qrels`, or `means`", where="track report")
-    if run and not qrels:
-        raise OptionError("run", "runs without judgments", "give `qrels`")
 
 
 def _alike(scores: Scores, options: TrackReportOptions) -> tuple[RunMap | None, RunSimilarities | None, list[str]]:

@@ -76,7 +76,7 @@ class AnswerPoolOptions(Options):
     seed: Seed = 0
 
 
-class AnswersOfDiscarded(Result, shown_in="truerank.audits.survivorship.answer_report"):
+class AnswersOfDiscarded(Result, shown_in="truerank.audits.survivorship.report"):
     """What `survivorship answerable` returns: a pool to be judged, or the counts of answers."""
 
 

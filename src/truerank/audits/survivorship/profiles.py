@@ -25,6 +25,7 @@ from truerank.audits.survivorship.queries import (
     read_ids,
     read_kinds,
 )
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures.magnitudes import Proportion, proportion
@@ -99,13 +100,7 @@ class DepthCurve:
     def json(self) -> dict[str, Any]:
         return {
             "points": [
-                {
-                    "depth": one.depth,
-                    "extrapolated": False,
-                    **one.discarded.json(),
-                    "adjusted": one.adjusted,
-                    "reached": one.reached,
-                }
+                {"depth": one.depth, "extrapolated": False, **one.discarded.json(), **plain(one, "depth", "discarded")}
                 for one in self.points
             ],
             "beyond": [{**one._asdict(), "extrapolated": True} for one in self.beyond],
@@ -298,11 +293,7 @@ class Profile(Result, shown_in="truerank.audits.survivorship.report"):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
-            "rule": self.options.survival,
-            "splits": [split.json() for split in self.splits],
-            "kinds": [kinds.json() for kinds in self.kinds],
-        }
+        return {"rule": self.options.survival, "splits": plain(self.splits), "kinds": plain(self.kinds)}
 
 
 @command
@@ -380,7 +371,12 @@ def _splits(
     inputs: list[Input] = []
     for name, spec in logs.items():
         opened = open_annotations(spec)
-        tally = _counted(name, opened, counting, progress)
+        progress.start(f"queries of {name}")
+        tally = _Tally(counting)
+        for number, one in enumerate(opened, start=1):
+            tally.add(one)
+            if number % _STEP == 0:
+                progress.advance(_STEP)
         splits.append(tally.split(name, opened))
         found += tally.kinds(name)
         inputs.append(input_of_log(name, opened))
@@ -398,16 +394,6 @@ class _Counting(NamedTuple):
     labellings: Mapping[str, Mapping[str, str]]
     options: ProfileOptions
     resampling: Resampling
-
-
-def _counted(name: str, log: AnnotationLog, counting: _Counting, progress: Progress) -> _Tally:
-    progress.start(f"queries of {name}")
-    tally = _Tally(counting)
-    for number, one in enumerate(log, start=1):
-        tally.add(one)
-        if number % _STEP == 0:
-            progress.advance(_STEP)
-    return tally
 
 
 class _Tally:
