@@ -102,7 +102,9 @@ class LeakageGuard:
     def __init__(self, evidence: _TestQueries | _Audited, columns: Sequence[str]) -> None:
         self._evidence = evidence
         self._columns = tuple(columns)
-        self._counts = _Counts()
+        self._read = self._dropped = 0
+        self._topics: dict[str, dict[str, None]] = {}
+        self._rows: list[DroppedRow] = []
 
     def look_at(self, first: Sequence[Mapping[str, Any]]) -> None:
         """Tells the columns to compare from the first rows, where they are not given."""
@@ -119,23 +121,22 @@ class LeakageGuard:
         dropped: dict[int, DroppedRow] = {}
         for one in self._evidence.dropped(texts):
             if one.topic_id:
-                self._counts.topics.setdefault(one.test, {})[one.topic_id] = None
+                self._topics.setdefault(one.test, {})[one.topic_id] = None
             if one.row not in dropped or (one.similarity or 0) > (dropped[one.row].similarity or 0):
-                dropped[one.row] = one._replace(row=self._counts.read + one.row)
+                dropped[one.row] = one._replace(row=self._read + one.row)
         size = len(next(iter(rows.values())))
-        self._counts.read += size
-        self._counts.dropped += len(dropped)
-        self._counts.rows += [dropped[row] for row in sorted(dropped)][: _KEPT - len(self._counts.rows)]
+        self._read += size
+        self._dropped += len(dropped)
+        self._rows += [dropped[row] for row in sorted(dropped)][: _KEPT - len(self._rows)]
         return [row not in dropped for row in range(size)]
 
     def report(self) -> GuardReport:
         """What was dropped so far; of a stream, what was read of it in this process."""
-        counts = self._counts
         return GuardReport(
-            counts.read,
-            counts.dropped,
-            {test: tuple(ids) for test, ids in counts.topics.items()},
-            pl.DataFrame(counts.rows, schema=_SCHEMA, orient="row"),
+            self._read,
+            self._dropped,
+            {test: tuple(ids) for test, ids in self._topics.items()},
+            pl.DataFrame(self._rows, schema=_SCHEMA, orient="row"),
             self._columns,
             *self._evidence.means(),
         )
@@ -204,14 +205,6 @@ def guard(
         fault = f"cannot read a {type(dataset).__name__}"
         raise OptionError("dataset", fault, "give a datasets.Dataset, an IterableDataset, or a list of mappings")
     return watch
-
-
-@dataclass
-class _Counts:
-    read: int = 0
-    dropped: int = 0
-    topics: dict[str, dict[str, None]] = field(default_factory=dict)
-    rows: list[DroppedRow] = field(default_factory=list)
 
 
 _SCHEMA: Final[dict[str, Any]] = {

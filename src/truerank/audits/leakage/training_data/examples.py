@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby, product
@@ -90,9 +91,13 @@ class ExamplePlaces(NamedTuple):
 
 
 def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerTexts) -> ExamplePlaces:
-    """Reads the examples once more and says where leaking texts stand."""
-    hashes = np.sort(np.array([int(one, 16) for one in wanted], np.uint64))
-    found, counts = _Found(answers), {}
+    """Reads the examples once more and says where leaking texts stand: the first example with each text or pair, and
+    the number of examples that have it.
+    """
+    hashes = np.sort(np.array([int(text, 16) for text in wanted], np.uint64))
+    places: dict[tuple[str, ...], list[Any]] = {}
+    together: dict[tuple[str, ...], list[Any]] = {}
+    counts = {}
     for name, source in training.sources:
         roles: Counter[str] = Counter()
         examples = 0
@@ -100,9 +105,17 @@ def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerText
             roles.update(block.roles)
             examples += sum(1 for _ in groupby(block.ids))
             for leaking in _examples(block, hashes):
-                found.note(name, leaking)
+                for text in {(text.training_id, text.role): text for text in reversed(leaking)}.values():
+                    key = (text.training_id, name, text.role)
+                    places.setdefault(key, [text.example_id, 0, text.text])[1] += 1
+                for pair in sorted(set(_answered(leaking, answers))):
+                    together.setdefault((*pair, name), [leaking[0].example_id, 0])[1] += 1
         counts[name] = {"examples": examples, **{f"{role}_texts": roles[role] for role in ROLES if roles[role]}}
-    return ExamplePlaces(_frame(found.places, PLACES), _frame(found.together, TOGETHER), counts)
+    where, pairs = (
+        pl.DataFrame([(*key, *values) for key, values in rows.items()], schema=schema, orient="row")
+        for rows, schema in ((places, PLACES), (together, TOGETHER))
+    )
+    return ExamplePlaces(where, pairs, counts)
 
 
 class _Text(NamedTuple):
@@ -126,33 +139,13 @@ def _examples(block: ExampleBlock, hashes: Any) -> Iterator[list[_Text]]:
         yield list(members)
 
 
-class _Found:
-    """What is known so far: a text or pair with its first example and the number of examples that have it."""
-
-    def __init__(self, answers: AnswerTexts) -> None:
-        self.places: dict[tuple[str, ...], list[Any]] = {}
-        self.together: dict[tuple[str, ...], list[Any]] = {}
-        self._answers = answers
-
-    def note(self, source: str, leaking: list[_Text]) -> None:
-        for text in {(one.training_id, one.role): one for one in reversed(leaking)}.values():
-            key = (text.training_id, source, text.role)
-            self.places.setdefault(key, [text.example_id, 0, text.text])[1] += 1
-        for pair in sorted(set(self._answered(leaking))):
-            self.together.setdefault((*pair, source), [leaking[0].example_id, 0])[1] += 1
-
-    def _answered(self, leaking: list[_Text]) -> Iterator[tuple[str, str, str, str]]:
-        """Topic, document, and the texts that they stand in."""
-        topics, documents = self._answers.topics, self._answers.documents
-        for query, document in product(leaking, leaking):
-            if query.role == "query" and document.role == "positive":
-                for doc_id in documents.get(document.training_id, ()):
-                    for topic in self._answers.relevant[doc_id] & topics.get(query.training_id, frozenset()):
-                        yield topic, doc_id, query.training_id, document.training_id
-
-
-def _frame(found: Mapping[tuple[str, ...], list[Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([(*key, *values) for key, values in found.items()], schema=dict(schema), orient="row")
+def _answered(leaking: Sequence[_Text], answers: AnswerTexts) -> Iterator[tuple[str, str, str, str]]:
+    """Topic, document, and the texts that they stand in."""
+    for query, document in product(leaking, leaking):
+        if query.role == "query" and document.role == "positive":
+            for doc_id in answers.documents.get(document.training_id, ()):
+                for topic in answers.relevant[doc_id] & answers.topics.get(query.training_id, frozenset()):
+                    yield topic, doc_id, query.training_id, document.training_id
 
 
 #: What the pairs show of their texts; the whole texts are joined.
@@ -189,7 +182,9 @@ def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts:
         places = located.places.filter(pl.col("role").is_in(kind.training))
         frames.append(pairs.join(places, on="training_id").with_columns(kind=pl.lit(kind.name)))
     order = {kind.name: place for place, kind in enumerate(KINDS)}
-    whole = pl.concat([pl.DataFrame(schema=LEAKS), *(_shaped(frame) for frame in frames)])
+    # Columns that a frame lacks are null.
+    whole = pl.concat([pl.DataFrame(schema=LEAKS), *frames], how="diagonal_relaxed")
+    whole = whole.select(pl.col(name).cast(kind) for name, kind in LEAKS.items())
     return whole.sort(
         pl.col("kind").replace_strict(order, return_dtype=pl.Int32),
         *("topic_id", "field", "doc_id", "source", "role", "training_text", "training_document", "example_id"),
@@ -223,12 +218,6 @@ def _together(
         )
         .with_columns(kind=pl.lit("pair"), role=pl.lit("query+positive"))
     )
-
-
-def _shaped(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the columns of `LEAKS`; those that it lacks are null."""
-    missing = [pl.lit(None, kind).alias(name) for name, kind in LEAKS.items() if name not in frame.columns]
-    return frame.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in LEAKS.items())
 
 
 @command
@@ -505,7 +494,11 @@ class TouchedTexts:
 
 def with_documents(train: Sequence[str]) -> tuple[str, ...]:
     """The training sources that hold more than queries."""
-    return tuple(source for source in train if _has_documents(source))
+    found = []
+    for source in train:
+        with suppress(InputError):
+            found += [source] if any(role != "query" for _, role in open_examples(source).roles.columns) else []
+    return tuple(found)
 
 
 def touched_texts(
@@ -557,10 +550,3 @@ def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audi
         {name: tuple(kind for kind in SCORED_KINDS if kind in documents[name]) for name in sorted(documents)},
         audited,
     )
-
-
-def _has_documents(source: str) -> bool:
-    try:
-        return any(role != "query" for _, role in open_examples(source).roles.columns)
-    except InputError:
-        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -228,7 +227,7 @@ class _Comparison:
         ours = {unit.key for unit in tests}
         silent = [(unit.key in ours, self.kept.texts(unit).unread) for unit in read.values()]
         unread_by_encoder = sum(n for own, n in silent if own), sum(n for own, n in silent if not own)
-        pairs = pl.concat(frames) if frames else _no_pairs()
+        pairs = pl.concat([pl.DataFrame(schema=_WITH_EXAMPLES), *frames])
         return Compared(part, items, texts, pairs, tuple(states), itself, checked, unread, crowded, unread_by_encoder)
 
     def _pair_cell(
@@ -295,11 +294,6 @@ class _Comparison:
 _ROLES: Final = ("query", "positive")
 #: Pairs with the source of the examples that hold the training text.
 _WITH_EXAMPLES: Final = {**MATRIX_PAIRS, "example_of": pl.String}
-
-
-@cache
-def _no_pairs() -> pl.DataFrame:
-    return pl.DataFrame(schema=_WITH_EXAMPLES)
 
 
 def _known_of(pairs: Path) -> Path:

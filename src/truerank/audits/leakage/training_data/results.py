@@ -450,23 +450,19 @@ class LeakageMatrix(Result, shown_in="truerank.audits.leakage.training_data.repo
             "encoder": self.encoder,
             "threshold": self.rules.threshold,
             "training": [
-                {
-                    "name": one.name,
-                    "license": one.license,
-                    "parents": list(one.parents),
-                    "texts": dict(self.texts.get(f"training {one.name}", {})),
-                }
-                for one in self.suite.training
+                {"name": row.name, "license": row.license, "parents": list(row.parents), "texts": texts}
+                for row in self.suite.training
+                for texts in [dict(self.texts.get(f"training {row.name}", {}))]
             ],
             "tests": [
                 {
-                    "name": one.name,
-                    "license": one.license,
-                    "texts": dict(self.texts.get(f"test {one.name}", {})),
-                    "sensitivity": list(self.checks[one.name]["kinds"]) if one.name in self.checks else [],
-                    "boilerplate": [dict(row) for row in self.boilerplate.get(one.name, ())],
+                    "name": test.name,
+                    "license": test.license,
+                    "texts": dict(self.texts.get(f"test {test.name}", {})),
+                    "sensitivity": list(self.checks[test.name]["kinds"]) if test.name in self.checks else [],
+                    "boilerplate": plain(self.boilerplate.get(test.name, ())),
                 }
-                for one in self.suite.tests
+                for test in self.suite.tests
             ],
             "cells": self.cells.to_dicts(),
         }
