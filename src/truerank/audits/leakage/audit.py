@@ -69,25 +69,19 @@ from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
 
-@dataclass(frozen=True)
-class Known:
-    """What an audit knows when everything was read; `encoder` is in full precision and proposes the reformulation
-    types.
-    """
-
-    proposed: Proposed
-    tests: Sequence[TopicSet]
-    encoder: Encoder
-    judgments: Judgments | None
-    checked: Mapping[str, Sensitivity]
-
-
-def summarise(known: Known, options: AuditOptions) -> AuditResult:
-    """The result of an audit."""
-    proposed, tests, judgments = known.proposed, known.tests, known.judgments
+def summarise(
+    proposed: Proposed,
+    tests: Sequence[TopicSet],
+    encoder: Encoder,
+    *,
+    judgments: Judgments | None,
+    checked: Mapping[str, Sensitivity],
+    options: AuditOptions,
+) -> AuditResult:
+    """The result of an audit; `encoder` is in full precision and proposes the reformulation types."""
     pairs = _with_evidence(proposed.pairs, options.threshold)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
-    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, known.encoder)
+    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
     judged = None if judgments is None else annotate(pairs, judgments)
     above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
     unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
@@ -100,8 +94,8 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
         threshold=options.threshold,
         floor=options.lowest,
         calibrated_for=options.calibrated_for,
-        calibrated=known.encoder.name == options.calibrated_for,
-        encoder=known.encoder.name,
+        calibrated=encoder.name == options.calibrated_for,
+        encoder=encoder.name,
         mode=options.mode,
         top_k=options.k,
         sources=proposed.counts,
@@ -111,11 +105,11 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
                 TestEvidence(
                     candidates.filter(above, test=test.name),
                     unsettled.filter(test=test.name),
-                    known.checked.get(test.name, nothing),
+                    checked.get(test.name, nothing),
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
-                    known.encoder.name == options.calibrated_for,
-                    _unread(test, options, known.encoder),
+                    encoder.name == options.calibrated_for,
+                    _unread(test, options, encoder),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                 ),
@@ -437,7 +431,9 @@ class PreparedAudit:
         progress.start("reformulation types")
         tests = [test for _, test in self.tests]
         proposed = _with_columns(proposed, self.sources)
-        result = summarise(Known(proposed, tests, self.models.encoder, self.judgments, checked), options)
+        result = summarise(
+            proposed, tests, self.models.encoder, judgments=self.judgments, checked=checked, options=options
+        )
         if redaction.redact:
             result = redact(result, key)
         if options.baseline is not None:

@@ -7,9 +7,9 @@ with the evidence of `leakage audit`: similarity under the encoder, the same con
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -200,7 +200,11 @@ def guard(
         watch.dataset = dataset.filter(watch.keeps, batched=True, batch_size=_BATCH)
     elif isinstance(dataset, list | tuple) and all(isinstance(row, Mapping) for row in dataset):
         watch.look_at(dataset[:_FIRST])
-        watch.dataset = list(chain.from_iterable(_kept(dataset, watch)))
+        watch.dataset = []
+        for start in range(0, len(dataset), _BATCH):
+            some = dataset[start : start + _BATCH]
+            keeps = watch.keeps({column: [row.get(column) for row in some] for column in watch._columns})
+            watch.dataset += [row for row, keep in zip(some, keeps, strict=True) if keep]
     else:
         fault = f"cannot read a {type(dataset).__name__}"
         raise OptionError("dataset", fault, "give a datasets.Dataset, an IterableDataset, or a list of mappings")
@@ -337,10 +341,3 @@ def _chosen(first: Sequence[Mapping[str, Any]], columns: Sequence[str], roles: S
         fault = f"no column '{missing[0]}'" if missing else "no column is known to hold queries"
         raise OptionError("columns", fault, f"choose among {', '.join(there)}")
     return chosen
-
-
-def _kept(rows: Sequence[Mapping[str, Any]], watch: LeakageGuard) -> Iterator[Iterable[Mapping[str, Any]]]:
-    for start in range(0, len(rows), _BATCH):
-        some = rows[start : start + _BATCH]
-        keeps = watch.keeps({column: [row.get(column) for row in some] for column in watch._columns})
-        yield [row for row, keep in zip(some, keeps, strict=True) if keep]

@@ -129,15 +129,13 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
     for every in _first_texts(sources):
         holders.update({key(word) for word in every})
         read += 1
-    rarest = [min((holders[name] for name in _both(*pair)), default=None) for pair in texts.iter_rows()]
+    rarest = []
+    for pair in texts.iter_rows():
+        topic, query = ({key(word) for word in core(text).words} for text in pair)
+        rarest.append(min((holders[name] for name in topic & query), default=None))
     shared = (pl.Series(rarest, dtype=pl.Int64) / max(read, 1)).cast(pl.Float32)
     found = pairs.join(texts.with_columns(shared=shared), on=texts.columns, how="left", maintain_order="left")
     return found.with_columns(pl.when(weak).then("shared")), max(_FEWEST_HOLDERS / max(read, 1), _COMMON)
-
-
-def _both(topic: str, query: str) -> set[str]:
-    """The keys of the words that two texts share."""
-    return {key(word) for word in core(topic).words} & {key(word) for word in core(query).words}
 
 
 def _first_texts(sources: Sequence[QuerySource]) -> Iterator[list[str]]:

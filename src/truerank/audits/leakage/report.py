@@ -354,11 +354,7 @@ def _counts(result: AuditResult) -> Iterator[Part]:
 
 
 def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
-    counted = {
-        (test, type_): count
-        for test, type_, count in above.group_by("test", "type").len().iter_rows()
-        if type_ is not None and type_ != ""
-    }
+    counted = {(test, kind): count for test, kind, count in above.group_by("test", "type").len().iter_rows() if kind}
     found = {type_ for _, type_ in counted}
     rows = [type_ for type_ in _TYPES if type_ in found] + sorted(found.difference(_TYPES))
     if not rows:

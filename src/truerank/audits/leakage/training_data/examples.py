@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -77,8 +77,8 @@ class AnswerTexts:
     documents that it leaks, and the topics of each relevant document.
     """
 
-    topics: Mapping[str, frozenset[str]]
-    documents: Mapping[str, frozenset[str]]
+    topics: Mapping[str, Set[str]]
+    documents: Mapping[str, Set[str]]
     relevant: Mapping[str, frozenset[str]]
 
 
@@ -148,10 +148,6 @@ def _answered(leaking: Sequence[_Text], answers: AnswerTexts) -> Iterator[tuple[
                     yield topic, doc_id, query.training_id, document.training_id
 
 
-#: What the pairs show of their texts; the whole texts are joined.
-_SHOWN: Final = ("test_text", "training_text")
-
-
 def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts: Mapping[str, str]) -> pl.DataFrame:
     """The leaks of all kinds, columns as in `LEAKS`, in a stable order."""
     queries = pl.DataFrame(
@@ -164,11 +160,8 @@ def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts:
         schema={"test_id": pl.String, "doc_id": pl.String, "test_text": pl.String},
     )
     relevant = list(test.relevant or ())
-    found = found._replace(
-        queries=found.queries.drop(_SHOWN),
-        query_documents=found.query_documents.drop(_SHOWN),
-        documents=found.documents.drop(_SHOWN),
-    )
+    asked, inside, answered = (frame.drop("test_text", "training_text") for frame in found[:3])
+    found = found._replace(queries=asked, query_documents=inside, documents=answered)
     frames = []
     for kind in KINDS:
         if kind.name == "pair":
@@ -325,18 +318,9 @@ class PreparedExamples:
         kinds = ("query-query", "query-document", "document")
         semantic, unread = dict(zip(kinds, found.semantic, strict=True)), dict(zip(kinds, found.unread, strict=True))
         known = ExampleEvidence(
-            self.test,
-            leaks,
-            templates,
-            sources,
-            seen,
-            self.options,
-            self.rules,
-            documents,
-            semantic,
-            unread,
+            self.test, leaks, templates, sources, seen, self.options, self.rules, documents, semantic, unread,
             found.crowded,
-        )
+        )  # fmt: skip
         return ExampleAudit(
             kinds=tuple(verdicts(known)),
             leaks=leaks,
@@ -350,25 +334,17 @@ class PreparedExamples:
 
     def _answers(self, found: ComparedTexts) -> AnswerTexts:
         relevant = self.test.relevant or {}
-        topics: dict[str, set[str]] = {}
+        topics, documents = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for place, training_id in found.queries.select("test_id", "training_id").iter_rows():
-            topics.setdefault(training_id, set()).add(self.test.texts[int(place)].topic_id)
-        documents: dict[str, set[str]] = {}
+            topics[training_id].add(self.test.texts[int(place)].topic_id)
         for doc_id, training_id in found.documents.select("test_id", "training_id").iter_rows():
             if doc_id in relevant:
-                documents.setdefault(training_id, set()).add(doc_id)
-        return AnswerTexts(
-            {name: frozenset(members) for name, members in topics.items()},
-            {name: frozenset(members) for name, members in documents.items()},
-            relevant,
-        )
+                documents[training_id].add(doc_id)
+        return AnswerTexts(topics, documents, relevant)
 
     def _compared(self, kept: KeptSides, documents: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The queries and some documents by id, as they are compared."""
-        return (
-            dict(self.test.queries(kept.form)),
-            {doc_id: kept.form(text) for doc_id, text in documents.items()},
-        )
+        return dict(self.test.queries(kept.form)), {doc_id: kept.form(text) for doc_id, text in documents.items()}
 
     def _texts(self, wanted: Iterable[str]) -> _Texts:
         """Reads the documents once more: the texts of those that leak, and a sample of all and of the relevant."""
@@ -409,17 +385,9 @@ class PreparedExamples:
             sides = kept.documents, kept.training_documents
             return compare_plants(sides, documents, plants, ways, job, document=True)
 
-        found = check(
-            material,
-            ExampleSight(
-                of_queries,
-                None if kept.documents is None else of_documents,
-                self.rules.contained_words,
-                kept.form,
-            ),
-            sample=self.options.sample,
-            seed=self.options.seed,
-        )
+        looked = None if kept.documents is None else of_documents
+        sight = ExampleSight(of_queries, looked, self.rules.contained_words, kept.form)
+        found = check(material, sight, sample=self.options.sample, seed=self.options.seed)
         keep_json(path, list(found))
         return found
 
@@ -436,10 +404,10 @@ def _apart(
         apart(found.query_documents, (queries, theirs), (kept.queries, kept.training_documents)),
         apart(found.documents, (documents, theirs), (kept.documents or kept.queries, kept.training_documents)),
     )
-    one, other = (
+    overlaps, templates = (
         found._replace(queries=each[0], query_documents=each[1], documents=each[2]) for each in zip(*split, strict=True)
     )
-    return one, other
+    return overlaps, templates
 
 
 class _Texts(NamedTuple):

@@ -128,6 +128,11 @@ class _Comparison:
                 for cell, of_cell in self._cells(row, test, checks.get(test.name)):
                     cells.append({"training": row.name, "test": test.name, **cell})
                     pairs += [of_cell.select(MATRIX_PAIRS.keys())] if len(of_cell) else []
+        texts = {
+            f"{role} {one.name}": {part: count for part in PARTS if (count := self._size(one, part))}
+            for role, sets in (("training", self.suite.training), ("test", self.suite.tests))
+            for one in sets
+        }
         return LeakageMatrix(
             self.suite,
             self.rules,
@@ -135,7 +140,7 @@ class _Comparison:
             pl.DataFrame(cells, schema=CELLS, orient="row"),
             pl.concat(pairs),
             checks,
-            dict(self._counted()),
+            texts,
             {one.name: rows for one in self.suite.tests if (rows := tuple(self.kept.boilerplate(one)))},
             work=tuple(self._work()),
         )
@@ -274,13 +279,8 @@ class _Comparison:
         keep_json(path, found)
         return found
 
-    def _counted(self) -> Iterator[tuple[str, dict[str, int]]]:
-        for role, sets in (("training", self.suite.training), ("test", self.suite.tests)):
-            for one in sets:
-                counts = {
-                    part: sum(len(self.kept.texts(unit)) for unit in self.kept.units(one, part)) for part in PARTS
-                }
-                yield f"{role} {one.name}", {part: count for part, count in counts.items() if count}
+    def _size(self, one: SuiteSet, part: str) -> int:
+        return sum(len(self.kept.texts(unit)) for unit in self.kept.units(one, part))
 
     def _work(self) -> Iterator[str]:
         read, again = list(dict.fromkeys(self.kept.read)), list(dict.fromkeys(self.kept.again))

@@ -358,11 +358,9 @@ def read_suite(path: str | Path) -> Suite:
 
 def _named(top: YamlMapping, key: str) -> list[tuple[str, Value]]:
     """The sets below a heading by name; none is a fault."""
-    value = top.need(key, f"name at least one set below '{key}:'")
-    found = list(value.table())
-    if not found:
-        value.fault("nothing in it", f"name at least one set below '{key}:'")
-    return found
+    remedy = f"name at least one set below '{key}:'"
+    value = top.need(key, remedy)
+    return list(value.table()) or value.fault("nothing in it", remedy)
 
 
 @dataclass(frozen=True)
