@@ -16,6 +16,7 @@ import time
 import tracemalloc
 from pathlib import Path
 
+import shared_data  # noqa: F401 - the modules of studies/ can be imported after it
 from planted.collections import read_collection
 from shared_data import SHARED, require_shared, table
 from truerank.audits.collection.documents import read_document_table

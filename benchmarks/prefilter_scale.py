@@ -23,6 +23,7 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 
+import shared_data  # noqa: F401 - the modules of studies/ can be imported after it
 from leakage_verdicts import KINDS
 from shared_data import LOGS, log_path, recombined, require_shared, table, topic_path
 from truerank.sources import open_queries, read_topics

@@ -18,6 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import shared_data  # noqa: F401 - the modules of studies/ can be imported after it
 from shared_data import require_shared, table
 from training import instances, read
 from truerank.rankers.base import open_ranker

@@ -2,7 +2,7 @@
 
     python scripts/prepare_transfer.py --out work/transfer [--collection vaswani] [--model bm25] [--seed 20220908]
 
-Two versions of a collection are planted (`benchmarks/plant_faults.py`), with more faults than usual and all of them in
+Two versions of a collection are planted (`studies/plant_faults.py`), with more faults than usual and all of them in
 the second version: half of the judged pages. The topics are halved. `transfer scan` compares the versions for the
 first half, `transfer select` writes rows by T5_max, T5_min, BM25 and chance, for the documents that the scan flags
 (`flagged/`) and for all (`all/`); `transfer-small.yaml` trains on them and tests on the other half (`test.tsv`,
@@ -17,7 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT / "benchmarks"))
+sys.path.insert(0, str(ROOT / "studies"))
 
 from planted.abstracts import read_abstracts  # noqa: E402
 from planted.writing import Plan, plant  # noqa: E402

@@ -1,47 +1,61 @@
-"""The command that runs every benchmark: no script is forgotten, and a broken one does not stop the others."""
+"""The commands that run every benchmark and study: no script is forgotten, a broken one does not stop the others."""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import subprocess
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+ROOT = Path(__file__).resolve().parents[2]
+#: Scripts of which a part works without real data.
+IN_PART = {"leakage_sensitivity", "pool_simulation"}
 
 
 @pytest.fixture
-def every(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
-    """The module, with scripts and records in a folder of its own."""
-    monkeypatch.syspath_prepend(str(FOLDER))
-    module = pytest.importorskip("all", reason="the benchmarks are not here")
-    monkeypatch.setattr(module, "HERE", tmp_path)
-    monkeypatch.setattr(module, "RECORDED", tmp_path / "recorded.json")
-    return module
+def every(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """What runs the scripts of both folders."""
+    monkeypatch.syspath_prepend(str(ROOT / "studies"))
+    return pytest.importorskip("small_sizes", reason="the studies are not here")
 
 
-def test_every_script_is_run_or_stands_in_the_list_of_those_that_are_not(every: ModuleType) -> None:
-    scripts = {path.stem for path in FOLDER.glob("*.py")}
-    assert set(every.SMALL) | set(every.LEFT_OUT) == scripts
-    assert not set(every.SMALL) & set(every.LEFT_OUT)
+@pytest.fixture(params=["benchmarks", "studies"])
+def listed(request: pytest.FixtureRequest, every: ModuleType) -> tuple[Path, ModuleType]:
+    """A folder, and the list of its scripts."""
+    folder = ROOT / request.param
+    spec = importlib.util.spec_from_file_location(f"all_{request.param}", folder / "all.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules.setdefault("shared_data", every)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return folder, module
 
 
-def test_small_sizes_are_options_of_the_scripts(every: ModuleType) -> None:
-    for name, small in every.SMALL.items():
-        source = (FOLDER / f"{name}.py").read_text(encoding="utf-8")
+def test_every_script_is_run_or_stands_in_the_list_of_those_that_are_not(listed: tuple[Path, ModuleType]) -> None:
+    folder, module = listed
+    scripts = {path.stem for path in folder.glob("*.py")}
+    assert set(module.SMALL) | set(module.LEFT_OUT) == scripts
+    assert not set(module.SMALL) & set(module.LEFT_OUT)
+
+
+def test_small_sizes_are_options_of_the_scripts(listed: tuple[Path, ModuleType]) -> None:
+    folder, module = listed
+    for name, small in module.SMALL.items():
+        source = (folder / f"{name}.py").read_text(encoding="utf-8")
         for words in small.calls:
             options = [word.partition("=")[0] for word in words.split() if word.startswith("--")]
             assert not [option for option in options if f'"{option}"' not in source and "{option}" not in source]
 
 
-def test_needs_real_data_where_the_script_asks_for_it(every: ModuleType) -> None:
-    asks = {path.stem for path in FOLDER.glob("*.py") if "require_shared()" in path.read_text(encoding="utf-8")}
-    # A part of them works without.
-    asks -= {"leakage_sensitivity", "pool_simulation"}
-    assert not [name for name, small in every.SMALL.items() if name in asks and not small.shared]
+def test_needs_real_data_where_the_script_asks_for_it(listed: tuple[Path, ModuleType]) -> None:
+    folder, module = listed
+    asks = {path.stem for path in folder.glob("*.py") if "require_shared()" in path.read_text(encoding="utf-8")}
+    assert not [name for name, small in module.SMALL.items() if name in asks - IN_PART and not small.shared]
 
 
 def test_outcomes(every: ModuleType, tmp_path: Path) -> None:
@@ -49,25 +63,29 @@ def test_outcomes(every: ModuleType, tmp_path: Path) -> None:
     (tmp_path / "bad.py").write_text("raise SystemExit('no such | thing')")
     (tmp_path / "peer.py").write_text("import a_package_that_nobody_has")
     (tmp_path / "slow.py").write_text("import time; time.sleep(60)")
+
+    def run(name: str, small: Any, limit: float = 60) -> Any:
+        return every.run(tmp_path / f"{name}.py", small, limit)
+
     small = every.Small(["--a 1", "--b"], {"ratio": r"\| ours \| #×", "calls": "ours"}, shared=False)
-    good = every.run("good", small, 60)
+    plain = every.Small([""], shared=False)
+    good = run("good", small)
     assert (dict(good.figures), good.fault, good.skipped) == ({"ratio": 1234.5, "calls": 2.0}, "", "")
     assert good.seconds > 0
-    assert every.run("good", every.Small([""], {"other": "theirs #"}, shared=False), 60).fault == "prints no 'other'"
-    assert every.run("bad", every.Small([""], shared=False), 60).fault == "no such | thing"
-    assert (
-        every.run("peer", every.Small([""], shared=False), 60).skipped == "needs the package a_package_that_nobody_has"
-    )
-    assert every.run("slow", every.Small([""], shared=False), 0.5).fault == "not done after 0.5 s"
+    assert run("good", every.Small([""], {"other": "theirs #"}, shared=False)).fault == "prints no 'other'"
+    assert run("bad", plain).fault == "no such | thing"
+    assert run("peer", plain).skipped == "needs the package a_package_that_nobody_has"
+    assert run("slow", plain, 0.5).fault == "not done after 0.5 s"
 
 
-def test_figures_stand_beside_those_of_this_machine_and_of_others(every: ModuleType) -> None:
+def test_figures_stand_beside_those_of_this_machine_and_of_others(every: ModuleType, tmp_path: Path) -> None:
+    place = tmp_path / "recorded.json"
     outcomes = {"good": every.Outcome(2.0, {"ratio": 3.0}), "bad": every.Outcome(1.0, fault="a | b")}
     elsewhere = {"there": {"scripts": {"good": {every.SECONDS: 8.0, "ratio": 2.0}}}}
-    every.RECORDED.write_text(json.dumps(elsewhere))
-    every.record({"good": every.Outcome(4.0, {"ratio": 2.0}), "bad": outcomes["bad"]}, "here")
-    every.record({"other": every.Outcome(1.0)}, "here")
-    kept = every.read_recorded()
+    place.write_text(json.dumps(elsewhere))
+    every.record({"good": every.Outcome(4.0, {"ratio": 2.0}), "bad": outcomes["bad"]}, "here", place)
+    every.record({"other": every.Outcome(1.0)}, "here", place)
+    kept = every.read_recorded(place)
     assert kept["there"] == elsewhere["there"]
     assert set(kept["here"]["scripts"]) == {"good", "other"}
     assert every.rows(outcomes, kept, "here") == [
@@ -86,8 +104,8 @@ def test_numbers_in_what_is_printed(every: ModuleType, pattern: str, found: floa
 
 def test_the_exit_code_tells_and_nothing_is_skipped_in_silence(tmp_path: Path) -> None:
     done = subprocess.run(
-        [sys.executable, str(FOLDER / "all.py"), "--only", "prefilter_speed"],
-        env={"TRUERANK_SHARED": str(tmp_path), "PYTHONPATH": str(FOLDER.parent / "src"), "PATH": ""},
+        [sys.executable, str(ROOT / "benchmarks" / "all.py"), "--only", "prefilter_speed"],
+        env={"TRUERANK_SHARED": str(tmp_path), "PYTHONPATH": str(ROOT / "src"), "PATH": ""},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0

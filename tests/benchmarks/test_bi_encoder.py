@@ -16,7 +16,7 @@ from truerank.rankers.base import Pair
 torch = pytest.importorskip("torch")
 pytest.importorskip("sentence_transformers")
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
+sys.path.append(str(Path(__file__).resolve().parents[2] / "studies"))
 from bi_encoder import FineTuning, fine_tune, open_bi_encoder, pair_batches  # noqa: E402
 
 PAIRS = [
@@ -104,7 +104,7 @@ def test_the_seed_decides(folder):
 
 
 def test_a_set_with_leaks_is_trained_on_and_scored(folder, tmp_path):
-    """The way from collection and topics to cosines, as benchmarks/fine_tuning.py goes it."""
+    """The way from collection and topics to cosines, as studies/fine_tuning.py goes it."""
     world = instances_example.make(tmp_path / "world")
     options = {"queries_from_documents": str(world.folder / "docs.tsv"), "topics": str(world.folder / "topics.tsv"),
                "qrels": str(world.folder / "test.qrels"), "exclude_qrels": str(world.folder / "test.qrels"),

@@ -80,7 +80,9 @@ def test_links_and_scripts_exist(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     links = [target for target in re.findall(r"\]\(([^)#:]+)\)", text) if not target.startswith("http")]
     assert not [target for target in links if not (page.parent / target).exists()]
-    assert not [name for name in re.findall(r"(?:benchmarks|scripts)/\w+\.py", text) if not (ROOT / name).is_file()]
+    assert not [
+        name for name in re.findall(r"(?:benchmarks|studies|scripts)/\w+\.py", text) if not (ROOT / name).is_file()
+    ]
 
 
 def _commands() -> dict[str, str]:

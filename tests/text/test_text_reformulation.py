@@ -140,7 +140,7 @@ def test_word_order_and_letter_case_are_identical(text: str, random: object) -> 
 
 
 def _benchmark() -> ModuleType:
-    path = ROOT / "benchmarks" / "reformulation_types.py"
+    path = ROOT / "studies" / "reformulation_types.py"
     spec = importlib.util.spec_from_file_location("benchmark_reformulation_types", path)
     assert spec is not None
     assert spec.loader is not None

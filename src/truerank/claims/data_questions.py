@@ -201,7 +201,7 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         whole = found.verdicts[0]
         return {
             "verdict": whole.word,
-            "why": whole.reason,
+            "why": whole.sentence,
             "settle": "Read the audit: it names every instance and its remedy.",
         }
 

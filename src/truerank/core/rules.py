@@ -19,9 +19,18 @@ SEVERITIES: Final[tuple[Severity, ...]] = ("fault", "doubt", "note")
 #: The packages that have rules, in the order of the documentation.
 PACKAGES: Final = (
     "truerank.claims",
-    "truerank.audits.leakage",
-    "truerank.audits.leakage.training_data",
-    "truerank.audits.collection",
+    *(
+        f"truerank.audits.{name}"
+        for name in (
+            "leakage",
+            "leakage.training_data",
+            "transfer",
+            "survivorship",
+            "collection",
+            "assessors",
+            "track",
+        )
+    ),
 )
 
 

@@ -13,7 +13,7 @@ choices of as many documents of each class are equally likely, where nothing lea
 the chance that certain documents leak depends on their topics and grades alone. Documents may leak independently, or
 whole topics may, in any number, together or not, each with a rate of its own. It is not exact where documents of a
 class leak more often that are ranked high; with `matched_by`, documents of a class are also in the same tenth by how
-high runs rank them. `benchmarks/placebo.py` measures all of this.
+high runs rank them. `studies/placebo.py` measures all of this.
 
 Source: as `measures.placebo`.
 """

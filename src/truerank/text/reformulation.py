@@ -2,7 +2,7 @@
 
 The types are those of Jansen, Booth and Spink (2009) as the paper uses them. Where both texts hold the same words, the
 type is identical by definition; every other pair is read by a multinomial logistic regression over at most five
-features, whose coefficients stand below and come from the paper's labels (`benchmarks/reformulation_types.py`; figures
+features, whose coefficients stand below and come from the paper's labels (`studies/reformulation_types.py`; figures
 in `docs/reformulation-types.md`). How alike two words are is the caller's to say: this floor knows no encoder.
 """
 
@@ -54,7 +54,7 @@ FEATURES: Final = (
 )
 
 _Row: TypeAlias = tuple[float, float, float, float, float, float, float]
-# BEGIN fitted: printed by `benchmarks/reformulation_types.py --fit`. Columns: intercept, then FEATURES.
+# BEGIN fitted: printed by `studies/reformulation_types.py --fit`. Columns: intercept, then FEATURES.
 _WITH_SENTENCE: Final[Mapping[Type, _Row]] = {
     "identical": (1.90, -0.92, -0.11, 0.0, 0.0, -22.94, -0.96),
     "generalization": (-0.64, 3.04, -2.73, 0.0, 0.0, 4.98, -0.40),

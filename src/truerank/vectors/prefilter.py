@@ -112,7 +112,7 @@ def _trigrams(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.int64
     return keys // _BUCKETS, keys % _BUCKETS, counts
 
 
-#: Cuts by field, from `benchmarks/prefilter.py` (tuned on some logs and topics, tested on others).
+#: Cuts by field, from `studies/prefilter.py` (tuned on some logs and topics, tested on others).
 DEFAULT_CUTS: Final[Mapping[str, float]] = {"title": 0.45, "description": 0.4, "narrative": 0.4, "variant": 0.45}
 
 

@@ -174,9 +174,9 @@ def test_the_audit_names_them(tmp_path: Path, plant: str, kind: str | None) -> N
 def test_a_few_faults_are_not_the_word_for_all() -> None:
     grades = {f"t{at}": {"a": 1, "b": 0} for at in range(100)}
     few = collection.audit(qrels={**grades, "t7": {"a": 0}}).verdicts[0]
-    assert few.word == "FAULTY IN PART" and "1 of 100 topics, 1.0%" in few.reason
+    assert few.word == "FAULTY IN PART" and "1 of 100 topics, 1.0%" in few.sentence
     many = collection.audit(qrels={**grades, **{f"t{at}": {"a": 0} for at in range(5)}}).verdicts[0]
-    assert many.word == "FAULTY" and "5 of 100 topics, 5.0%" in many.reason
+    assert many.word == "FAULTY" and "5 of 100 topics, 5.0%" in many.sentence
     assert verdicts((), {"qrels"})[0].word == "UNKNOWN"
 
 

@@ -184,7 +184,7 @@ def test_verdicts_claim_no_more_than_was_looked_at(tmp_path: Path) -> None:
     sound = {"1": {"a": 1, "b": 0}, "2": {"c": 2, "d": 0}}
     found = collection.audit(qrels=sound)
     assert [verdict.word for verdict in found.verdicts] == ["UNKNOWN", "UNKNOWN"]
-    assert "--docs" in found.verdicts[1].settle and "--topics" in found.verdicts[1].settle
+    assert "--docs" in found.verdicts[1].settles and "--topics" in found.verdicts[1].settles
     docs = tmp_path / "docs.jsonl"
     texts = {
         "a": "apples ripen slowly",
@@ -197,7 +197,7 @@ def test_verdicts_claim_no_more_than_was_looked_at(tmp_path: Path) -> None:
     topics.write_text("1\tripening of fruit\n2\tnavigation in darkness\n")
     whole = collection.audit(qrels=sound, docs=str(docs), topics=str(topics))
     assert [verdict.word for verdict in whole.verdicts] == ["SOUND"] * 5
-    assert "says nothing of whether the grades are right" in whole.verdicts[0].reason
+    assert "says nothing of whether the grades are right" in whole.verdicts[0].sentence
 
 
 def test_every_kind_is_described() -> None:

@@ -275,7 +275,7 @@ def test_grades_that_are_missing_decide(files, tmp_path):
         for one in found.changes
     )
     (measure,) = verdict_of(dataclasses.replace(found, changes=calm)).measures
-    assert measure.word == "UNKNOWN" and "what nobody judged decides its rank" in measure.reason
+    assert measure.word == "UNKNOWN" and "what nobody judged decides its rank" in measure.sentence
 
 
 def test_the_word_is_that_of_the_worst_test(whole):
@@ -286,7 +286,7 @@ def test_the_word_is_that_of_the_worst_test(whole):
         calm = [one._replace(tau=1.0, own=min(one.own or 0, 0), largest_swap=0.0) for one in simulation.changes]
         found = [one._replace(**changes.get(one.rule, {})) if one.rule in changes else one for one in calm]
         verdict = verdict_of(dataclasses.replace(simulation, changes=tuple(found)))
-        return next(one for one in verdict.measures if one.measure == "AP")
+        return next(one for one in verdict.measures if one.subject == "AP")
 
     assert word().word == "HELD" and word().largest_swap == 0
     for rule in (ORIGINAL, LEAVE_OUT_UNIQUES, UNLIKE_OWN, UNLIKE_COMPLETE):
@@ -296,7 +296,7 @@ def test_the_word_is_that_of_the_worst_test(whole):
         assert word(**{rule: {"tau": 0.89}}).word == worst
         found = word(**{rule: {"own": 2, "largest_swap": 0.25}})
         assert (found.word, found.lost, found.largest_swap) == (worst, 2, 0.25)
-        assert "2 ranks of" in found.reason and "Judge the first 5" in found.what_would_change_it
+        assert "2 ranks of" in found.sentence and "Judge the first 5" in found.settles
     assert word(**{LEAVE_OUT_UNIQUES: {"tau": None}}).word == "UNKNOWN"
     # Nothing contradicts, but no unlike system was tried, or none that is unlike.
     kept = tuple(one for one in simulation.changes if not one.rule.startswith("Unlike"))
@@ -380,7 +380,7 @@ def test_report_says_what_was_found(whole):
     # Each thing once: the verdicts above, and every other sentence in its section.
     found = verdict_of(simulation)
     assert page.count('<p class="badge">') == len(found.measures)
-    said = [*(one.reason for one in found.measures), *found.sentences()[1 + len(found.measures) :]]
+    said = [*(one.sentence for one in found.measures), *found.sentences()[1 + len(found.measures) :]]
     for sentence in said:
         assert page.count(escape_html(sentence)) == said.count(sentence), sentence
     assert summary["verdict"]["sentences"] == list(verdict_of(simulation).sentences())
@@ -391,7 +391,7 @@ def test_report_says_what_was_found(whole):
     assert (manifest["command"], manifest["seeds"]) == ("pool simulate", {"seed": 0})
     # What `--fail-on` looks at: one verdict for each measure.
     words = [(one.subject, one.word) for one in summary_of(simulation).verdicts]
-    assert words == [(one.measure, one.word) for one in verdict_of(simulation).measures]
+    assert words == [(one.subject, one.word) for one in verdict_of(simulation).measures]
     assert simulation.verdict_words == ("NOT HELD", "WITH CARE", "UNKNOWN")
     shares = [risk.share for risk in verdict_of(simulation).topics]
     assert sum(shares) == pytest.approx(1) and shares == sorted(shares, reverse=True)

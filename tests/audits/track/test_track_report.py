@@ -565,7 +565,7 @@ def test_the_printed_tables_of_the_deep_learning_track(table, task, evaluation, 
 def vaswani(tmp_path_factory) -> tuple[track.TrackReport, Path]:
     """Runs over a real collection: BM25, query likelihood, feedback and LSA, made here."""
     (DATA / "collections")
-    benchmarks = str(ROOT / "benchmarks")
+    benchmarks = str(ROOT / "studies")
     sys.path.insert(0, benchmarks)
     try:
         maker = importlib.import_module("vaswani_runs")

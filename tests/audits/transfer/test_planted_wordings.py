@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-BENCHMARKS = str(Path(__file__).parents[3] / "benchmarks")
+BENCHMARKS = str(Path(__file__).parents[3] / "studies")
 WORDS = "array buffer cipher deque entropy filter grammar heap index join kernel lexer matrix node orbit parser".split()
 #: Keys of notices.toml whose entries are titles with texts.
 NOTICES = ("error", "login", "paywall", "metered", "consent", "removed", "robot", "maintenance", "parked")

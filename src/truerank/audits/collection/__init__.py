@@ -15,7 +15,7 @@ from truerank.audits.collection.audit import audit
 from truerank.audits.collection.card import CollectionCard, card
 from truerank.audits.collection.cleaning import CollectionCleaning, clean
 from truerank.audits.collection.options import CollectionOptions, Parts
-from truerank.audits.collection.results import CollectionAudit, CollectionFinding, PartVerdict, load_audit
+from truerank.audits.collection.results import CollectionAudit, CollectionFinding, load_audit
 
 __all__ = [
     "CollectionAudit",
@@ -23,7 +23,6 @@ __all__ = [
     "CollectionCleaning",
     "CollectionFinding",
     "CollectionOptions",
-    "PartVerdict",
     "Parts",
     "audit",
     "card",

@@ -69,12 +69,12 @@ def card(
     content = {
         **card_head(_SCHEMA, date),
         "verdict": found.verdicts[0].word,
-        "verdicts": {verdict.part: verdict.word for verdict in found.verdicts[1:]},
+        "verdicts": {verdict.subject: verdict.word for verdict in found.verdicts[1:]},
         "read": dict(found.read),
         "findings": [
             {
-                "kind": one.kind.name, "part": one.kind.part, "severity": one.kind.severity, "count": one.count,
-                "of": one.of, "effect": one.kind.effect,
+                "kind": one.kind.name, "code": one.kind.code, "part": one.kind.part, "severity": one.kind.severity,
+                "count": one.count, "of": one.of, "effect": one.kind.effect,
             }
             for one in found.findings
         ],

@@ -17,8 +17,6 @@ from truerank.audits.collection.results import (
     CollectionAudit,
     CollectionFinding,
     Kind,
-    PartVerdict,
-    Word,
     kinds,
 )
 from truerank.core.figures.export import Picture
@@ -48,7 +46,7 @@ _HEADINGS: Final = {
     "together": "What they show together",
     "versions": "What changed between two versions of the judgments",
 }
-_MEANINGS: Final[dict[Word, str]] = {
+_MEANINGS: Final[dict[str, str]] = {
     "FAULTY": "Scores that were computed with this collection are affected. What each fault does is named below; "
     "'truerank collection clean' removes what is certain and lists every change.",
     "FAULTY IN PART": "Each kind of fault touches less than 5% of what it could touch. Scores of the topics concerned "
@@ -80,23 +78,17 @@ def lead(result: CollectionAudit) -> str:
 def verdicts_shown(result: CollectionAudit) -> Iterator[Verdict]:
     """The verdicts as the page shows them, that on the whole first."""
     for verdict in result.verdicts:
-        yield shown(verdict, meaning=verdict.part == "collection")
+        yield shown(verdict, meaning=verdict.subject == "collection")
 
 
-def shown(verdict: PartVerdict, *, meaning: bool = False) -> Verdict:
-    """One verdict; what its word means is said once."""
-    change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settle) if part)
-    return Verdict(
-        word=verdict.word,
-        sentence=verdict.reason,
-        rests_on=verdict.evidence,
-        settles=change,
-        subject="the whole collection" if verdict.part == "collection" else verdict.part,
-        sign=_sign(verdict.word),
-    )
+def shown(verdict: Verdict, *, meaning: bool = False) -> Verdict:
+    """One verdict with its sign; what its word means is said once."""
+    change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settles) if part)
+    subject = "the whole collection" if verdict.subject == "collection" else verdict.subject
+    return replace(verdict, settles=change, subject=subject, sign=_sign(verdict.word))
 
 
-def _sign(word: Word) -> str:
+def _sign(word: str) -> str:
     """A document that is whole, torn or unknown."""
     torn = (
         '<path d="M16 14l4 3 4-4 4 3" fill="none" stroke="currentColor" stroke-width="2"/>'
@@ -141,12 +133,16 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
     yield Table(
         "",
         (
+            Column("Code"),
             Column("Finding"),
             Column("Severity"),
             *Column.numbers(",d", "Count", "Of"),
             Column("Share", align="right", format=".2%"),
         ),
-        tuple((one.kind.title, one.kind.severity, one.count, one.of, one.count / max(1, one.of)) for one in own),
+        tuple(
+            (one.kind.code, one.kind.title, one.kind.severity, one.count, one.of, one.count / max(1, one.of))
+            for one in own
+        ),
     )
     for one in own:
         yield Facts(f"{one.kind.title} ({one.counted})", _about(one))
@@ -361,12 +357,13 @@ def _write(result: CollectionAudit, job: Run) -> None:
 def findings_table(result: CollectionAudit) -> Table:
     """The findings with their counts and their first example."""
     rows = [
-        (one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, _example(one.examples))
+        (one.kind.code, one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, _example(one.examples))
         for one in result.findings
     ]
     return Table(
         "What was found." if rows else "Nothing was found.",
         (
+            Column("Code"),
             Column("Finding"),
             Column("Part"),
             Column("Severity"),
@@ -388,9 +385,9 @@ def _example(examples: tuple[object, ...]) -> str:
 
 def _parts(result: CollectionAudit) -> Iterator[Table | str]:
     for verdict in result.verdicts:
-        sentences = " ".join(part for part in (verdict.reason, verdict.evidence, verdict.settle) if part)
+        sentences = " ".join(part for part in (verdict.sentence, verdict.rests_on, verdict.settles) if part)
         lines = textwrap.wrap(sentences, _WIDTH - 4)
-        yield "\n".join([f"{verdict.word}: {verdict.part}", *(f"    {line}" for line in lines)])
+        yield "\n".join([f"{verdict.word}: {verdict.subject}", *(f"    {line}" for line in lines)])
     yield findings_table(result)
     for name, heading in (("effect", "cleaning"), ("versions", "the new judgments")):
         if effect := result.facts.get(name):
@@ -478,8 +475,10 @@ def _card(result: CollectionCard) -> Summary:
 def _card_table(audit: CollectionAudit) -> Table:
     return Table(
         "What was found.",
-        (Column("Finding"), Column("Severity"), Column("Count"), Column("Effect on scores")),
-        tuple((one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in audit.findings),
+        (Column("Code"), Column("Finding"), Column("Severity"), Column("Count"), Column("Effect on scores")),
+        tuple(
+            (one.kind.code, one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in audit.findings
+        ),
     )
 
 

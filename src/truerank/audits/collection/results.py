@@ -6,13 +6,14 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import polars as pl
 
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
 from truerank.core.result import Result
 from truerank.core.rules import Rule, rules_of
+from truerank.core.verdict import Verdict
 from truerank.loading import json_file
 from truerank.near_duplicates.results import GROUPS, PAIRS
 from truerank.work.artifacts import written_by
@@ -53,8 +54,10 @@ def kind_of(name: str) -> Kind:
     return kinds()[name]
 
 
-Word = Literal["FAULTY", "FAULTY IN PART", "UNKNOWN", "SOUND"]
-
+#: What `summary.json` calls the parts of a verdict.
+_VERDICT_KEYS: Final = {
+    "part": "subject", "word": "word", "reason": "sentence", "evidence": "rests_on", "settle": "settles",
+}  # fmt: skip
 #: Examples that a finding shows.
 _EXAMPLES: Final = 5
 
@@ -109,6 +112,7 @@ class CollectionFinding:
         """The finding as a JSON object."""
         return {
             "kind": self.kind.name,
+            "code": self.kind.code,
             "part": self.kind.part,
             "severity": self.kind.severity,
             "title": self.kind.title,
@@ -121,30 +125,12 @@ class CollectionFinding:
         }
 
 
-class PartVerdict(NamedTuple):
-    """The verdict on one part of the collection, or on the whole.
-
-    Attributes:
-        part: the part; "collection" for the whole.
-        word: FAULTY, FAULTY IN PART, UNKNOWN or SOUND.
-        reason: one sentence with its figures.
-        evidence: what it rests on.
-        settle: what would settle or change it.
-    """
-
-    part: Part | Literal["collection"]
-    word: Word
-    reason: str
-    evidence: str = ""
-    settle: str = ""
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
     """What is wrong with the documents, topics and judgments of a collection.
 
     Attributes:
-        verdicts: of the whole first, then of each part that was given.
+        verdicts: on the whole ("collection") first, then on each part that was given.
         findings: faults first, then doubts, then notes; by part.
         instances: every instance of every finding, columns as in `INSTANCE_SCHEMA`.
         pairs: duplicates among the documents, columns as in `near_duplicates.PAIRS`, and `answer`: what people said.
@@ -157,7 +143,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
 
     verdict_words: ClassVar[tuple[str, ...]] = ("FAULTY", "UNKNOWN", "SOUND")
 
-    verdicts: tuple[PartVerdict, ...]
+    verdicts: tuple[Verdict, ...]
     findings: tuple[CollectionFinding, ...]
     instances: pl.DataFrame
     pairs: pl.DataFrame
@@ -179,7 +165,9 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
         """What `summary.json` holds."""
         return {
             "verdict": self.verdicts[0].word,
-            "verdicts": [verdict._asdict() for verdict in self.verdicts],
+            "verdicts": [
+                {key: getattr(verdict, name) for key, name in _VERDICT_KEYS.items()} for verdict in self.verdicts
+            ],
             "findings": [finding.json() for finding in self.findings],
             "read": dict(self.read),
             "facts": {name: value for name, value in self.facts.items() if not isinstance(value, pl.DataFrame)},
@@ -207,7 +195,10 @@ def load_audit(folder: str | Path) -> CollectionAudit:
         ):
             frames[name] = frames[name].select(list(schema))
         return CollectionAudit(
-            verdicts=tuple(PartVerdict(**one) for one in summary["verdicts"]),
+            verdicts=tuple(
+                Verdict(**{name: verdict[key] for key, name in _VERDICT_KEYS.items()})
+                for verdict in summary["verdicts"]
+            ),
             findings=tuple(
                 CollectionFinding(kind_of(one["kind"]), one["count"], one["of"], tuple(one["examples"]), one["here"])
                 for one in summary["findings"]

@@ -8,7 +8,8 @@ from typing import Final
 import polars as pl
 
 from truerank.audits.collection.instances import Instances
-from truerank.audits.collection.results import PARTS, CollectionFinding, Kind, Part, PartVerdict, Word, kinds
+from truerank.audits.collection.results import PARTS, CollectionFinding, Kind, Part, kinds
+from truerank.core.verdict import Verdict
 from truerank.text.printable import listed
 
 #: Which input a part is; what stands together needs two of them.
@@ -24,7 +25,7 @@ _NAMED: Final = 3
 _FEW: Final = 0.05
 
 
-def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> tuple[PartVerdict, ...]:
+def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> tuple[Verdict, ...]:
     """The verdict on the whole, then on each part that was given.
 
     A part is FAULTY where the data, or people, show a fault; FAULTY IN PART where no kind of fault touches so much as a
@@ -41,7 +42,7 @@ def _is_given(part: Part, given: Collection[str]) -> bool:
     return all(name in given for name in _INPUT[part])
 
 
-def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str]) -> PartVerdict:
+def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str]) -> Verdict:
     own = [one for one in findings if one.kind.part == part]
     faults = [one for one in own if one.kind.severity == "fault"]
     doubts = [one for one in own if one.kind.severity == "doubt"]
@@ -51,34 +52,33 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
     if faults:
         worst = _by_share(faults)
         told = _told(worst)
-        return PartVerdict(part, _faulty(faults), f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle)
+        return Verdict(_faulty(faults), f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle, part)
     if doubts:
-        return PartVerdict(part, "UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle)
+        return Verdict("UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle, part)
     if not_looked:
-        return PartVerdict(part, "UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle)
+        return Verdict("UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle, part)
     blind = f" {_BLIND}" if part in ("judgments", "together") else ""
-    return PartVerdict(part, "SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked)
+    return Verdict("SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked, subject=part)
 
 
-def _whole(parts: Sequence[PartVerdict], findings: Sequence[CollectionFinding], given: Collection[str]) -> PartVerdict:
-    few = [verdict.part for verdict in parts if verdict.word == "FAULTY IN PART"]
-    faulty = [verdict.part for verdict in parts if verdict.word == "FAULTY"] or few
-    open_ones = [verdict.part for verdict in parts if verdict.word == "UNKNOWN"]
+def _whole(parts: Sequence[Verdict], findings: Sequence[CollectionFinding], given: Collection[str]) -> Verdict:
+    few = [verdict.subject for verdict in parts if verdict.word == "FAULTY IN PART"]
+    faulty = [verdict.subject for verdict in parts if verdict.word == "FAULTY"] or few
+    open_ones = [verdict.subject for verdict in parts if verdict.word == "UNKNOWN"]
     lacking = [name for name in ("qrels", "docs", "topics") if name not in given]
     remark = f"Not given: {', '.join(lacking)}." if lacking else ""
     if faulty:
         faults = _by_share([one for one in findings if one.kind.severity == "fault"])
         subject = f"a small part of {_named(faulty)} is" if faulty == few else _words(faulty)
         reason = f"{subject[0].upper()}{subject[1:]} faulty: {_told(faults)}."
-        return PartVerdict("collection", _faulty(faults), reason, remark, " ".join(_remedies(faults)))
+        return Verdict(_faulty(faults), reason, remark, " ".join(_remedies(faults)), "collection")
     if open_ones or lacking:
         reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
-        return PartVerdict("collection", "UNKNOWN", reason, remark, settle)
+        return Verdict("UNKNOWN", reason, remark, settle, "collection")
     count = len(_looked_for_all(given))
-    return PartVerdict(
-        "collection", "SOUND", f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
-    )
+    sentence = f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
+    return Verdict("SOUND", sentence, subject="collection")
 
 
 def looked_for(given: Collection[str]) -> dict[str, dict[str, str]]:
@@ -110,7 +110,7 @@ def _by_share(faults: Sequence[CollectionFinding]) -> list[CollectionFinding]:
     return sorted(faults, key=lambda one: (-one.share, -one.count))
 
 
-def _faulty(faults: Sequence[CollectionFinding]) -> Word:
+def _faulty(faults: Sequence[CollectionFinding]) -> str:
     return "FAULTY" if any(one.share >= _FEW for one in faults) else "FAULTY IN PART"
 
 

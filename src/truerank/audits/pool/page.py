@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -60,7 +61,7 @@ def evidence_table(simulation: Simulation) -> Table:
     )  # fmt: skip
     rows: tuple[tuple[Cell, ...], ...] = tuple(
         (
-            verdict.measure, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
+            verdict.subject, one.test, one.word, one.cases, one.tau, one.lost, one.lost_run if one.lost else "",
             one.won, one.largest_swap,
         )
         for verdict in verdict_of(simulation).measures
@@ -410,17 +411,10 @@ def _measure_verdicts(simulation: Simulation, *, brief: bool = False) -> Iterato
     """One verdict for each measure; brief ones leave to the page's table what each test showed."""
     explained: set[str] = set()
     for one in verdict_of(simulation).measures:
-        change = f"What would change this: {one.what_would_change_it}"
+        change = f"What would change this: {one.settles}"
         meaning = change if brief and one.word in explained else f"{_MEANING[one.word]} {change}"
         explained.add(one.word)
-        yield Verdict(
-            subject=one.measure,
-            word=one.word,
-            sentence=one.reason,
-            rests_on="" if brief else " ".join(one.tests()),
-            settles=meaning,
-            share=one.unmoved,
-        )
+        yield replace(one, rests_on="" if brief else " ".join(one.tests()), settles=meaning, share=one.unmoved)
 
 
 def simulation_tables(simulation: Simulation) -> Mapping[str, Table]:

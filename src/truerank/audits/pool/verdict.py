@@ -21,6 +21,8 @@ from truerank.audits.pool.simulation import Simulation
 from truerank.audits.pool.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT_UNIQUES, Change, found_by
 from truerank.audits.pool.stopping import OriginalSize
 from truerank.audits.pool.unlike import UNLIKE, UNLIKE_PASSED
+from truerank.core.plain import plain
+from truerank.core.verdict import Verdict
 
 #: Judgments for each topic that the next gain is told for.
 MORE: Final = 100
@@ -164,15 +166,13 @@ class Evidence(NamedTuple):
 
 
 @dataclass(frozen=True)
-class MeasureVerdict:
-    """How the order of new systems fared by one measure.
+class MeasureVerdict(Verdict):
+    """How the order of new systems fared by one measure, its subject.
+
+    The word is of the worst test; UNKNOWN where no test contradicts, and one is missing.
 
     Attributes:
-        measure: its name.
-        word: of the worst test; UNKNOWN where no test contradicts, and one is missing.
-        reason: why this word.
         evidence: the worst of each test that was made.
-        what_would_change_it: what to do, or what may come.
         trials: how many, and the teams left out in each.
         teams: see `trials`.
         unmoved: the share of runs of left-out teams that keep their official rank.
@@ -182,16 +182,12 @@ class MeasureVerdict:
             judgments.
     """
 
-    measure: str
-    word: Word
-    reason: str
-    evidence: tuple[Evidence, ...]
-    what_would_change_it: str
-    trials: int
-    teams: int
-    unmoved: float
-    all_tau: float | None
-    all_drop: int
+    evidence: tuple[Evidence, ...] = ()
+    trials: int = 0
+    teams: int = 0
+    unmoved: float = 0.0
+    all_tau: float | None = None
+    all_drop: int = 0
     seen: tuple[float | None, int] | None = None
 
     @property
@@ -205,12 +201,15 @@ class MeasureVerdict:
     def tests(self) -> tuple[str, ...]:
         return tuple(one.sentence(self.trials, self.teams) for one in self.evidence)
 
-    def sentence(self) -> str:
-        return f"{self.measure}: {self.word}. {self.reason} {' '.join(self.tests())}"
+    def whole(self) -> str:
+        return f"{self.subject}: {self.word}. {self.sentence} {' '.join(self.tests())}"
 
     def json(self) -> dict[str, Any]:
-        seen = None if self.seen is None else list(self.seen)
-        return vars(self) | {"evidence": [one._asdict() for one in self.evidence], "seen": seen}
+        return {
+            "measure": self.subject, "word": self.word, "reason": self.sentence, "evidence": plain(self.evidence),
+            "what_would_change_it": self.settles, "trials": self.trials, "teams": self.teams, "unmoved": self.unmoved,
+            "all_tau": self.all_tau, "all_drop": self.all_drop, "seen": plain(self.seen),
+        }  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -243,14 +242,14 @@ class Conclusion:
 
     def sentences(self) -> tuple[str, ...]:
         """The verdict in words, one statement each."""
-        return (self.summary(), *(one.sentence() for one in self.measures), *self._rest())
+        return (self.summary(), *(one.whole() for one in self.measures), *self._rest())
 
     def summary(self) -> str:
         """The word of each measure, and what it was tried with."""
         parts = [
             f"{word} for {_listed(named)}"
             for word in ("HELD", "WITH CARE", "NOT HELD", "UNKNOWN")
-            if (named := [one.measure for one in self.measures if one.word == word])
+            if (named := [one.subject for one in self.measures if one.word == word])
         ]
         unlike = [name for name, overlap in self.unlike.items() if overlap <= UNLIKE_OVERLAP]
         systems = f" and {len(unlike):,} systems unlike them ({', '.join(unlike)})" if unlike else ""
@@ -284,11 +283,11 @@ class Conclusion:
         """Which topics carry the risk."""
         moving = [topic for topic in self.topics if topic.change > 0][:_CARRIERS]
         if not moving:
-            return f"No topic's {self.measures[0].measure} changes when a team is left out."
+            return f"No topic's {self.measures[0].subject} changes when a team is left out."
         named = ", ".join(topic.topic_id for topic in moving)
         return (
             f"Topics: {named} carry {sum(topic.share for topic in moving):.0%} of the change in "
-            f"{self.measures[0].measure} of runs whose team was left out; equal shares would be "
+            f"{self.measures[0].subject} of runs whose team was left out; equal shares would be "
             f"{len(moving) / len(self.topics):.0%}."
         )
 
@@ -333,12 +332,12 @@ class Conclusion:
         worst = min(self.measures, key=lambda one: 1.0 if one.all_tau is None else one.all_tau)
         yield (
             f"Chance: with all teams, the order of runs changes between trials down to τ {_tau(worst.all_tau)} "
-            f"({worst.measure}), a loss of {_ranks(max(one.all_drop for one in self.measures))} at most."
+            f"({worst.subject}), a loss of {_ranks(max(one.all_drop for one in self.measures))} at most."
         )
         for one in self.measures:
             if one.seen is not None:
                 yield (
-                    f"{one.measure}: against all that the assessor knows of these topics, the official order has τ "
+                    f"{one.subject}: against all that the assessor knows of these topics, the official order has τ "
                     f"{_tau(one.seen[0])} and a largest drop of {_ranks(one.seen[1])}."
                 )
 
@@ -375,11 +374,11 @@ def _measure(simulation: Simulation, name: str) -> MeasureVerdict:
     complete = simulation.of_rule(COMPLETE, name)
     seen = (complete[0].tau, complete[0].drop) if complete and not simulation.is_complete else None
     return MeasureVerdict(
-        measure=name,
         word=word,
-        reason=reason,
+        sentence=reason,
+        settles=change,
+        subject=name,
         evidence=evidence,
-        what_would_change_it=change,
         trials=simulation.options.trials,
         teams=len(simulation.standing.teams),
         unmoved=float(np.mean(np.concatenate([_lost(simulation, one) for one in without]) == 0)),

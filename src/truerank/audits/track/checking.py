@@ -15,6 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.audits.track.scanning import REMEDY, run_path, scan, shown, strict_frames
+from truerank.core.rules import Rule, rules_of
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Options, Range
 from truerank.sources import formats, read_topics
@@ -168,30 +169,10 @@ def _id_keys(path: Path) -> Iterator[Keys]:
 
 Level = Literal["error", "warning", "off"]
 
+RULES: Final = rules_of("truerank.audits.track", Rule)
 #: Every kind of fault and its level unless the user says otherwise, in the order of reports.
 KINDS: Final[dict[str, Level]] = {
-    "unreadable": "error",
-    "empty": "error",
-    "columns": "error",
-    "control": "error",
-    "encoding": "warning",
-    "q0": "warning",
-    "rank": "error",
-    "score": "error",
-    "not-finite": "error",
-    "duplicate": "error",
-    "too-many": "error",
-    "unknown-topic": "error",
-    "unjudged-topic": "warning",
-    "missing-topic": "error",
-    "order": "error",
-    "rank-repeated": "error",
-    "rank-gap": "warning",
-    "mixed-tags": "error",
-    "tag-length": "warning",
-    "tag-pattern": "error",
-    "not-candidate": "error",
-    "unknown-document": "error",
+    name: "error" if rule.severity == "fault" else "warning" for name, rule in RULES.items()
 }
 
 

@@ -252,7 +252,7 @@ TEXT_SCHEMA: Final[dict[str, Any]] = {
     "second_alone": pl.Int64,
 }
 #: A larger share is a candidate; chosen, as are the numbers below, on development draws of
-#: benchmarks/transfer_planted.py.
+#: studies/transfer_planted.py.
 TEXT_CUT_OFF: Final = 0.4
 #: Up to this share the texts contradict what scores name: next to nothing of what answered the query is lost.
 TEXT_FLOOR: Final = 0.1

@@ -1,0 +1,82 @@
+"""Every study at a small size: does it run, and what has changed?
+
+    python studies/all.py [--only WORD …] [--limit 300] [--record]
+
+`studies/small_sizes.py` says what is printed and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from small_sizes import Small, main
+
+SMALL: Final[Mapping[str, Small]] = {
+    "assessors": Small(["--seeds 1 --resamples 20 --workers 1"]),
+    "calibration": Small(["--samples 2 --size 100 --rule point"], shared=False),
+    "collection_effect": Small(["--copies 60 --draws 50"]),
+    "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
+    "corrected_scores": Small(["coverage --simulations 10"]),
+    "leakage_sensitivity": Small(["titanic"], shared=False),
+    "leakage_verdicts": Small(["--sets 2 --lines 200"]),
+    "placebo": Small(
+        [
+            "level --remove topics --simulations 20 --resamples 99",
+            "level --remove documents --only core17 --simulations 10",
+        ]
+    ),
+    "plant_faults": Small(["pages --collection cacm"], {"pages": "# pages, "}),
+    "prefilter": Small(["--coverage --lines 200"]),
+    "qna": Small(["--queries 300 --passages 3000 --folder qna"], shared=False),
+    "second_hand": Small(["develop --per-cell 1"]),
+    "severity": Small(["queries msmarco --topics 20"]),
+    "survivorship_depths": Small(["--simulate 3 --queries 300"]),
+    "tools": Small(["develop --only truerank --per-cell 1"]),
+    "track_tables": Small([""]),
+    "training": Small(["--instances 20 --seeds 1 --models knrm --collections cacm --workers 1"]),
+    "transfer_planted": Small(["--scale 300"]),
+    "vaswani_runs": Small(["runs"]),
+}  # fmt: skip
+
+#: Scripts that are not run here, and why.
+LEFT_OUT: Final[Mapping[str, str]] = {
+    "all": "this one",
+    "common": "no script: the others read it",
+    "small_sizes": "no script: it runs the others",
+    "bi_encoder": "no script: fine_tuning reads it",
+    "check": "makes runs of all its systems first: more than ten minutes",
+    "check_plants": "no script: check reads it",
+    "clean_claims": "makes runs of all its systems first: more than ten minutes",
+    "collection_fit": "moves the judgments of every collection at hand: several minutes",
+    "collection_findings": "audits every collection at hand: more than ten minutes",
+    "fine_tuning": "trains for hours",
+    "monobert": "trains for more than an hour",
+    "look_alikes": "compares families of texts for several minutes",
+    "planted_leaks": "no script: tools reads it",
+    "reformulation_types": "has one size, of several minutes",
+    "reusability_held_out": "simulates the judging of every team that is left out: half an hour",
+    "hand_texts": "has one size, of several minutes",
+    "hand_claims": "makes its runs first, and asks one check a plant: many minutes",
+    "hand_collection": "no script: hand_claims reads it",
+    "hand_data_faults": "no script: hand_claims reads it",
+    "hand_harmless": "no script: hand_claims reads it",
+    "hand_id_faults": "no script: hand_claims reads it",
+    "hand_judgment_faults": "no script: hand_claims reads it",
+    "hand_kinds": "no script: hand_claims reads it",
+    "hand_texts_documents": "no script: hand_texts reads it",
+    "hand_texts_queries": "no script: hand_texts reads it",
+    "hand_texts_templates": "no script: hand_texts reads it",
+    "hand_run_faults": "no script: hand_claims reads it",
+    "hand_severity": "no script: severity reads it",
+    "languages": "13 languages, of several minutes each",
+    "second_hand_bench": "no script: second_hand reads it",
+    "second_hand_plants": "no script: second_hand reads it",
+    "second_hand_texts": "no script: second_hand reads it",
+    "template_families": "no script: look_alikes reads it",
+}
+
+
+if __name__ == "__main__":
+    main(Path(__file__).resolve().parent, SMALL, LEFT_OUT)
