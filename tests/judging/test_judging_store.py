@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 import truerank
 from truerank.errors import InputError
 from truerank.judging import Annotator, Draft, Event, Item, JudgingProgress, Standing, Store, Text, load_scheme
-from truerank.judging.proposers import Proposer, Queue, next_item
+from truerank.judging.samples import Proposer, Queue, next_item
 
 SAME, OTHER, FEWER = "Title-Identical", "Different Topic", "Title-Generalization"
 
@@ -79,7 +79,7 @@ def test_labels_skips_and_undo(tmp_path: Path) -> None:
 
 def test_a_clock_that_goes_back_changes_no_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hours = iter(range(23, 0, -1))
-    monkeypatch.setattr("truerank.judging.store_rows._now", lambda: f"2026-01-01T{next(hours):02d}:00:00.000Z")
+    monkeypatch.setattr("truerank.judging.store._now", lambda: f"2026-01-01T{next(hours):02d}:00:00.000Z")
     test_labels_skips_and_undo(tmp_path)
     with Store.open(next(tmp_path.iterdir())) as store:
         times = [event.at for event in store.events()]

@@ -27,7 +27,7 @@ from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
 from truerank import judge
 from truerank.errors import InputError, MissingExtraError
 from truerank.judging.items import Item, Text
-from truerank.judging.proposers import Queue
+from truerank.judging.samples import Queue
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web.access import host_of

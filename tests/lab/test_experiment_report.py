@@ -25,9 +25,9 @@ from truerank.lab.grid.design import BenchmarkDesign, ModelDesign, ReportDesign,
 from truerank.lab.grid.results import GridResults, open_results
 from truerank.lab.reporting import ExperimentReport, ReportOptions, report
 from truerank.lab.reporting.board import BoardRow
-from truerank.lab.reporting.page import pictures as pictures_of
-from truerank.lab.reporting.page import sentences as sentences_of
-from truerank.lab.reporting.page import tables as tables_of
+from truerank.lab.reporting.experiment_report import pictures as pictures_of
+from truerank.lab.reporting.experiment_report import sentences as sentences_of
+from truerank.lab.reporting.experiment_report import tables as tables_of
 from truerank.measures import Significance
 
 FEW = Significance(resamples=400)
@@ -169,7 +169,7 @@ def test_figure_2_shows_differences_on_the_topics_that_leak_and_on_all(leakage, 
             assert found.difference.n == len(ids) and found.difference.mean == pytest.approx(differences.mean())
             half = scipy.stats.t.ppf(0.975, len(ids) - 1) * differences.std(ddof=1) / math.sqrt(len(ids))
             assert found.difference.high - found.difference.low == pytest.approx(2 * half, abs=1e-12)
-    assert len(pictures_of(leakage)) == 2 and len(tables_of(leakage)["sizes"].rows) == 2 * 2 * 2 * 3 * 3
+    assert len(list(pictures_of(leakage))) == 2 and len(tables_of(leakage)["sizes"].rows) == 2 * 2 * 2 * 3 * 3
 
 
 def naive_ranks(results: GridResults, condition: str, model: str, seed: int) -> dict[tuple[str, str], tuple]:
@@ -228,22 +228,22 @@ def test_the_pilot_orders_the_models_at_one_size(grid, leakage, naive) -> None:
 
 def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None:
     said = {one.subject: one for one in leakage.statements}
-    assert said["north, test"].shown and "3 of 3 differ from none" in said["north, test"].sentence
+    assert said["north, test"].level == "bad" and "3 of 3 differ from none" in said["north, test"].sentence
     for subject, one in said.items():
-        if one.shown and "memory" not in subject:
+        if one.level == "bad" and "memory" not in subject:
             effects = leakage.effects[0 if subject.startswith("north") else 1].estimates
             for model in MODELS:
                 over = effects[BoardRow("", model), "test", "nDCG@10"].difference_over_seeds
                 assert (f"{model} (3 seeds)" in one.sentence) == (over.low <= 0 <= over.high)
     weak = said["north, leak"]
-    assert not weak.shown and weak.verdict == "cannot tell" and "[" in weak.sentence
+    assert weak.level == "unknown" and weak.word == "cannot tell" and "[" in weak.sentence
     # What is not shown comes with the size that could have been.
     assert "too small for these topics to show reliably" in weak.sentence
     assert sentences_of(leakage)[0].startswith("north, leak: nDCG@10: no difference is shown")
     for one in leakage.memorised:
         tested = said[f"{one.collection}, {one.condition}: memory"]
-        assert tested.shown == ("grows, corrected" in tested.sentence)
-        if not tested.shown:
+        assert (tested.level == "bad") == ("grows, corrected" in tested.sentence)
+        if tested.level != "bad":
             own = [each.offset.difference for each in leakage.memorised if each.place[:2] == one.place[:2]]
             # 80% power at 5%: 2.8 standard errors and a little more, as few topics have a heavier tail.
             sizes = [each.sd / math.sqrt(each.n) for each in own]
@@ -253,6 +253,7 @@ def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None
             )
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_same_files_as_the_function(grid, leakage, tmp_path, capsys) -> None:
     report(grid, out=tmp_path / "one", testing=FEW, ties="ascending")
     with pytest.raises(SystemExit) as ended:

@@ -227,6 +227,7 @@ def test_faults_of_the_data_are_told_before_anything_runs(old: str, new: str, me
     assert not (tmp_path / "out" / "cells").exists()
 
 
+@pytest.mark.slow
 def test_documents_of_training_that_only_share_an_id_are_told_apart(tmp_path: Path) -> None:
     path = write_example(tmp_path, DESIGN.replace("kind: test", "kind: leak"))
     rows = [json.loads(line) for line in (tmp_path / "test.jsonl").read_text().splitlines()]

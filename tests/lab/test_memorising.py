@@ -70,19 +70,19 @@ def test_a_hand_computed_example(example, leaked) -> None:
     # Topic 2, seed 0, with: b 2 (a has its score and comes first), y 4 - c has its score and comes first.
     assert (two["rank_with"], two["rank_without"]) == (2.0, 2.0)
     assert (two["gain"], two["loss"], two["increase"]) == (0.0, 0.5, 0.5)
-    change = result.rank(FEW)
+    change = result.change("rank", FEW)
     assert change.with_leak.mean == pytest.approx((3.25 + 2.0) / 2)
     assert change.without.sd == pytest.approx(np.std([4.5, 2.0], ddof=1))
     assert change.difference.mean == pytest.approx(-0.625) and change.difference.n == 2
     assert change.difference.low <= -0.625 <= change.difference.high
-    assert result.offset(FEW).difference.mean == pytest.approx((1.75 + 0.5) / 2)
+    assert result.change("offset", FEW).difference.mean == pytest.approx((1.75 + 0.5) / 2)
     assert result.spread("gain", FEW).mean == pytest.approx(0.625)
 
 
 def test_topics_without_both_kinds_have_no_offset(example, leaked) -> None:
     result = memorisation(*example, leaked.filter(pl.col("relevant") | (pl.col("topic_id") == "1")))
     assert result.values("rank_with")[0] == ("1", "2")
-    assert result.values("increase")[0] == ("1",) and result.offset(FEW).difference.sd is None
+    assert result.values("increase")[0] == ("1",) and result.change("offset", FEW).difference.sd is None
     absent = pl.concat([leaked, pl.DataFrame({"topic_id": ["1"], "doc_id": ["nowhere"], "relevant": [True]})])
     assert memorisation(*example, absent).unscored == 1
 
@@ -93,7 +93,7 @@ def test_the_difference_of_differences_draws_shared_topics_together(example, lea
     assert same.mean == 0.0 and same.low == same.high == 0.0 and same.n == 2
     ignorant = memorisation(example[1], example[1], leaked)
     found = difference_of_differences(result, ignorant, "score", FEW)
-    assert found.mean == pytest.approx(result.score(FEW).difference.mean)
+    assert found.mean == pytest.approx(result.change("score", FEW).difference.mean)
     assert found.low < found.mean < found.high
 
 
@@ -158,7 +158,7 @@ def test_properties(world, seed) -> None:
     same = memorisation(without, without, leaked)
     for name in ("gain", "loss", "increase"):
         assert not np.any(same.values(name)[1])
-    assert same.rank(Draws(resamples=10)).difference.mean == 0.0
+    assert same.change("rank", Draws(resamples=10)).difference.mean == 0.0
     # The order of the rows does not matter, to the last bit.
     shuffled = memorisation(without, without.sample(fraction=1, shuffle=True, seed=seed), leaked.reverse())
     assert shuffled.topics.equals(same.topics)

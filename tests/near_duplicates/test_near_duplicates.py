@@ -552,6 +552,7 @@ def test_a_text_has_the_same_shingles_beside_any_others(texts: list[str], unit: 
         assert windows_of(text).windows.tolist() == alone.windows.tolist()
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_collection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Four times the documents of the same kind; what Python and NumPy hold at a time stays."""
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 250)

@@ -11,9 +11,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-from truerank.judging.events import Annotator
-from truerank.judging.items import Item, Text
-from truerank.judging.proposers import Proposer
+from truerank.judging.items import Annotator, Item, Text
+from truerank.judging.samples import Proposer
 from truerank.judging.schemes import Scheme, load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web import Desk, Serving, open_desk

@@ -133,6 +133,7 @@ def encode_in_process(precision: str, backend: str, threads: int) -> str:
     ).stdout
 
 
+@pytest.mark.slow
 def test_same_bytes_in_every_process_and_with_any_number_of_threads(onnx: Encoder) -> None:
     import hashlib
 
@@ -141,6 +142,7 @@ def test_same_bytes_in_every_process_and_with_any_number_of_threads(onnx: Encode
     assert encode_in_process("fp32", "onnx", 3) == here
 
 
+@pytest.mark.slow
 @needs_openvino
 def test_openvino_gives_the_same_vectors_and_the_same_bytes(onnx: Encoder) -> None:
     encoder = open_encoder("packaged", backend="openvino", threads=2)
@@ -189,6 +191,7 @@ def test_bf16_is_nearer_than_int8_where_the_processor_has_it(onnx: Encoder) -> N
     assert 0.999 < cosine.min() < 0.9999999
 
 
+@pytest.mark.slow
 @needs_torch
 def test_torch_backend_gives_the_same_vectors(onnx: Encoder) -> None:
     encoder = open_encoder("packaged", backend="torch", device="cpu")

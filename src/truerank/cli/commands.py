@@ -40,7 +40,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "pool build": "truerank.audits.pool.pools:build",
     "pool topics": "truerank.audits.pool.judged_topics:topics",
     "pool simulate": "truerank.audits.pool.simulation:simulate",
-    "judge new": "truerank.judging.making:new",
+    "judge new": "truerank.judging.samples:new",
     "judge serve": "truerank.judge:serve",
     "judge import": "truerank.judging.exchange.importing:import_",
     "judge export": "truerank.judging.exchange.exporting:export",

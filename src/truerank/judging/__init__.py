@@ -3,21 +3,16 @@
 from truerank.judging.agreement import AnnotatorAgreement, agreement
 from truerank.judging.definitions import Definition, definitions, is_leak
 from truerank.judging.endpoints import Patience
-from truerank.judging.events import Annotator, Disagreement, Draft, Event, JudgingProgress, Standing
 from truerank.judging.exchange import LabelExport, LabelImport, export, import_
 from truerank.judging.item_sources import read_items
-from truerank.judging.items import Item, Text
+from truerank.judging.items import Annotator, Disagreement, Draft, Event, Item, JudgingProgress, Standing, Text
 from truerank.judging.labels import JudgedPair, Judgments, open_judgments
-from truerank.judging.making import NewStore, People, new
 from truerank.judging.models import ChatModel, Judge, ModelRun, ScoreJudge, judge_with_model
-from truerank.judging.proposers import Proposer
-from truerank.judging.rating_table import Rating, Ratings, Unit
-from truerank.judging.ratings import read_ratings
-from truerank.judging.samples import Assignment, ItemSample, assign, draw
+from truerank.judging.ratings import VOTES, Rating, Ratings, Unit, Votes, read_ratings
+from truerank.judging.samples import Assignment, ItemSample, NewStore, People, Proposer, assign, draw, new
 from truerank.judging.schemes import Choice, Group, Scheme, load_scheme, versions_scheme
 from truerank.judging.store import Store, is_store
 from truerank.judging.tables import LabelCounts, table
-from truerank.judging.votes import VOTES, Votes
 
 __all__ = [
     "VOTES",

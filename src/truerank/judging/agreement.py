@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.coefficients import Coefficients, Score, drawn_weights, interval
 from truerank.judging.definitions import Definition, definitions, named
-from truerank.judging.events import Annotator
-from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
+from truerank.judging.items import Annotator
+from truerank.judging.ratings import Ratings, RatingSource, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, Range, Seed, command
 from truerank.work.publishing import publish
@@ -56,16 +56,9 @@ class PairAgreement(NamedTuple):
 class DefinitionAgreement:
     """The agreement by one definition.
 
-    Attributes:
-        definition: what was compared.
-        units: items with two ratings or more.
-        ratings: their ratings.
-        scores: coefficient → value and interval.
-        labels: for each label.
-        pairs: for each two annotators, where there are more than two.
-        answers: rows and columns of the matrix; none where each label was compared for itself.
-        matrix: rows the first annotator, columns the second; with more than two, all ordered pairs of ratings of an
-            item. Shape (answers, answers).
+    `units` are items with two ratings or more, `ratings` these; `scores` is by coefficient; `pairs` are there where
+    there are more than two annotators. `answers` are rows (the first annotator) and columns (the second) of the
+    `matrix`, none where each label was compared for itself; with more than two, it has all ordered pairs of ratings.
     """
 
     definition: Definition
@@ -104,34 +97,20 @@ class AnnotatorAgreement(Result, shown_in="truerank.judging.report"):
         return {
             "settings": self.settings,
             "annotators": [{**annotator._asdict(), "labelled": n} for annotator, n in self.annotators],
-            "definitions": [_compared_json(part) for part in self.compared],
-            "models": [_pair_json(pair) for pair in self.models],
-            "about": [model._asdict() for model in self.about],
+            "definitions": [
+                {
+                    "definition": part.definition.name,
+                    "meaning": part.definition.meaning,
+                    "level": part.definition.level,
+                    "items": part.units,
+                    **plain(part, "definition", "units"),
+                }
+                for part in self.compared
+            ],
+            "models": plain(self.models),
+            "about": plain(self.about),
             "notes": list(self.notes),
         }
-
-
-def _score_json(scores: dict[str, Score]) -> dict[str, Any]:
-    return {name: score._asdict() for name, score in scores.items()}
-
-
-def _pair_json(pair: PairAgreement) -> dict[str, Any]:
-    return {**pair._asdict(), "scores": _score_json(pair.scores)}
-
-
-def _compared_json(part: DefinitionAgreement) -> dict[str, Any]:
-    return {
-        "definition": part.definition.name,
-        "meaning": part.definition.meaning,
-        "level": part.definition.level,
-        "items": part.units,
-        "ratings": part.ratings,
-        "scores": _score_json(part.scores),
-        "labels": [{**row._asdict(), "scores": _score_json(row.scores)} for row in part.labels],
-        "pairs": [_pair_json(pair) for pair in part.pairs],
-        "answers": list(part.answers),
-        "matrix": part.matrix.tolist(),
-    }
 
 
 Drawing = Literal["items", "topics"]
@@ -255,12 +234,9 @@ def _participants(
             there += f", and the model{'s' * (len(models) > 1)} "
             there += ", ".join(ratings.annotators[at].name for at in models)
             remedy = "give the labels of people too, or compare the models with `include_models`"
-        raise InputError(f"agreement needs two annotators; there is {there}", remedy, where=_place(ratings))
+        fault = f"agreement needs two annotators; there is {there}"
+        raise InputError(fault, remedy, where=", ".join(ratings.sources[:3]) or None)
     return columns, models
-
-
-def _place(ratings: Ratings) -> str | None:
-    return ", ".join(ratings.sources[:3]) or None
 
 
 def _notes(
@@ -293,21 +269,14 @@ def _compared(
     names = ("percentage", "cohen", "krippendorff") if len(columns) <= 2 else ("percentage", "fleiss", "krippendorff")
     every = parts if definition.each else [whole, *parts]
     values, drawn = _evaluated(every, names, whole.rows, plan)
-    rows = [
-        {
-            name: interval(values[at, place], drawn[at, place], plan.confidence, _reason(part, label=True))
-            for place, name in enumerate(names)
-        }
-        for at, part in enumerate(every)
-    ]
+    rows = []
+    for part, own, some in zip(every, values, drawn, strict=True):
+        reason, of_names = _reason(part, label=part is not whole), zip(names, own, some, strict=True)
+        rows.append({name: interval(value, each, plan.confidence, reason) for name, value, each in of_names})
     if definition.each:
         scores = _mean_scores(values, drawn, names, whole.units, plan)
     else:
-        scores = {
-            name: interval(values[0, place], drawn[0, place], plan.confidence, _reason(whole, label=False))
-            for place, name in enumerate(names)
-        }
-        rows = rows[1:]
+        scores, *rows = rows
     given = [int(part.counts[:, 1].sum()) for part in parts]
     shown = _matrix(whole, coded.categories) if detailed and not definition.each else ((), np.zeros((0, 0), np.int64))
     pairs = []
@@ -319,16 +288,9 @@ def _compared(
             else:
                 units, two = _two(coded.codes[:, [one, other]], len(coded.categories), plan)
                 pairs.append(PairAgreement(definition.name, names_of[0], names_of[1], units, two))
-    return DefinitionAgreement(
-        definition=definition,
-        units=whole.units,
-        ratings=int(whole.counts.sum()),
-        scores=scores,
-        labels=tuple(LabelAgreement(*row) for row in zip(labels, given, rows, strict=True)) if detailed else (),
-        pairs=tuple(pairs),
-        answers=shown[0],
-        matrix=shown[1],
-    )
+    of_labels = tuple(LabelAgreement(*row) for row in zip(labels, given, rows, strict=True)) if detailed else ()
+    ratings_of = int(whole.counts.sum())
+    return DefinitionAgreement(definition, whole.units, ratings_of, scores, of_labels, tuple(pairs), *shown)
 
 
 def _label_codes(
@@ -351,9 +313,8 @@ def _answer_codes(
 ) -> tuple[tuple[str, ...], tuple[NDArray[np.int64], ...]]:
     """Each answer that occurs against all others."""
     there = [at for at in range(len(categories)) if (codes == at).any()]
-    return tuple(categories[at] for at in there), tuple(
-        np.where(codes < 0, -1, (codes == at).astype(np.int64)) for at in there
-    )
+    coded = tuple(np.where(codes < 0, -1, (codes == at).astype(np.int64)) for at in there)
+    return tuple(categories[at] for at in there), coded
 
 
 def _evaluated(
@@ -419,7 +380,8 @@ def _matrix(whole: Coefficients, categories: Sequence[str]) -> tuple[tuple[str, 
 def _pair(ratings: Ratings, definition: Definition, columns: tuple[int, int], plan: _Plan) -> PairAgreement:
     found = _compared(ratings, definition, columns, plan, detailed=False)
     first, second = (ratings.annotators[at].name for at in columns)
-    return PairAgreement(definition.name, first, second, found.units, _two_scores(found.scores))
+    scores = {name: found.scores[name] for name in ("percentage", "cohen")}
+    return PairAgreement(definition.name, first, second, found.units, scores)
 
 
 def _against_people(
@@ -448,11 +410,5 @@ def _two(codes: NDArray[np.int64], categories: int, plan: _Plan) -> tuple[int, d
     whole = Coefficients(codes, categories)
     names = ("percentage", "cohen")
     values, drawn = _evaluated([whole], names, whole.rows, plan)
-    return whole.units, {
-        name: interval(values[0, at], drawn[0, at], plan.confidence, _reason(whole, label=False))
-        for at, name in enumerate(names)
-    }
-
-
-def _two_scores(scores: dict[str, Score]) -> dict[str, Score]:
-    return {name: scores[name] for name in ("percentage", "cohen")}
+    reason, parts = _reason(whole, label=False), zip(names, values[0], drawn[0], strict=True)
+    return whole.units, {name: interval(value, some, plan.confidence, reason) for name, value, some in parts}

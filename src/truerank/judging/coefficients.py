@@ -46,11 +46,7 @@ class Coefficients:
     """
 
     def __init__(
-        self,
-        codes: NDArray[np.int64],
-        categories: int,
-        level: Level = "nominal",
-        values: Sequence[float] | None = None,
+        self, codes: NDArray[np.int64], categories: int, level: Level = "nominal", values: Sequence[float] | None = None
     ) -> None:
         places = np.arange(categories, dtype=np.float64) if values is None else np.asarray(values, dtype=np.float64)
         self._apart = np.abs(places[:, None] - places[None, :])
@@ -148,11 +144,7 @@ class Coefficients:
 
 
 def drawn_weights(groups: NDArray[np.int64] | None, units: int, draws: int, seed: int) -> Iterator[Floats]:
-    """Bootstrap resamples as weights.
-
-    Yields:
-        Blocks of weights, shape (some of the draws, units).
-    """
+    """Bootstrap resamples as weights, in blocks of the shape (some of the draws, units)."""
     generator = np.random.default_rng(seed)
     drawn = units if groups is None else int(groups.max(initial=-1)) + 1
     if not drawn:
@@ -167,11 +159,7 @@ def drawn_weights(groups: NDArray[np.int64] | None, units: int, draws: int, seed
 
 
 def interval(value: float, drawn: Floats, confidence: float, reason: str) -> Score:
-    """A value with its percentile interval; resamples in which it is not defined are left out.
-
-    Args:
-        drawn: from the resamples, shape (resamples,); empty without a bootstrap.
-    """
+    """A value with its percentile interval; resamples (none without a bootstrap) where it is undefined are left out."""
     if np.isnan(value):
         return Score(None, reason=reason)
     defined = drawn[~np.isnan(drawn)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, TypeAlias
 
 from truerank.errors import InputError, OptionError
@@ -56,22 +57,26 @@ def definitions(scheme: Scheme | None) -> tuple[Definition, ...]:
         scheme: the scheme; None for labels of no known scheme.
     """
     own: tuple[Definition, ...] = ()
-    if scheme is not None and scheme.name == "leakage":
-        own = _leakage()
-    elif scheme is not None and scheme.name == "leak":
-        own = (_leak(),)
-    elif scheme is not None and scheme.name == "transfer":
-        own = tuple(_version(name) for name in ("V1", "V2"))
-    elif scheme is not None and len(scheme.groups) > 1:
-        own = tuple(_group(scheme, group) for group in scheme.groups if group.exclusive)
-    elif scheme is not None and scheme.graded:
-        own = (_grade(scheme),)
-    order = () if scheme is None else tuple(choice.name for choice in scheme.choices)
-    single = scheme is not None and len(scheme.groups) == 1 and scheme.groups[0].exclusive and not scheme.per_text
+    order: tuple[str, ...] = ()
+    single = False
+    if scheme is not None:
+        order = tuple(choice.name for choice in scheme.choices)
+        single = len(scheme.groups) == 1 and scheme.groups[0].exclusive and not scheme.per_text
+        if scheme.name == "leakage":
+            own = _leakage()
+        elif scheme.name == "leak":
+            own = (_leak(),)
+        elif scheme.name == "transfer":
+            own = (_version("V1"), _version("V2"))
+        elif len(scheme.groups) > 1:
+            own = tuple(_group(scheme, group) for group in scheme.groups if group.exclusive)
+        elif scheme.graded:
+            own = (_grade(scheme),)
+    place = {name: at for at, name in enumerate(order)}
     label_set = Definition(
         "label-set",
         "The label of the scheme." if single else "The exact set of labels.",
-        lambda labels: " + ".join(_ordered(labels, order)) or None,
+        lambda labels: " + ".join(sorted(set(labels), key=lambda one: (place.get(one, len(order)), one))) or None,
         order if single else (),
     )
     each = Definition(
@@ -112,9 +117,8 @@ def is_leak(labels: Iterable[str]) -> bool | None:
         return False
     meanings = {_meaning(word) for word in words}
     if len(meanings) > 1:
-        raise InputError(
-            f"labels that contradict each other on one pair: {', '.join(given)}", "keep one of them in the label file"
-        )
+        fault = f"labels that contradict each other on one pair: {', '.join(given)}"
+        raise InputError(fault, "keep one of them in the label file")
     return meanings.pop()
 
 
@@ -124,17 +128,8 @@ def leak_answer(labels: tuple[str, ...]) -> str | None:
     return None if leak is None else "leak" if leak else "no leak"
 
 
-def title_type(labels: tuple[str, ...], *, rule: bool) -> str | None:
-    """The type of a query against the topic's title; the first one in Table 2's order where there are several."""
-    return _typed(labels, TITLE_TYPES, rule)
-
-
-def variant_type(labels: tuple[str, ...], *, rule: bool) -> str | None:
-    """As `title_type`, for the type against the query variant."""
-    return _typed(labels, _VARIANT_TYPES, rule)
-
-
-def _typed(labels: tuple[str, ...], types: tuple[str, ...], rule: bool) -> str | None:
+def query_type(labels: tuple[str, ...], *, rule: bool, types: tuple[str, ...] = TITLE_TYPES) -> str | None:
+    """The type of a query against title or variant; the first one in Table 2's order where there are several."""
     if rule and DIFFERENT in labels:
         return DIFFERENT
     found = next((name for name in types if name in labels), None)
@@ -142,40 +137,26 @@ def _typed(labels: tuple[str, ...], types: tuple[str, ...], rule: bool) -> str |
 
 
 def _leakage() -> tuple[Definition, ...]:
-    after = "Different Topic counts only where no such type is given."
-    rule = "Different Topic counts before any type, as in the paper's Table 2."
-    return (
+    which = {
+        "": "Different Topic counts only where no such type is given.",
+        "-by-rule": "Different Topic counts before any type, as in the paper's Table 2.",
+    }
+    title, title_by_rule, variant, variant_by_rule = (
         Definition(
-            "title-type",
-            f"The type against the title (5 classes); {after}",
-            lambda labels: title_type(labels, rule=False),
-            (*TITLE_TYPES, DIFFERENT),
-        ),
-        Definition(
-            "title-type-by-rule",
-            f"The type against the title (5 classes); {rule}",
-            lambda labels: title_type(labels, rule=True),
-            (*TITLE_TYPES, DIFFERENT),
-        ),
-        _leak(),
-        Definition(
-            "variant-type",
-            f"The type against the variant (5 classes); {after}",
-            lambda labels: variant_type(labels, rule=False),
-            (*_VARIANT_TYPES, DIFFERENT),
-        ),
-        Definition(
-            "variant-type-by-rule",
-            f"The type against the variant (5 classes); {rule}",
-            lambda labels: variant_type(labels, rule=True),
-            (*_VARIANT_TYPES, DIFFERENT),
-        ),
-        Definition(
-            "variant-type-and-topic",
-            "The type against the variant, if any, together with whether Different Topic is given.",
-            _variant_and_topic,
-        ),
+            f"{text}-type{ending}",
+            f"The type against the {text} (5 classes); {sentence}",
+            partial(query_type, rule=bool(ending), types=types),
+            (*types, DIFFERENT),
+        )
+        for text, types in (("title", TITLE_TYPES), ("variant", _VARIANT_TYPES))
+        for ending, sentence in which.items()
     )
+    variant_and_topic = Definition(
+        "variant-type-and-topic",
+        "The type against the variant, if any, together with whether Different Topic is given.",
+        _variant_and_topic,
+    )
+    return title, title_by_rule, _leak(), variant, variant_by_rule, variant_and_topic
 
 
 def _variant_and_topic(labels: tuple[str, ...]) -> str | None:
@@ -190,15 +171,12 @@ def _leak() -> Definition:
 
 
 def _version(name: str) -> Definition:
-    relevant = {
-        "V1": ("only V1", "both", "V1 better", "V2 better"),
-        "V2": ("only V2", "both", "V1 better", "V2 better"),
-    }
+    relevant = (f"only {name}", "both", "V1 better", "V2 better")
     answers = (f"{name} relevant", f"{name} not relevant")
     return Definition(
         name,
         f"Whether version {name[1:]} of the document is relevant.",
-        lambda labels: answers[0 if labels[0] in relevant[name] else 1] if labels else None,
+        lambda labels: answers[labels[0] not in relevant] if labels else None,
         answers,
     )
 
@@ -229,11 +207,6 @@ def _group(scheme: Scheme, group: Group) -> Definition:
         order,
         level="ordinal" if graded and not alone else "nominal",
     )
-
-
-def _ordered(labels: Iterable[str], order: tuple[str, ...]) -> list[str]:
-    place = {name: at for at, name in enumerate(order)}
-    return sorted(set(labels), key=lambda label: (place.get(label, len(order)), label))
 
 
 def named(name: str, scheme: Scheme | None) -> Definition:

@@ -69,29 +69,24 @@ class Patience(Options):
 class Client:
     """Chat completions of one model; may be used by many threads at once.
 
-    Args:
-        endpoint: the base address, such as `http://127.0.0.1:8000/v1`, or the full one of chat completions.
-        model: the model's name there.
-        key_env: the environment variable that holds the key; empty for none.
-        temperature: sent with every request; below 0 it is left out.
-        patience: how often and how long to try.
-
-    Attributes:
-        requests, retries: how many were sent, and how many of them were repetitions.
+    The endpoint is the base address, such as `http://127.0.0.1:8000/v1`, or the full one of chat completions. `key_env`
+    is the environment variable that holds the key, empty for none; a temperature below 0 is left out. `requests` counts
+    what was sent, and `retries` how many of them were repetitions.
     """
 
     def __init__(
-        self,
-        endpoint: str,
-        model: str,
-        *,
-        key_env: str = "",
-        temperature: float = 0.0,
-        patience: Patience = Patience(),
+        self, endpoint: str, model: str, *, key_env: str = "", temperature: float = 0.0, patience: Patience = Patience()
     ) -> None:
         if not model.strip():
             raise OptionError("model", "no model", "name the model that the endpoint has")
-        self.url = _address(endpoint)
+        parts = urlsplit(endpoint.strip())
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
+        if parts.username or parts.password:
+            raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
+        path = parts.path.rstrip("/")
+        path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
+        self.url = urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
         self.model = model
         self.temperature = temperature
         self.requests = self.retries = 0
@@ -127,13 +122,14 @@ class Client:
                 fault, wait = self._judged(answer), retry_after(answer.header("Retry-After"))
             except (NetworkError, _BrokenError) as error:
                 fault, wait = str(error), None
-            if wait is None:
-                wait = min(self._patience.longest_wait, self._patience.first_wait * 2**attempt)
-            if wait > self._patience.longest_wait:
-                longest = self._patience.longest_wait
+            longest = self._patience.longest_wait
+            wait = min(longest, self._patience.first_wait * 2**attempt) if wait is None else wait
+            if wait > longest:
                 raise UnavailableError(f"{fault}; it asks to wait {wait:.0f} s, longer than {longest:g} s")
             if attempt < self._patience.retries:
-                self._pause(wait)
+                # Nobody asks before the wait is over: a server that is overloaded is so for all threads.
+                with self._lock:
+                    self._next = max(self._next, time.monotonic() + wait)
         raise UnavailableError(fault)
 
     def start(self) -> None:
@@ -176,25 +172,9 @@ class Client:
         if self._stopped.wait(max(0.0, turn - now)):
             raise UnavailableError("stopped")
 
-    def _pause(self, seconds: float) -> None:
-        """Nobody asks before the wait is over: a server that is overloaded is so for all threads."""
-        with self._lock:
-            self._next = max(self._next, time.monotonic() + seconds)
-
 
 class _BrokenError(Exception):
     """An answer that is no chat completion."""
-
-
-def _address(endpoint: str) -> str:
-    parts = urlsplit(endpoint.strip())
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
-    if parts.username or parts.password:
-        raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
-    path = parts.path.rstrip("/")
-    path = path if path.endswith("/chat/completions") else f"{path}/chat/completions"
-    return urlunsplit((parts.scheme, parts.netloc, path, parts.query, ""))
 
 
 def _key(variable: str, url: str) -> str:
@@ -220,16 +200,9 @@ def _completion(content: bytes, place: str) -> Completion:
         fault = f": {error.fault}" if isinstance(error, InputError) else ""
         raise _BrokenError(f"no chat completion in the answer{fault}") from error
     usage = value.get("usage")
-    usage = usage if isinstance(usage, Mapping) else {}
-    return Completion(
-        text,
-        str(choice.get("finish_reason") or ""),
-        *map(_count, (usage.get("prompt_tokens"), usage.get("completion_tokens"))),
-    )
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+    counts = [usage.get(f"{name}_tokens") if isinstance(usage, Mapping) else 0 for name in ("prompt", "completion")]
+    read, written = (count if type(count) is int and count > 0 else 0 for count in counts)
+    return Completion(text, str(choice.get("finish_reason") or ""), read, written)
 
 
 def _told(body: bytes) -> str:

@@ -63,7 +63,16 @@ def audit_items(path: Path) -> Iterator[Item]:
         raise InputError("no candidates in it", "audit with a lower --floor", where=file)
     if frame["query_text"].str.starts_with(_REDACTED).all():
         raise InputError("the audit is redacted: there is nothing to read", "audit without --redact", where=file)
-    topics = _topics(folder, frame)
+    topics = _from_rows(frame)
+    with contextlib.suppress(pl.exceptions.PolarsError, OSError):
+        columns = ["test", "topic_id", "field", "topic_text"]
+        neighbours = pl.read_parquet(folder / "neighbours.parquet", columns=columns, glob=False)
+        topics |= _from_rows(neighbours)
+    # Completed from the test set where that agrees.
+    for (test, topic_id), topic in _from_sources(folder).items():
+        seen = topics.get((test, topic_id))
+        if seen is None or not seen.title or normalise(seen.title) == normalise(topic.title):
+            topics[test, topic_id] = topic
     for pair in _pairs(frame):
         yield pair.item(topics.get((pair.test, pair.topic_id), Topic(pair.topic_id, "")))
 
@@ -100,23 +109,9 @@ class _Pair:
         """The pair as something to judge."""
         texts = (Text("query", self.query_text, self.query_id),)
         data = {"sources": list(self.sources), "similarities": self.similarities, "proposed": self.types}
-        return Item(
-            "",
-            self.topic_id,
-            topic.title,
-            topic.description,
-            topic.narrative,
-            self.variant,
-            texts,
-            self.test,
-            score=min(1.0, self.score),
-            data=MappingProxyType({key: value for key, value in data.items() if value}),
-        )
-
-
-def texts_without_ids(texts: tuple[Text, ...]) -> tuple[Text, ...]:
-    """The texts as a pair's id knows them: one query text under several query ids is one thing to judge."""
-    return tuple(Text(text.name, text.text) for text in texts)
+        about = (topic.title, topic.description, topic.narrative, self.variant)
+        known = MappingProxyType({key: value for key, value in data.items() if value})
+        return Item("", self.topic_id, *about, texts, self.test, score=min(1.0, self.score), data=known)
 
 
 def _pairs(frame: pl.DataFrame) -> Iterator[_Pair]:
@@ -133,20 +128,6 @@ def _pairs(frame: pl.DataFrame) -> Iterator[_Pair]:
             pairs[key] = _Pair(*key[:2], row["query_id"], row["query_text"], round(float(row["similarity"]), 6))
         pairs[key].add(row)
     return iter(pairs.values())
-
-
-def _topics(folder: Path, frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
-    """The topics by test and id: what the audit's files say, completed from the test set where that agrees."""
-    known = _from_rows(frame)
-    with contextlib.suppress(pl.exceptions.PolarsError, OSError):
-        columns = ["test", "topic_id", "field", "topic_text"]
-        neighbours = pl.read_parquet(folder / "neighbours.parquet", columns=columns, glob=False)
-        known = {**known, **_from_rows(neighbours)}
-    for (test, topic_id), topic in _from_sources(folder).items():
-        seen = known.get((test, topic_id))
-        if seen is None or not seen.title or normalise(seen.title) == normalise(topic.title):
-            known[test, topic_id] = topic
-    return known
 
 
 def _from_rows(frame: pl.DataFrame) -> dict[tuple[str, str], Topic]:
@@ -188,14 +169,17 @@ _DOC_TEXTS: Final = ("document", "passage", "doc_text", "passage_text", "body", 
 _VERSION: Final = re.compile(r"[vV](\d{1,2})")
 _NUMBERED_PASSAGE: Final = re.compile(r"passage[ _-]?(\d{1,3})", re.IGNORECASE)
 _TABLES: Final = ("csv", "tsv", "jsonl", "json", "parquet")
+#: What the rows of a table need, by the view of the scheme.
+_NEEDED_BY: Final = {
+    "pair": "topic_id and query_text",
+    "versions": "topic_id, query, V1 and V2",
+    "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
+    "document": "topic_id, query, doc_id and text",
+}
 
 
 def row_items(spec: SourceSpec, scheme: Scheme, *, strict: bool = False) -> Iterator[tuple[int, Item]]:
-    """The items of a table with the line of each.
-
-    Args:
-        strict: raise for bytes that are not UTF-8.
-    """
+    """The items of a table with the line of each; `strict` raises for bytes that are not UTF-8."""
     path = compressed.checked_file(spec.path)
     form = formats.detect(path, spec.format)
     form = "tsv" if form == "lines" else form
@@ -214,7 +198,13 @@ def item_of_row(row: Row, scheme: Scheme, where: str) -> Item:
     ).strip()
     texts = _given_texts(values, used) or _texts(values, scheme, topic_id, used)
     if not topic_id or not texts or any(not text.text.strip() for text in texts if text.name == "query"):
-        raise _missing(topic_id, texts, scheme, row, where)
+        needed, what = (
+            _NEEDED_BY[scheme.view],
+            "topic" if not topic_id else "text to judge" if not texts else "query text",
+        )
+        there = ", ".join(list(row.values)[:12]) or "none"
+        fault, remedy = f"no {what} in it (columns: {there})", f"the scheme {scheme.name} needs {needed}"
+        raise InputError(fault, remedy, where=where, line=row.line)
     fields = {name: text_of(values, (name,), used) for name in ("title", "description", "narrative", "variant")}
     given = text_of(values, ("item_id",), used).strip()
     similarity, score = (number_of(row, names, where, used) for names in (SIMILARITY_NAMES, _SCORES))
@@ -278,9 +268,8 @@ def _texts(values: Mapping[str, Any], scheme: Scheme, topic_id: str, used: set[s
 
 def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     """Columns V1, V2, … with V1_url and V1_id beside them."""
-    found = sorted((int(match[1]), key) for key in values if (match := _VERSION.fullmatch(key.strip())))
     texts = []
-    for number, key in found:
+    for number, key in _numbered(values, _VERSION):
         used.add(key)
         url = text_of(values, (f"v{number}_url", f"url_v{number}", "url"), used)
         doc_id = text_of(values, (f"v{number}_id", f"id_v{number}", *_DOC_IDS), used)
@@ -288,16 +277,20 @@ def _versions(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     return tuple(texts) if len(texts) > 1 else ()
 
 
+def _numbered(values: Iterable[str], pattern: re.Pattern[str]) -> list[tuple[int, str]]:
+    """The columns that a pattern fits, by their numbers."""
+    return sorted((int(match[1]), key) for key in values if (match := pattern.fullmatch(key.strip())))
+
+
 def _passages(values: Mapping[str, Any], used: set[str]) -> tuple[Text, ...]:
     """A list `passages` of texts or objects, or the columns passage_1, passage_2, …"""
     given = next((key for key in ("passages", "results") if isinstance(values.get(key), list)), None)
-    parts: list[Any] = []
     if given is not None:
         used.add(given)
         parts = values[given]
     else:
-        keys = sorted((int(match[1]), key) for key in values if (match := _NUMBERED_PASSAGE.fullmatch(key.strip())))
-        for number, key in keys:
+        parts = []
+        for number, key in _numbered(values, _NUMBERED_PASSAGE):
             used.add(key)
             doc_id, url = (text_of(values, (f"passage_{number}_{name}",), used) for name in ("id", "url"))
             parts.append({"text": values[key], "id": doc_id, "url": url})
@@ -348,23 +341,8 @@ def _plain(value: Any) -> Any:
     return value.isoformat() if isinstance(value, (datetime.date, datetime.datetime)) else str(value)
 
 
-def _missing(topic_id: str, texts: tuple[Text, ...], scheme: Scheme, row: Row, where: str) -> InputError:
-    needed = {
-        "pair": "topic_id and query_text",
-        "versions": "topic_id, query, V1 and V2",
-        "passages": "topic_id, query and passages (a list) or passage_1, passage_2, …",
-        "document": "topic_id, query, doc_id and text",
-    }[scheme.view]
-    what = "topic" if not topic_id else "text to judge" if not texts else "query text"
-    there = ", ".join(list(row.values)[:12]) or "none"
-    return InputError(
-        f"no {what} in it (columns: {there})", f"the scheme {scheme.name} needs {needed}", where=where, line=row.line
-    )
-
-
 _IDS: Final = ("doc_id", "docno", "docid", "_id", "id", "passage_id", "pid", "did")
 _TEXTS: Final = ("text", "contents", "body", "passage", "document", "abstract")
-_SHOWN: Final = 3
 
 
 class ShownDocument(NamedTuple):
@@ -395,11 +373,16 @@ def run_items(
     if not docs or not topics:
         missing = "`topics`" if docs else "`docs`"
         raise InputError(f"a run needs {missing}", f"give {missing} too", where=spec.location)
-    found = _judged(spec) if _form(spec) == "qrels" else _retrieved(spec)
-    absent = dict.fromkeys(pair.topic_id for pair in found if pair.topic_id not in topics)
-    _refuse(list(absent), "topics", spec)
+    if formats.detect(compressed.checked_file(spec.path), spec.format) == "qrels":
+        found = [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
+    else:
+        found = []
+        for row in read_run(spec.location):
+            data = {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank}
+            found.append(_Found(row.topic_id, row.doc_id, row.score, data))
+    _refuse((pair.topic_id for pair in found if pair.topic_id not in topics), "topics", spec)
     texts = read_documents(docs, {pair.doc_id for pair in found})
-    _refuse(list(dict.fromkeys(pair.doc_id for pair in found if pair.doc_id not in texts)), "docs", spec)
+    _refuse((pair.doc_id for pair in found if pair.doc_id not in texts), "docs", spec)
     return (_documents if scheme.view == "document" else _lists)(found, topics, texts)
 
 
@@ -418,23 +401,6 @@ def read_documents(specs: Sequence[str | SourceSpec], wanted: set[str]) -> dict[
         if len(found) == len(wanted):
             break
     return found
-
-
-def _form(spec: SourceSpec) -> str:
-    return formats.detect(compressed.checked_file(spec.path), spec.format)
-
-
-def _retrieved(spec: SourceSpec) -> list[_Found]:
-    return [
-        _Found(
-            row.topic_id, row.doc_id, row.score, {"rank": row.rank, "run": row.tag} if row.tag else {"rank": row.rank}
-        )
-        for row in read_run(spec.location)
-    ]
-
-
-def _judged(spec: SourceSpec) -> list[_Found]:
-    return [_Found(row.topic_id, row.doc_id, None, {"judged": row.relevance}) for row in read_qrels(spec)]
 
 
 def _documents(
@@ -461,14 +427,9 @@ def _lists(found: list[_Found], topics: Mapping[str, Topic], documents: Mapping[
 
 def _item(pair: _Found, topic: Topic, texts: tuple[Text, ...]) -> Item:
     return Item(
-        "",
-        pair.topic_id,
-        description=topic.description,
-        narrative=topic.narrative,
-        texts=texts,
-        score=pair.score,
+        "", pair.topic_id, "", topic.description, topic.narrative, texts=texts, score=pair.score,
         data=MappingProxyType(pair.data),
-    )
+    )  # fmt: skip
 
 
 def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
@@ -477,19 +438,15 @@ def _read(spec: SourceSpec) -> Iterator[ShownDocument]:
     if form in ("tsv", "lines") and not _has_header(spec):
         yield from _bare(spec)
         return
-    if form not in ("csv", "tsv", "jsonl", "json", "parquet"):
+    if form not in _TABLES:
         raise InputError(f"documents are not read from {form} files", "give JSONL, TSV, CSV or Parquet", where=path)
     for row in rows(path, form):
-        yield _run_document(row, spec)
-
-
-def _run_document(row: Row, spec: SourceSpec) -> ShownDocument:
-    doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
-    title = text_of(row.values, ("title",))
-    if not doc_id:
-        there = ", ".join(list(row.values)[:12])
-        raise InputError(f"no document id (columns: {there})", "name it doc_id", where=spec.location, line=row.line)
-    return ShownDocument(doc_id, text, title, text_of(row.values, ("url",)))
+        doc_id, text = text_of(row.values, _IDS).strip(), text_of(row.values, _TEXTS)
+        title = text_of(row.values, ("title",))
+        if not doc_id:
+            there = ", ".join(list(row.values)[:12])
+            raise InputError(f"no document id (columns: {there})", "name it doc_id", where=spec.location, line=row.line)
+        yield ShownDocument(doc_id, text, title, text_of(row.values, ("url",)))
 
 
 def _has_header(spec: SourceSpec) -> bool:
@@ -510,12 +467,10 @@ def _bare(spec: SourceSpec) -> Iterator[ShownDocument]:
             yield ShownDocument(*cells) if len(cells) == 2 else ShownDocument(cells[0], cells[3], cells[2], cells[1])
 
 
-def _refuse(absent: list[str], what: str, spec: SourceSpec) -> None:
-    if absent:
-        shown = first_few(absent, _SHOWN)
-        raise InputError(
-            f"{len(absent)} {what} of it are not in --{what}: {shown}", "give their files too", where=spec.location
-        )
+def _refuse(absent: Iterable[str], what: str, spec: SourceSpec) -> None:
+    if distinct := list(dict.fromkeys(absent)):
+        fault = f"{len(distinct)} {what} of it are not in --{what}: {first_few(distinct, 3)}"
+        raise InputError(fault, "give their files too", where=spec.location)
 
 
 def read_items(
@@ -557,10 +512,8 @@ def read_items(
             item = _identified(known.completed(item, name), spec)
             _check(item, scheme, spec, line)
             there = items.get(item.item_id)
-            if there is None:
-                items[item.item_id] = item
-            elif _content(there) == _content(item):
-                items[item.item_id] = _merged(there, item)
+            if there is None or _content(there) == _content(item):
+                items[item.item_id] = item if there is None else _merged(there, item)
             else:
                 fault = f"the id '{item.item_id[:80]}' stands above with another content"
                 raise InputError(fault, "give every item an id of its own", where=spec.location, line=line)
@@ -625,9 +578,8 @@ def _of_source(
         if (spec.path / "manifest.json").is_file():
             remedy = "give an audit that has some, or a file of items"
             raise InputError("this result has no items to judge", remedy, where=spec.path)
-        raise InputError(
-            "no candidates.parquet and no items.jsonl in this folder", "give the folder of an audit", where=spec.path
-        )
+        fault = "no candidates.parquet and no items.jsonl in this folder"
+        raise InputError(fault, "give the folder of an audit", where=spec.path)
     if formats.detect(compressed.checked_file(spec.path), spec.format) in ("run", "qrels"):
         return ((None, item) for item in run_items(spec, scheme, topics.all, docs))
     return row_items(spec, scheme, strict=strict)
@@ -641,7 +593,9 @@ def _identified(item: Item, spec: SourceSpec) -> Item:
     """
     if item.item_id:
         return item
-    texts = texts_without_ids(item.texts) if is_audit(spec.path) else item.texts
+    texts = item.texts
+    if is_audit(spec.path):
+        texts = tuple(Text(text.name, text.text) for text in texts)
     return replace(item, item_id=content_id(item.topic_id, item.title, texts))
 
 

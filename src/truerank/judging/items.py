@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, Literal, NamedTuple
 
 from truerank.text.normalising import normalise
 
@@ -95,3 +95,83 @@ def content_id(topic_id: str, title: str, texts: tuple[Text, ...]) -> str:
     """An id made of the content: the same topic and texts have the same id in every file and on every machine."""
     parts = [topic_id, normalise(title), *([text.name, text.id, normalise(text.text)] for text in texts)]
     return hashlib.sha256(json.dumps(parts, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+Kind = Literal["label", "skip", "undo", "adjudicate"]
+Role = Literal["person", "model", "adjudicator"]
+
+
+class Event(NamedTuple):
+    """One row of the history, never changed.
+
+    `at` is UTC, ISO 8601 with milliseconds; `seconds` is how long the annotator looked at the item; `token` is the
+    idempotency key of the request; `undoes` is, for an undo, the number of the event that it takes back.
+    """
+
+    number: int
+    at: str
+    item_id: str
+    annotator: str
+    kind: Kind
+    labels: tuple[str, ...] = ()
+    comment: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    token: str = ""
+    undoes: int | None = None
+
+
+class Standing(NamedTuple):
+    """What holds now for one item and annotator. Labels and adjudications of one person stand beside each other."""
+
+    item_id: str
+    annotator: str
+    kind: Kind
+    labels: tuple[str, ...]
+    comment: str
+    reason: str
+    at: str
+    seconds: float
+
+
+class Annotator(NamedTuple):
+    """Who judges; `about` is a model's name and settings, or what should be known of a person."""
+
+    name: str
+    role: Role = "person"
+    about: str = ""
+
+
+class JudgingProgress(NamedTuple):
+    """How many of an annotator's items are labelled, are skipped, and are there in all."""
+
+    done: int
+    skipped: int
+    total: int
+
+    @property
+    def left(self) -> int:
+        """How many are still open."""
+        return self.total - self.done - self.skipped
+
+
+class Disagreement(NamedTuple):
+    """An item on which standing labels differ; `adjudicated` is the last adjudication, None where there is none."""
+
+    item_id: str
+    standings: tuple[Standing, ...]
+    adjudicated: Standing | None
+
+
+class Draft(NamedTuple):
+    """An event that is to be added: the fields of `Event`, `at` empty for now; imported events keep their time."""
+
+    item_id: str
+    annotator: str
+    kind: Kind
+    labels: tuple[str, ...] = ()
+    comment: str = ""
+    reason: str = ""
+    seconds: float = 0.0
+    token: str = ""
+    at: str = ""

@@ -13,10 +13,19 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.rating_table import Ratings, Unit, contradiction_error, listed
-from truerank.judging.ratings import RatingSource, label_source, read_ratings
+from truerank.judging.ratings import (
+    Ratings,
+    RatingSource,
+    Unit,
+    Votes,
+    contradiction_error,
+    decide,
+    label_rules,
+    label_source,
+    listed,
+    read_ratings,
+)
 from truerank.judging.store import Store, is_store
-from truerank.judging.votes import Votes, decide
 from truerank.options import Labels
 from truerank.records import Judgment
 from truerank.text.normalising import normalise
@@ -172,12 +181,7 @@ def open_judgments(
             annotators contradict themselves (unless `votes` decides that).
     """
     if isinstance(labels, Labels):
-        return open_judgments(
-            label_source(labels),
-            votes=labels.votes,
-            include_models=labels.include_models,
-            annotators=labels.annotators,
-        )
+        return open_judgments(label_source(labels), **label_rules(labels))
     if isinstance(labels, Judgments):
         return labels
     if isinstance(labels, Sequence) and not isinstance(labels, str) and not labels:
@@ -185,14 +189,11 @@ def open_judgments(
     parts = [_of_leaks(part, votes) for part in _parts(labels)]
     parts = _by(parts, annotators) if annotators else parts
     judgments = _judged(parts, votes, include_models)
-    if not judgments.pairs:
-        where = ", ".join(name for part in parts for name in part.sources) or None
-        if judgments.models:
-            raise InputError(
-                "only models labelled these pairs", "let people judge, or ask for models by name", where=where
-            )
-        if where:
-            raise InputError("nothing is labelled yet", "judge some items first", where=where)
+    where = ", ".join(name for part in parts for name in part.sources) or None
+    if not judgments.pairs and judgments.models:
+        raise InputError("only models labelled these pairs", "let people judge, or ask for models by name", where=where)
+    if not judgments.pairs and where:
+        raise InputError("nothing is labelled yet", "judge some items first", where=where)
     return judgments
 
 
@@ -219,11 +220,8 @@ def _by(parts: Sequence[Ratings], names: Sequence[str]) -> list[Ratings]:
 def _of_leaks(source: RatingSource, votes: Votes) -> Ratings:
     ratings = read_ratings(source, scheme=("leakage", "leak"), votes=votes)
     if ratings.scheme is not None and ratings.scheme.name not in ("leakage", "leak"):
-        raise InputError(
-            f"a store of the scheme '{ratings.scheme.name}' says nothing about leaks",
-            "give a store of the scheme leakage or leak",
-            where=", ".join(ratings.sources) or None,
-        )
+        fault = f"a store of the scheme '{ratings.scheme.name}' says nothing about leaks"
+        raise InputError(fault, "give a store of the scheme leakage or leak", where=", ".join(ratings.sources) or None)
     return ratings
 
 
@@ -249,7 +247,13 @@ def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Jud
                 continue
             answer = leak_answer(rating.labels)
             if answer is not None:
-                key = keys.setdefault(rating.unit, _key(part, rating.unit))
+                unit = part.units[rating.unit]
+                text = normalise(unit.text)
+                where = ", ".join(part.sources) or None
+                if not text and not unit.query_id:
+                    fault = f"a label of topic {unit.topic_id} has neither query text nor query id"
+                    raise InputError(fault, "add one of them", where=where)
+                key = keys.setdefault(rating.unit, (unit.topic_id, text, "" if text else unit.query_id))
                 voice = _Voice(part, rating.unit, annotator.name, answer == "leak", rating.adjudicated)
                 voices[key].append(voice)
     contradictions = [line for part in parts for line in part.contradictions]
@@ -259,15 +263,10 @@ def _judged(parts: Sequence[Ratings], votes: Votes, include_models: bool) -> Jud
     if across and votes == "majority":
         raise contradiction_error(across)
     unnamed = {key: [voice for voice in said if not _unit(voice).dataset] for key, said in voices.items()}
-    return Judgments(
-        tuple(_pair(key, said, votes) for key, said in subjects),
-        sum(part.skipped for part in parts),
-        models,
-        include_models,
-        votes,
-        (*contradictions, *dict.fromkeys(across)),
-        tuple(_pair(key, said, votes) for key, said in unnamed.items() if 0 < len(said) < len(voices[key])),
-    )
+    pairs = tuple(_pair(key, said, votes) for key, said in subjects)
+    of_no_set = tuple(_pair(key, said, votes) for key, said in unnamed.items() if 0 < len(said) < len(voices[key]))
+    skipped, noted = sum(part.skipped for part in parts), (*contradictions, *dict.fromkeys(across))
+    return Judgments(pairs, skipped, models, include_models, votes, noted, of_no_set)
 
 
 def _unit(voice: _Voice) -> Unit:
@@ -279,31 +278,15 @@ def _subjects(said: Sequence[_Voice]) -> list[list[_Voice]]:
 
     Sets whose topic has the same title have the same topic. Who names no set speaks of each.
     """
-    names: dict[tuple[str, str], None] = {}
     of_voice: list[tuple[str, str] | None] = []
     for voice in said:
         unit = _unit(voice)
         title = normalise(unit.title)
-        name = (("title", title) if title else ("set", unit.dataset)) if unit.dataset else None
-        of_voice.append(name)
-        if name is not None:
-            names[name] = None
+        of_voice.append((("title", title) if title else ("set", unit.dataset)) if unit.dataset else None)
+    names = dict.fromkeys(name for name in of_voice if name is not None)
     if len(names) < 2:
         return [list(said)]
-    return [
-        [voice for voice, about in zip(said, of_voice, strict=True) if about is None or about == name] for name in names
-    ]
-
-
-def _key(ratings: Ratings, at: int) -> tuple[str, str, str]:
-    unit = ratings.units[at]
-    text = normalise(unit.text)
-    where = ", ".join(ratings.sources) or None
-    if not text and not unit.query_id:
-        raise InputError(
-            f"a label of topic {unit.topic_id} has neither query text nor query id", "add one of them", where=where
-        )
-    return unit.topic_id, text, "" if text else unit.query_id
+    return [[voice for voice, about in zip(said, of_voice, strict=True) if about in (None, name)] for name in names]
 
 
 def _twice(said: Sequence[_Voice]) -> list[str]:
@@ -321,24 +304,16 @@ def _pair(key: tuple[str, str, str], said: Sequence[_Voice], votes: Votes) -> Ju
     units = [voice.ratings.units[voice.unit] for voice in said]
     probabilities = [unit.probability for unit in units]
     if max(probabilities) - min(probabilities) > _SAME_PROBABILITY:
-        raise InputError(
-            f"topic {key[0]}, query '{units[0].text or units[0].query_id}' has two sampling probabilities",
-            "give the same probability in every row of a pair",
-        )
+        fault = f"topic {key[0]}, query '{units[0].text or units[0].query_id}' has two sampling probabilities"
+        raise InputError(fault, "give the same probability in every row of a pair")
     heard = [(voice.name, voice.leak) for voice in said if not voice.adjudicated]
     settled = [voice.leak for voice in said if voice.adjudicated]
     similarities = [unit.similarity for unit in units if unit.similarity is not None]
-    return JudgedPair(
-        topic_id=key[0],
-        query_id=next((unit.query_id for unit in units if unit.query_id), ""),
-        text=key[1],
-        leak=settled[-1] if settled else decide(heard, votes, (True, False)),
-        yes=len({name for name, leak in heard if leak}),
-        no=len({name for name, leak in heard if not leak}),
-        similarity=max(similarities, default=None),
-        probability=probabilities[0],
-        datasets=tuple(dict.fromkeys(unit.dataset for unit in units if unit.dataset)),
-    )
+    query_id = next((unit.query_id for unit in units if unit.query_id), "")
+    leak = settled[-1] if settled else decide(heard, votes, (True, False))
+    yes, no = (len({name for name, answer in heard if answer is wanted}) for wanted in (True, False))
+    similarity, datasets = max(similarities, default=None), dict.fromkeys(one.dataset for one in units if one.dataset)
+    return JudgedPair(key[0], query_id, key[1], leak, yes, no, similarity, probabilities[0], tuple(datasets))
 
 
 def annotate(candidates: pl.DataFrame, judgments: Judgments) -> pl.DataFrame:
@@ -365,9 +340,7 @@ def scope_notes(topics: Mapping[str, Collection[str]], judgments: Judgments) -> 
     ]
     if away:
         names = ", ".join(sorted({name for pair in away for name in pair.datasets})[:5])
-        notes.append(
-            f"{len(away):,} judged pairs are of test sets that are not here ({names}) and do not count."
-            if len(away) > 1
-            else f"1 judged pair is of a test set that is not here ({names}) and does not count."
-        )
+        many = f"{len(away):,} judged pairs are of test sets that are not here ({names}) and do not count."
+        one = f"1 judged pair is of a test set that is not here ({names}) and does not count."
+        notes.append(many if len(away) > 1 else one)
     return tuple(notes)

@@ -9,7 +9,7 @@ import re
 import string
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import islice
@@ -40,6 +40,7 @@ __all__ = [
 
 _LONGEST_REASON: Final = 500
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
+_TOPIC_TEXTS: Final = ("title", "description", "narrative", "variant")
 _PLACES: Final = ("title", "question", "guideline", "choices", "skip_reasons", "answer_format")
 _FORMAT: Final = """\
 Answer with one JSON object and nothing else. Either {"labels": ["NAME"], "comment": "one short sentence"} with names \
@@ -79,15 +80,9 @@ class Answer(NamedTuple):
 class Prompt:
     """The instructions for a model, as the system message, and the items as messages of data.
 
-    Args:
-        scheme: what is asked.
-        template: one's own instructions in place of the built-in ones: text with the places $title, $question,
-            $guideline, $choices, $skip_reasons and $answer_format; a dollar sign is written $$. Where $answer_format
-            is missing it is added at the end, because the answer is read by it.
-        where: the template's file, for messages.
-
-    Attributes:
-        mark: hash of the template, the scheme and the layout of items: equal marks, equal questions.
+    A template is one's own text with the places $title, $question, $guideline, $choices, $skip_reasons and
+    $answer_format (added at the end where it is missing, because the answer is read by it); a dollar sign is $$.
+    `mark` is a hash of the template, the scheme and the layout of items: equal marks, equal questions.
     """
 
     def __init__(self, scheme: Scheme, template: str = "", where: str | Path | None = None) -> None:
@@ -106,10 +101,8 @@ class Prompt:
 
     def messages(self, item: Item) -> list[dict[str, str]]:
         """The system message and the item, as an OpenAI-compatible endpoint takes them."""
-        return [
-            {"role": "system", "content": self.instructions(item)},
-            {"role": "user", "content": self.data(item)},
-        ]
+        contents = (("system", self.instructions(item)), ("user", self.data(item)))
+        return [{"role": role, "content": content} for role, content in contents]
 
     def instructions(self, item: Item) -> str:
         """The system message; it holds nothing of the item but, where the labels depend on it, its texts' names."""
@@ -126,9 +119,8 @@ class Prompt:
 
     def data(self, item: Item) -> str:
         """The item between two lines whose mark is a hash of what stands between them, so that no text can hold it."""
-        shown: dict[str, Any] = {"topic": item.topic_id, "title": item.title, "description": item.description}
-        shown |= {"narrative": item.narrative, "variant": item.variant}
-        shown = {name: text for name, text in shown.items() if text}
+        texts = {"topic": item.topic_id} | {name: getattr(item, name) for name in _TOPIC_TEXTS}
+        shown: dict[str, Any] = {name: text for name, text in texts.items() if text}
         shown["texts"] = [{"name": text.name, "text": text.text} for text in item.texts]
         # JSON on one line: quotes, line ends and invisible marks of the texts are escaped.
         body = json.dumps(shown, ensure_ascii=True)
@@ -190,11 +182,9 @@ def _choices(scheme: Scheme) -> str:
     lines = []
     titles = {group.name: group.title or group.name for group in scheme.groups}
     for choice in scheme.choices:
-        place = "" if choice.alone or len(titles) < 2 else f"{titles.get(choice.group, choice.group)}: "
-        more = " Excludes every other label." if choice.alone else ""
-        lines.append(
-            f"- {json.dumps(choice.name, ensure_ascii=False)}: {place}{choice.text}. {choice.help}{more}".rstrip()
-        )
+        name, place = json.dumps(choice.name, ensure_ascii=False), f"{titles.get(choice.group, choice.group)}: "
+        text = f"{'' if choice.alone or len(titles) < 2 else place}{choice.text}. {choice.help}"
+        lines.append(f"- {name}: {text}{' Excludes every other label.' * choice.alone}".rstrip())
     for group in scheme.groups:
         needed = "exactly one label" if group.required and group.exclusive else ""
         needed = needed or ("at least one label" if group.required else "at most one label" if group.exclusive else "")
@@ -294,14 +284,7 @@ class ScoreJudge:
 
 @dataclass(frozen=True, eq=False)
 class ModelJudge:
-    """A chat model as an annotator; made by `ChatModel.judge`.
-
-    Attributes:
-        name, about: as for `Judge`.
-        client: asks the endpoint.
-        prompt: the question.
-        concurrency: how many items are asked about at the same time.
-    """
+    """A chat model as an annotator; made by `ChatModel.judge`. So many items are asked about at the same time."""
 
     name: str
     about: str
@@ -313,14 +296,12 @@ class ModelJudge:
         """Asks about items, some at the same time; the answers come in the order of the items."""
         self.client.start()
         pool = ThreadPoolExecutor(self.concurrency, thread_name_prefix="model")
-        waiting: deque[tuple[Item, Future[ItemAnswer]]] = deque()
+        waiting: deque[Future[ItemAnswer]] = deque()
         try:
-            for item in islice(items, self.concurrency):
-                waiting.append((item, pool.submit(self._ask, scheme, item)))
+            waiting.extend(pool.submit(self._ask, scheme, item) for item in islice(items, self.concurrency))
             while waiting:
-                judged = waiting.popleft()[1].result()
-                for item in islice(items, 1):
-                    waiting.append((item, pool.submit(self._ask, scheme, item)))
+                judged = waiting.popleft().result()
+                waiting.extend(pool.submit(self._ask, scheme, item) for item in islice(items, 1))
                 yield judged
         finally:
             # Also when the caller stops early: nobody waits for an answer that will not be used.
@@ -376,16 +357,9 @@ class ModelRun(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
+        names = ("store", "annotator", "about", "labelled", "labels", "skipped", "already", "failed", "left")
         return {
-            "store": self.store,
-            "annotator": self.annotator,
-            "about": self.about,
-            "labelled": self.labelled,
-            "labels": self.labels,
-            "skipped": self.skipped,
-            "already": self.already,
-            "failed": self.failed,
-            "left": self.left,
+            **{name: getattr(self, name) for name in names},
             "tokens": {"read": self.tokens[0], "written": self.tokens[1]},
             "requests": {"sent": self.requests[0], "repeated": self.requests[1]},
         }
@@ -422,16 +396,13 @@ class ChatModel(Options):
         Raises:
             InputError: as for `Client`, and later, if the prompt cannot be used.
         """
-        client = Client(
-            self.endpoint, self.model, key_env=self.key_env, temperature=self.temperature, patience=patience
-        )
+        warmth = self.temperature
+        client = Client(self.endpoint, self.model, key_env=self.key_env, temperature=warmth, patience=patience)
+        warm = f"temperature {warmth:g}" if warmth >= 0 else "the endpoint's own temperature"
 
         def made(scheme: Scheme) -> ModelJudge:
             question = Prompt(scheme) if self.prompt is None else Prompt.read(scheme, self.prompt)
-            warmth = (
-                f"temperature {client.temperature:g}" if client.temperature >= 0 else "the endpoint's own temperature"
-            )
-            about = f"{client.model}, {warmth}, prompt {question.mark}, scheme {scheme.name} version {scheme.version}"
+            about = f"{client.model}, {warm}, prompt {question.mark}, scheme {scheme.name} version {scheme.version}"
             return ModelJudge(client.model, about, client, question, self.concurrency)
 
         return made
@@ -479,26 +450,24 @@ def judge_with_model(
         try:
             for one in judged:
                 tally.add(one)
-                _record(opened, annotator, model.about, one)
+                _record(opened, annotator, one)
                 shown.advance(1)
-                _check_failures(tally, one)
+                if tally.in_a_row >= _MOST_FAILURES:
+                    raise InputError(
+                        f"{tally.in_a_row} items in a row without an answer ({one.fault})",
+                        f"{tally.labelled + sum(tally.skipped.values())} answers are kept; give the same command again",
+                        where="judge model",
+                    )
         finally:
             if hasattr(judged, "close"):
                 judged.close()
         client = getattr(model, "client", None)
+        requests = (client.requests, client.retries) if isinstance(client, Client) else (0, 0)
+        skipped, labels = (dict(sorted(counts.items())) for counts in (tally.skipped, tally.labels))
         return ModelRun(
-            store=str(opened.path),
-            annotator=annotator,
-            about=model.about,
-            labelled=tally.labelled,
-            skipped=dict(sorted(tally.skipped.items())),
-            already=already,
-            failed=tally.failed,
-            left=len(items) - len(wanted),
-            tokens=(tally.tokens_in, tally.tokens_out),
-            requests=(client.requests, client.retries) if isinstance(client, Client) else (0, 0),
-            labels=dict(sorted(tally.labels.items())),
-        )
+            str(opened.path), annotator, model.about, tally.labelled, skipped, already, tally.failed,
+            len(items) - len(wanted), (tally.tokens_in, tally.tokens_out), requests, labels,
+        )  # fmt: skip
 
 
 class _Tally:
@@ -531,30 +500,22 @@ def _annotator(store: Store, model: Judge, name: str) -> str:
     if known is not None and known.role != "model":
         raise InputError(f"'{wanted}' is a {known.role}", "give the model a name with `as_`", where=store.path)
     if known is not None and known.about != model.about and any(True for _ in store.events(annotator=wanted)):
-        raise InputError(
-            f"'{wanted}' has labelled with other settings ({known.about}; now {model.about})",
-            "give these another name with `as_`",
-            where=store.path,
-        )
+        fault = f"'{wanted}' has labelled with other settings ({known.about}; now {model.about})"
+        raise InputError(fault, "give these another name with `as_`", where=store.path)
     return store.add_annotator(wanted, "model", model.about).name
 
 
 def _open_items(store: Store, annotator: str, only: Only, again: bool) -> tuple[list[str], int]:
     """The items that the model has to look at, in the store's order, and how many it has looked at."""
     roles = {known.name: known.role for known in store.annotators()}
-    done, by_people = set(), set()
-    for standing in store.standing():
-        if standing.annotator == annotator and not (again and standing.kind == "skip"):
-            done.add(standing.item_id)
-        if standing.kind != "skip" and roles[standing.annotator] != "model":
-            by_people.add(standing.item_id)
-    wanted: Iterable[str] = store.item_ids()
-    if only == "labelled":
-        wanted = (item_id for item_id in wanted if item_id in by_people)
-    return [item_id for item_id in wanted if item_id not in done], len(done)
+    standing = store.standing()
+    done = {s.item_id for s in standing if s.annotator == annotator and not (again and s.kind == "skip")}
+    by_people = {s.item_id for s in standing if s.kind != "skip" and roles[s.annotator] != "model"}
+    wanted = [item_id for item_id in store.item_ids() if item_id not in done]
+    return [item_id for item_id in wanted if only == "all" or item_id in by_people], len(done)
 
 
-def _record(store: Store, annotator: str, about: str, judged: ItemAnswer) -> None:
+def _record(store: Store, annotator: str, judged: ItemAnswer) -> None:
     answer = judged.answer
     if answer is None:
         return
@@ -564,12 +525,3 @@ def _record(store: Store, annotator: str, about: str, judged: ItemAnswer) -> Non
     else:
         reason = answer.skip or "no answer"
         store.record(judged.item.item_id, annotator, "skip", comment=answer.comment, reason=reason, seconds=seconds)
-
-
-def _check_failures(tally: _Tally, judged: ItemAnswer) -> None:
-    if tally.in_a_row >= _MOST_FAILURES:
-        raise InputError(
-            f"{tally.in_a_row} items in a row without an answer ({judged.fault})",
-            f"{tally.labelled + sum(tally.skipped.values())} answers are kept; give the same command again",
-            where="judge model",
-        )

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 
+from truerank.core.plain import plain
 from truerank.errors import InputError, OptionError
 from truerank.judging.items import Item
 from truerank.judging.models import Judge, ModelRun, judge_with_model
@@ -34,8 +35,6 @@ _HIGH: Final = "relevant"
 #: A text that is asked about as it is, and again as it is: how often the judge contradicts itself.
 _BASE: Final = "unchanged"
 _AGAIN: Final = "asked again"
-_REPEATS: Final = 3
-_KEPT: Final = 3
 
 #: What a contraction or sign is written out as, for texts in English.
 _WRITTEN_OUT: Final = (
@@ -80,8 +79,7 @@ def _middle(text: str, query: str, other: str) -> str:
 
 def _cut(text: str, query: str, other: str) -> str | None:
     words = text.split()
-    kept = len(words) // _KEPT
-    return " ".join(words[:kept]) if kept else None
+    return " ".join(words[: len(words) // 3]) or None
 
 
 #: The probes by name. Each takes the text, the query and the query of another topic.
@@ -89,9 +87,7 @@ PROBES: Final[Mapping[str, _Probe]] = {
     "words-front": _Probe(_LOW, "the query's words in front", lambda text, query, other: f"{query} {text}"),
     "words-middle": _Probe(_LOW, "the query's words in the middle", _middle),
     "words-repeated": _Probe(
-        _LOW,
-        "the query's words three times at the end",
-        lambda text, query, other: " ".join([text, *[query] * _REPEATS]),
+        _LOW, "the query's words three times at the end", lambda text, query, other: f"{text} {query} {query} {query}"
     ),
     "claim": _Probe(
         _LOW,
@@ -175,15 +171,8 @@ class ProbeRun(ModelRun, shown_in="truerank.judging.report"):
     """What a model did with the changed texts, and what they did to its grades.
 
     `store` is that of the changed texts. Where no model was asked, `annotator` is whose grades were read; it is empty
-    where nobody has graded the texts yet.
-
-    Attributes:
-        effects: of each probe.
-        items: how many texts are in the store.
-        unanswered: how many of them the annotator has not graded.
-        unchanged: probe → documents that it could not change; they are left out.
-        rel: the lowest grade that counts as relevant.
-        asked: whether a model was asked now.
+    where nobody has graded the texts yet. `unanswered` counts texts that the annotator has not graded, `unchanged`, by
+    probe, documents that it could not change, which are left out.
     """
 
     effects: tuple[ProbeEffect, ...] = ()
@@ -199,8 +188,8 @@ class ProbeRun(ModelRun, shown_in="truerank.judging.report"):
             {name: value._asdict() if isinstance(value, Proportion) else value for name, value in one._asdict().items()}
             for one in self.effects
         ]
-        more = {"items": self.items, "unanswered": self.unanswered, "unchanged": dict(self.unchanged), "rel": self.rel}
-        return super().json() | {"effects": effects, **more}
+        names = ("items", "unanswered", "unchanged", "rel")
+        return super().json() | {"effects": effects} | {name: plain(getattr(self, name)) for name in names}
 
 
 def make_probes(store: Store, place: str | Path, probing: Probing) -> Store:
@@ -280,21 +269,14 @@ def probe_effects(probes: Store, annotator: str = "") -> ProbeRun:
             if inside:
                 effects.append(_effect(name, side, inside, by_probe, rel))
     count = len(probes.item_ids())
+    unchanged = {name: number for name, number in probes.plan["unchanged"].items() if number}
+    annotator = who if grades else ""
+    shown = tuple(effects) if grades else ()
+    # No model is asked here: nothing is labelled, skipped or left.
     return ProbeRun(
-        store=str(probes.path),
-        annotator=who if grades else "",
-        about="",
-        labelled=0,
-        skipped={},
-        already=len(grades),
-        failed={},
-        left=0,
-        effects=tuple(effects) if grades else (),
-        items=count,
-        unanswered=count - len(grades),
-        unchanged={name: number for name, number in probes.plan["unchanged"].items() if number},
-        rel=rel,
-    )
+        str(probes.path), annotator, "", 0, {}, len(grades), {}, 0,
+        effects=shown, items=count, unanswered=count - len(grades), unchanged=unchanged, rel=rel,
+    )  # fmt: skip
 
 
 def _effect(
@@ -313,18 +295,11 @@ def _effect(
         if name != _AGAIN and (third := control.get(key)) is not None
     ]
     count = len(both)
-    return ProbeEffect(
-        name,
-        side,
-        count,
-        proportion(raised + lowered, count),
-        proportion(raised, count),
-        proportion(lowered, count),
-        proportion(crossed, count),
-        proportion(sum(second for _, second in repeated), len(repeated)) if repeated else None,
-        _mcnemar(repeated) if repeated else None,
-        sum(high - low for _, low, high in both) / count if count else None,
-    )
+    again = proportion(sum(second for _, second in repeated), len(repeated)) if repeated else None
+    moved, up, down, over = (proportion(number, count) for number in (raised + lowered, raised, lowered, crossed))
+    p = _mcnemar(repeated) if repeated else None
+    shift = sum(high - low for _, low, high in both) / count if count else None
+    return ProbeEffect(name, side, count, moved, up, down, over, again, p, shift)
 
 
 def _mcnemar(moved: Sequence[tuple[bool, bool]]) -> float:

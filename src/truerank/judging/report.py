@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 import polars as pl
@@ -14,11 +13,10 @@ from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, 
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
 from truerank.judging.exchange.importing import LabelImport
-from truerank.judging.making import NewStore
 from truerank.judging.models import ModelRun
 from truerank.judging.probes import PROBES, ProbeRun
-from truerank.judging.rating_table import listed
-from truerank.judging.samples import ItemSample
+from truerank.judging.ratings import listed
+from truerank.judging.samples import ItemSample, NewStore
 from truerank.judging.tables import COMBINED, LabelCounts
 from truerank.judging.web.server import Desk
 from truerank.work.publishing import write_tables
@@ -108,20 +106,14 @@ def _import(found: LabelImport) -> Summary:
 
 def export_table(found: LabelExport) -> Table:
     """How much was written and left out."""
-    rows = (
-        ("written", found.written),
-        ("nobody labelled", found.open),
-        ("no answer by the rule", len(found.left_out)),
-    )
+    rows = (("written", found.written), ("nobody labelled", found.open), ("no answer by the rule", len(found.left_out)))
     notes = [f"Rule: {found.rule}."]
     notes += [f"Labels of models, marked as such: {', '.join(found.models)}."] if found.models else []
     notes += [f"Also written: {', '.join(map(str, found.beside))}."] if found.beside else []
     notes += [f"{found.lost:,} rows of the damaged store could not be read."] if found.lost is not None else []
     if found.formulas:
-        done = (
-            "an apostrophe stands before each" if found.escaped else "--escape-formulas puts an apostrophe before each"
-        )
-        notes.append(f"Spreadsheets would take {found.formulas:,} cells for formulas; {done}.")
+        done = "an apostrophe stands" if found.escaped else "--escape-formulas puts an apostrophe"
+        notes.append(f"Spreadsheets would take {found.formulas:,} cells for formulas; {done} before each.")
     columns = (Column("records"), Column("number", **_NUMBER))
     return Table(f"{found.path}: {found.form}", columns, rows, tuple(notes))
 
@@ -169,26 +161,20 @@ def _model(found: ModelRun) -> Summary:
 
 def probe_table(found: ProbeRun) -> Table:
     """The share of grades that each probe moved."""
-    shares = [Column(title, ("moved",), **_SHARE) for title in ("share", "low", "high")]
     columns = (
         Column("documents"),
         Column("probe"),
         Column("items", **_NUMBER),
-        *shares,
+        *Column.numbers(".3f", "share", "low", "high", above=("moved",)),
         *Column.numbers(".3f", "raised", "lowered", "crossed", "moved when asked again"),
         Column("p", align="right", format=".2g"),
         Column("shift", align="right", format="+.2f"),
     )
     rows: list[tuple[Cell, ...]] = []
     for one in found.effects:
+        shares = [None if part is None else part.share for part in (one.raised, one.lowered, one.crossed, one.again)]
         moved = (one.moved.share, one.moved.low, one.moved.high)
-        others = (
-            one.raised.share,
-            one.lowered.share,
-            one.crossed.share,
-            None if one.again is None else one.again.share,
-        )
-        rows.append((one.side, one.probe, one.items, *moved, *others, one.p, one.shift))
+        rows.append((one.side, one.probe, one.items, *moved, *shares, one.p, one.shift))
     title = f"Grades of {found.annotator} that move" if found.annotator else "Nobody has graded the probes yet"
     return Table(f"{title}.", columns, tuple(rows), tuple(_probe_notes(found)))
 
@@ -222,6 +208,18 @@ def _agreement(found: AnnotatorAgreement) -> Summary:
     return Summary(tuple(agreement_tables(found).values()), found.json())
 
 
+@writes(LabelCounts)
+def _write_counts(found: LabelCounts, job: Run) -> None:
+    write_tables(job, label_tables(found))
+    job.json("summary.json", found.json())
+
+
+@writes(AnnotatorAgreement)
+def _write_agreement(found: AnnotatorAgreement, job: Run) -> None:
+    write_tables(job, agreement_tables(found))
+    job.json("summary.json", found.json())
+
+
 def agreement_tables(found: AnnotatorAgreement) -> dict[str, Table]:
     """The overview; for a single definition its labels, pairs and matrix; the models."""
     tables = {"agreement": _overview(found)} if found.compared else {}
@@ -243,28 +241,11 @@ def agreement_tables(found: AnnotatorAgreement) -> dict[str, Table]:
     return tables
 
 
-@writes(LabelCounts)
-def _write_counts(found: LabelCounts, job: Run) -> None:
-    write_tables(job, label_tables(found))
-    job.json("summary.json", found.json())
-
-
-@writes(AnnotatorAgreement)
-def _write_agreement(found: AnnotatorAgreement, job: Run) -> None:
-    write_tables(job, agreement_tables(found))
-    job.json("summary.json", found.json())
-
-
 def _overview(found: AnnotatorAgreement) -> Table:
     """One row per definition."""
     used = list(dict.fromkeys(name for part in found.compared for name in part.scores))
     columns = [Column("definition"), Column("items", **_NUMBER), *_score_columns(found, used)]
-    rows = []
-    for part in found.compared:
-        cells: list[Cell] = [part.definition.name, part.units]
-        for name in used:
-            cells += _cells(found, part.scores[name])
-        rows.append(tuple(cells))
+    rows = [(part.definition.name, part.units, *_cells(found, part.scores, used)) for part in found.compared]
     who = " and ".join(annotator.name for annotator, _ in found.annotators)
     many = f"{len(found.annotators)} annotators"
     title = f"Agreement of {who if len(found.annotators) == 2 else many}."
@@ -287,17 +268,16 @@ def _score_columns(found: AnnotatorAgreement, names: Sequence[str]) -> list[Colu
     return [Column(title, (_TITLES[name],), **_SHARE) for name in names for title in titles]
 
 
-def _cells(found: AnnotatorAgreement, score: Score) -> list[Cell]:
-    return [score.value, score.low, score.high] if found.settings["resamples"] else [score.value]
+def _cells(found: AnnotatorAgreement, scores: Mapping[str, Score], names: Sequence[str]) -> list[Cell]:
+    """The coefficients of these names, with their intervals where there are any."""
+    most = 3 if found.settings["resamples"] else 1
+    return [cell for name in names for cell in scores[name][:most]]
 
 
 def _label_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table:
     names = list(part.labels[0].scores) if part.labels else []
     columns = (Column("label"), Column("given", **_NUMBER), *_score_columns(found, names))
-    rows: list[tuple[Cell, ...]] = [
-        (row.label, row.given, *itertools.chain.from_iterable(_cells(found, row.scores[name]) for name in names))
-        for row in part.labels
-    ]
+    rows = [(row.label, row.given, *_cells(found, row.scores, names)) for row in part.labels]
     notes = tuple(f"{row.label}: {s.reason}." for row in part.labels for s in row.scores.values() if s.reason)
     title = f"Agreement on each label, given or not given ({part.definition.name})."
     return Table(title, columns, tuple(rows), tuple(dict.fromkeys(notes)))
@@ -309,12 +289,7 @@ def _pair_table(
     names = ("percentage", "cohen")
     columns = [Column("annotator"), Column("against"), Column("definition"), Column("items", **_NUMBER)]
     columns += _score_columns(found, names)
-    rows: list[tuple[Cell, ...]] = []
-    for pair in pairs:
-        cells: list[Cell] = [pair.first, pair.second, pair.definition, pair.units]
-        for name in names:
-            cells += _cells(found, pair.scores[name])
-        rows.append(tuple(cells))
+    rows = [(p.first, p.second, p.definition, p.units, *_cells(found, p.scores, names)) for p in pairs]
     reasons = dict.fromkeys(
         f"{pair.first} against {pair.second}, {pair.definition}: {score.reason}."
         for pair in pairs
@@ -325,21 +300,14 @@ def _pair_table(
 
 
 def _matrix_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table:
-    names = [annotator.name for annotator, _ in found.annotators]
-    two = len(names) == 2
-    title = f"Rows {names[0]}, columns {names[1]}" if two else "Pairs of ratings of the same item, both ways"
-    columns = [Column(names[0] if two else "one rating")]
-    above = (names[1] if two else "other rating",)
-    columns += Column.numbers(",d", *part.answers, above=above)
-    rows: list[tuple[Cell, ...]] = [
-        (answer, *(int(n) for n in row)) for answer, row in zip(part.answers, part.matrix.tolist(), strict=True)
-    ]
-    return Table(f"{title} ({part.definition.name}).", tuple(columns), tuple(rows))
-
-
-_SHARE_NOTE: Final = "The intervals are Wilson's; they hold for a random sample of each split."
-_DIFFERENT_NOTE: Final = "A pair labelled Different Topic counts as that, whatever else it carries."
-_BETTER_NOTE: Final = "2: relevant, and better than the other version."
+    first, second = "one rating", "other rating"
+    title = "Pairs of ratings of the same item, both ways"
+    if len(found.annotators) == 2:
+        first, second = (annotator.name for annotator, _ in found.annotators)
+        title = f"Rows {first}, columns {second}"
+    columns = (Column(first), *Column.numbers(",d", *part.answers, above=(second,)))
+    rows = tuple((answer, *row) for answer, row in zip(part.answers, part.matrix.tolist(), strict=True))
+    return Table(f"{title} ({part.definition.name}).", columns, rows)
 
 
 def label_tables(found: LabelCounts) -> dict[str, Table]:
@@ -359,29 +327,29 @@ def _label_counts(found: LabelCounts, name: str, frame: pl.DataFrame, notes: tup
     if name == "a":
         title, rules = f"True and false candidates among {found.answered:,} judged pairs.", [*range(2, len(frame), 2)]
     elif name == "b":
-        title, own, rules = "Reformulation types of the judged pairs.", (_DIFFERENT_NOTE,), []
+        title, rules = "Reformulation types of the judged pairs.", []
+        own = ("A pair labelled Different Topic counts as that, whatever else it carries.",)
     elif name == "shares":
-        title, own, rules = "Shares of the reasons.", (_SHARE_NOTE,), _group_starts(frame)
+        title, rules = "Shares of the reasons.", _group_starts(frame)
+        own = ("The intervals are Wilson's; they hold for a random sample of each split.",)
         above = dict.fromkeys(("low", "high"), f"{found.settings['confidence']:.0%} interval")
     elif found.scheme == "survivorship":
         title = "Discarded queries by the reason why they were unanswered."
     elif found.scheme == "transfer":
-        title, own = "Which version of the documents is relevant.", (_BETTER_NOTE,)
+        title = "Which version of the documents is relevant."
+        own = ("2: relevant, and better than the other version.",)
         above = {label: f"V1={first} V2={second}" for label, (first, second) in COMBINED.items()}
     elif found.scheme.startswith("transfer:"):
         title, rules = "How relevant each version of the documents is.", _group_starts(frame)
         above = dict.fromkeys(frame.columns[2:-1], "grade")
     else:
         title = found.title
-    columns = [_count_column(column, kind, above.get(column)) for column, kind in frame.schema.items()]
+    columns = []
+    for column, kind in frame.schema.items():
+        headings = (above[column],) if column in above else ()
+        form = "" if kind in (pl.String, pl.Null) else ".3f" if kind.is_float() else ",d"
+        columns.append(Column(column, headings, "right" if form else "left", form))
     return Table.of(frame, columns, title, notes=(*own, *notes), rules=tuple(rules))
-
-
-def _count_column(name: str, kind: pl.DataType, above: str | None) -> Column:
-    headings = () if above is None else (above,)
-    if kind in (pl.String, pl.Null):
-        return Column(name, headings)
-    return Column(name, headings, align="right", format=".3f" if kind.is_float() else ",d")
 
 
 def _group_starts(frame: pl.DataFrame) -> list[int]:

@@ -8,16 +8,26 @@ from __future__ import annotations
 import itertools
 import re
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal, NamedTuple
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 
+from truerank.core.result import Result
 from truerank.errors import InputError
+from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item
+from truerank.judging.ratings import named_source
+from truerank.judging.schemes import Scheme, load_scheme
+from truerank.judging.store import Annotator, Store
 from truerank.loading import decimal_number, whole_number
+from truerank.options import Flag, Names, Options, Range, Seed, command
+from truerank.sources.grammar import SourceSpec
+from truerank.sources.inputs import input_of, inputs_of
+from truerank.work.runs import run as started
 
 _REMEDY: Final = "write all, random:N, strata:0.8-1:N, top:N@0.91 or per:dataset:N"
 _EDGES: Final = re.compile(r"(?P<low>-?[\d.]+(?:e-?\d+)?)-(?P<high>-?[\d.]+(?:e-?\d+)?)(?:/(?P<bins>\d+))?", re.ASCII)
@@ -28,17 +38,10 @@ Kind = Literal["all", "random", "strata", "top", "per"]
 
 @dataclass(frozen=True)
 class Stage:
-    """One step of a plan.
+    """One step of a plan: "all"; "random" n items; "strata" of the score, n items in all; the "top" n of each topic
+    (above a score); n items "per" value of a field (dataset, stratum or topic), or a number for each name.
 
-    Attributes:
-        kind: "all"; "random" n items; "strata" of the score, n items in all; the "top" n of each topic; n items "per"
-            value of a field.
-        n: how many items.
-        edges: borders of the strata, rising; a stratum is above its lower and at most at its upper border.
-        quantiles: number of strata with the same number of items, where no edges are given.
-        above: only scores above it ("top").
-        field: "dataset", "stratum" or "topic" ("per").
-        quotas: name → number of items, where the groups do not all give n ("per").
+    A stratum is above its lower and at most at its upper edge; without edges, `quantiles` of them have one size.
     """
 
     kind: Kind
@@ -74,11 +77,8 @@ def parse_plan(text: str) -> SamplePlan:
     stages = tuple(_stage(part.strip(), text) for part in re.split(r"\s+then\s+", text.strip()))
     for before, after in itertools.pairwise(stages):
         if before.drawn and after.kind != "random":
-            raise InputError(
-                f"'{after.kind}' after '{before.kind}', which draws at random",
-                "put it first; only 'then random:N' can follow",
-                where=f"sample {text}",
-            )
+            fault = f"'{after.kind}' after '{before.kind}', which draws at random"
+            raise InputError(fault, "put it first; only 'then random:N' can follow", where=f"sample {text}")
     return SamplePlan(" ".join(text.split()), stages)
 
 
@@ -235,12 +235,19 @@ def draw(
     names = np.array([item.stratum for item in items], dtype=object)
     strata: list[Stratum] = []
     for number, plan in enumerate(parsed):
-        outcome = _outcome(population, plan, np.random.default_rng([seed, number]))
+        outcome, random = (
+            _Outcome(np.ones(len(items), np.bool_), np.ones(len(items))),
+            np.random.default_rng([seed, number]),
+        )
+        for stage in plan.stages:
+            outcome = _step(outcome, stage, population, plan, random)
         probability += outcome.probability - probability * outcome.probability
         taken |= outcome.mask
         if outcome.named is not None:
             names = np.where(outcome.named != "", outcome.named, names)
-            strata += outcome.strata(items)
+            for name in outcome.order:
+                there = outcome.named == name
+                strata.append(Stratum(name, int(there.sum()), int((there & outcome.mask).sum())))
     drawn = [
         replace(item, probability=item.probability * float(p), stratum=str(name))
         for item, p, name, take in zip(items, probability, names, taken, strict=True)
@@ -289,7 +296,10 @@ def assign(
     places = {item.item_id: place for place, item in enumerate(items)}
     shared = _overlap(items, overlap, _random(seed, "overlap"))
     rest = [item.item_id for item in items if item.item_id not in shared]
-    parts = _split(_ordered(rest, by_id, order, _random(seed, "split")), len(annotators))
+    # Consecutive parts whose sizes differ by at most one.
+    rest = _ordered(rest, by_id, order, _random(seed, "split"))
+    borders = [len(rest) * k // len(annotators) for k in range(len(annotators) + 1)]
+    parts = [rest[low:high] for low, high in itertools.pairwise(borders)]
     owner = {item_id: name for name, part in zip(annotators, parts, strict=True) for item_id in part}
     checked = _spot_checks(owner, checkers or annotators, spot_check, _random(seed, "spot check"))
     work = {name: [*part] for name, part in zip(annotators, parts, strict=True)}
@@ -317,14 +327,10 @@ class _Population(NamedTuple):
     @classmethod
     def of(cls, items: Sequence[Item]) -> _Population:
         scores = [np.nan if item.score is None else item.score for item in items]
-        ids = [item.item_id for item in items]
-        return cls(
-            np.array(scores, np.float64),
-            np.array([item.topic_id for item in items], dtype=object),
-            np.array([item.dataset for item in items], dtype=object),
-            np.array([item.stratum for item in items], dtype=object),
-            np.array(sorted(range(len(ids)), key=ids.__getitem__), np.int64),
-        )
+        names = ("topic_id", "dataset", "stratum")
+        topics, datasets, strata = (np.array([getattr(one, name) for one in items], dtype=object) for name in names)
+        ranked = np.array(sorted(range(len(items)), key=lambda place: items[place].item_id), np.int64)
+        return cls(np.array(scores, np.float64), topics, datasets, strata, ranked)
 
     def checked_scores(self, plan: SamplePlan) -> _Floats:
         """The scores, where every item has one."""
@@ -342,24 +348,6 @@ class _Outcome(NamedTuple):
     probability: _Floats
     named: npt.NDArray[np.object_] | None = None
     order: tuple[str, ...] = ()
-
-    def strata(self, items: Sequence[Item]) -> list[Stratum]:
-        """What each stratum holds."""
-        if self.named is None:
-            return []
-        there = [self.named == name for name in self.order]
-        return [
-            Stratum(name, int(mask.sum()), int((mask & self.mask).sum()))
-            for name, mask in zip(self.order, there, strict=True)
-        ]
-
-
-def _outcome(population: _Population, plan: SamplePlan, random: np.random.Generator) -> _Outcome:
-    size = len(population.scores)
-    outcome = _Outcome(np.ones(size, np.bool_), np.ones(size))
-    for stage in plan.stages:
-        outcome = _step(outcome, stage, population, plan, random)
-    return outcome
 
 
 def _step(
@@ -482,9 +470,7 @@ def _check_people(annotators: Sequence[str], checkers: Sequence[str], overlap: i
 
 def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) -> list[str]:
     """Whole topics, in random order, until there are enough items."""
-    by_topic: dict[tuple[str, str], list[str]] = {}
-    for item in items:
-        by_topic.setdefault((item.dataset, item.topic_id), []).append(item.item_id)
+    by_topic = _by_topic(items)
     topics, chosen = sorted(by_topic), list[str]()
     for position in random.permutation(len(topics)):
         if len(chosen) >= wanted:
@@ -493,23 +479,22 @@ def _overlap(items: Sequence[Item], wanted: int, random: np.random.Generator) ->
     return chosen
 
 
+def _by_topic(items: Iterable[Item]) -> dict[tuple[str, str], list[str]]:
+    found: dict[tuple[str, str], list[str]] = {}
+    for item in items:
+        found.setdefault((item.dataset, item.topic_id), []).append(item.item_id)
+    return found
+
+
 def _ordered(ids: list[str], by_id: Mapping[str, Item], order: Order, random: np.random.Generator) -> list[str]:
     if order == "given":
         return list(ids)
     if order == "shuffled":
         there = sorted(ids)
         return [there[position] for position in random.permutation(len(there))]
-    by_topic: dict[tuple[str, str], list[str]] = {}
-    for item_id in ids:
-        by_topic.setdefault((by_id[item_id].dataset, by_id[item_id].topic_id), []).append(item_id)
+    by_topic = _by_topic(by_id[item_id] for item_id in ids)
     topics = sorted(by_topic)
     return [item_id for position in random.permutation(len(topics)) for item_id in by_topic[topics[position]]]
-
-
-def _split(ids: list[str], parts: int) -> list[list[str]]:
-    """Consecutive parts whose sizes differ by at most one."""
-    borders = [len(ids) * k // parts for k in range(parts + 1)]
-    return [ids[low:high] for low, high in itertools.pairwise(borders)]
 
 
 def _spot_checks(
@@ -528,3 +513,156 @@ def _spot_checks(
 def _random(seed: int, purpose: str) -> np.random.Generator:
     """A stream of its own for each purpose, so that one option does not change what another one draws."""
     return np.random.default_rng([seed, zlib.crc32(purpose.encode())])
+
+
+@dataclass(frozen=True)
+class People(Options):
+    """Who judges, and how the items are shared out.
+
+    Attributes:
+        annotators: who judges; each gets the overlap and an equal part of the rest.
+        overlap: items that all of them judge first, at least so many; whole topics.
+        checkers: people who only look at the spot check; without them the other annotators do.
+        spot_check: further items that a second person looks at.
+        adjudicators: people who settle disagreements.
+        order: the order of work: shuffled, by topic, or as given.
+    """
+
+    annotators: Names = ("annotator",)
+    overlap: Annotated[int, Range(at_least=0)] = 0
+    checkers: Names = ()
+    spot_check: Annotated[int, Range(at_least=0)] = 0
+    adjudicators: Names = ()
+    order: Order = "shuffled"
+
+
+@dataclass(frozen=True, repr=False)
+class NewStore(Result, shown_in="truerank.judging.report"):
+    """What a new store holds.
+
+    Attributes:
+        path: the file.
+        scheme: what is asked.
+        sample: what was drawn.
+        assignment: who judges what.
+        adjudicators: who settles disagreements.
+    """
+
+    path: Path
+    scheme: str
+    sample: ItemSample
+    assignment: Assignment
+    adjudicators: tuple[str, ...] = ()
+
+    def json(self) -> dict[str, Any]:
+        """The store as a JSON object."""
+        return {
+            "store": str(self.path),
+            "scheme": self.scheme,
+            **self.sample.json(),
+            **self.assignment.json(),
+            "adjudicators": list(self.adjudicators),
+        }
+
+
+@command
+def new(
+    store: Annotated[str | Path, Flag(metavar="STORE", positional=True, reads=Path)],
+    scheme: Annotated[str | Path | Scheme, Flag(metavar="NAME|FILE", reads=str)],
+    items: Annotated[Any, Flag(metavar="SRC", reads=list[str])],
+    sample: Annotated[str | Sequence[str], Flag(metavar="PLAN", reads=list[str])] = "all",
+    people: People = People(),
+    *,
+    topics: Annotated[Sequence[str], Flag(metavar="[NAME=]SRC")] = (),
+    docs: Annotated[Sequence[str], Flag(metavar="SRC")] = (),
+    seed: Seed = 0,
+) -> NewStore:
+    """Makes a store of items that are to be judged, and says who judges which.
+
+    Args:
+        store: the file to make; it is never overwritten.
+        scheme: what is asked: leakage, leak, transfer, transfer:N, survivorship, answerability, relevance-documents,
+            relevance-passages, duplicates, or a TOML or JSON file. In Python also a scheme.
+        items: what is judged: the folder of an audit, a table, or a run; several are read together. In Python also
+            items.
+        sample: all, random:N, strata:0.8-1:N, top:N@0.91 (per topic), per:dataset:N or per:dataset:A=N,B=N; steps are
+            joined by "then"; a further plan adds another sample to the first.
+        people: who judges.
+        topics: test sets whose titles and descriptions complete the items.
+        docs: tables of documents (doc_id, text), where the items are a run.
+        seed: of the sample, of who judges what, and of the order of work.
+
+    Returns:
+        What the store holds; STORE.manifest.json says where it comes from.
+
+    Raises:
+        InputError: a source, scheme, plan or name is at fault; the store is there already or cannot be written.
+
+    Examples:
+
+        truerank judge new leakage.judged --scheme leakage --items audit/ --sample top:5@0.91 --annotators ann,bob
+        --overlap 100
+
+        truerank judge new threshold.judged --scheme leak --items audit/ --sample strata:0.8-1:100
+
+        truerank judge new versions.judged --scheme transfer --items pairs.jsonl --sample per:dataset:100
+        --checkers carl,dora --spot-check 60
+
+        truerank judge new graded.judged --scheme relevance-passages --items bm25.run --topics topics.tsv
+        --docs passages.jsonl --sample top:10
+    """
+    place = Path(store)
+    if place.exists():
+        raise InputError("is there already", "choose another name; a store is never overwritten", where=place)
+    opened = scheme if isinstance(scheme, Scheme) else load_scheme(scheme)
+    clash = set(people.adjudicators) & {*people.annotators, *people.checkers}
+    if clash:
+        fault = f"'{min(clash)}' is annotator and adjudicator"
+        raise InputError(fault, "use another name for one of the two", where=place)
+    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
+    given = [one for one in sources if isinstance(one, Item)]
+    specs = [one for one in sources if isinstance(one, str | SourceSpec)]
+    if given and specs:
+        raise InputError("items and sources mixed in one list", "give the items or the sources")
+    drawn = draw(given or read_items(specs, opened, topics=topics, docs=docs), sample, seed=seed)
+    how = {name: value for name, value in vars(people).items() if name not in ("annotators", "adjudicators")}
+    assignment = assign(drawn.items, people.annotators, **how, seed=seed)
+    plan = {**drawn.json(), **assignment.json(), "order": people.order}
+    judges = [Annotator(name, "adjudicator") for name in dict.fromkeys(people.adjudicators)]
+    options = {"scheme": opened.name, "sample": sample, "people": people, "seed": seed}
+    named = [input_of("topics", spec, name) for name, spec in map(named_source, topics)]
+    inputs = (*inputs_of(items=[one for one in sources if not isinstance(one, Item)]), *named, *inputs_of(docs=docs))
+    with started("judge new", inputs, options, place, file=True):
+        # The bytes of a store change with every judgment: the manifest has no hash of it.
+        Store.create(place, opened, drawn.items, assignment.work, seed=seed, plan=plan, annotators=judges).close()
+    return NewStore(place, opened.name, drawn, assignment, tuple(judge.name for judge in judges))
+
+
+@runtime_checkable
+class Proposer(Protocol):
+    """Chooses items by what the store holds; an active learner, or a pool that grows."""
+
+    def propose(self, store: Store, annotator: str, n: int) -> Sequence[Item]:
+        """At most n items that the annotator should judge next; none when there is nothing left worth a look."""
+        ...
+
+
+class Queue:
+    """The simplest proposer: a list of items, the most useful first, each given to one annotator."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = tuple(items)
+
+    def propose(self, store: Store, annotator: str, n: int) -> Sequence[Item]:
+        """The first n items that nobody has."""
+        taken = {item_id for person in store.annotators() for item_id in store.assigned(person.name)}
+        return [item for item in self._items if item.item_id not in taken][:n]
+
+
+def next_item(store: Store, annotator: str, proposer: Proposer | None = None, *, batch: int = 1) -> Item | None:
+    """The annotator's next item; asks the proposer where none is left."""
+    found = store.next_item(annotator)
+    if found is not None or proposer is None:
+        return found
+    store.extend(proposer.propose(store, annotator, batch), annotator)
+    return store.next_item(annotator)

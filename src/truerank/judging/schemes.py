@@ -5,11 +5,12 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
+from truerank.core.plain import plain
 from truerank.errors import InputError
 from truerank.loading import load_json, load_toml, text_file, whole_number
 
@@ -108,13 +109,9 @@ def _typed(value: Mapping[str, Any], types: Mapping[str, str], prefix: str, plac
 
 
 def _fits(value: Any, kind: str) -> bool:
-    if kind == _TEXT:
-        return isinstance(value, str)
-    if kind == _FLAG:
-        return isinstance(value, bool)
-    if kind == _NUMBER:
-        return isinstance(value, int) and not isinstance(value, bool)
-    return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    if kind == _TEXTS:
+        return isinstance(value, list) and all(isinstance(part, str) for part in value)
+    return type(value) is {_TEXT: str, _FLAG: bool, _NUMBER: int}[kind]
 
 
 View = Literal["pair", "versions", "passages", "document"]
@@ -175,13 +172,8 @@ class Group:
 
 @dataclass(frozen=True)
 class TextChoices:
-    """One more choice for each text of an item whose name begins with a prefix ("passage 1", "passage 2", …).
-
-    Attributes:
-        prefix: the beginning of the texts' names.
-        keys: the keys in order; texts beyond them have none.
-        group: the group of the choices.
-    """
+    """One more choice, in a group, for each text of an item whose name begins with a prefix ("passage 1", …); texts
+    beyond the keys have none."""
 
     prefix: str
     keys: str = _KEYS
@@ -262,9 +254,8 @@ class Scheme:
                 raise InputError(f"'{there[0]}' excludes '{there[1]}'", "keep one of them", where=self.name)
             if group.required and not there and not any(choice.alone for choice in chosen):
                 offered = ", ".join(f"'{choice.name}'" for choice in scheme.choices if choice.group == group.name)
-                raise InputError(
-                    f"no label of the group '{group.title or group.name}'", f"one of {offered}", where=self.name
-                )
+                fault = f"no label of the group '{group.title or group.name}'"
+                raise InputError(fault, f"one of {offered}", where=self.name)
         return names
 
     def known(self, labels: Sequence[str], item: Item | None = None) -> tuple[str, ...]:
@@ -294,11 +285,12 @@ class Scheme:
 
     def json(self) -> dict[str, Any]:
         """The scheme as a JSON object; `load_scheme` reads it from a file."""
-        value = {name.name: getattr(self, name.name) for name in fields(self) if not name.name.startswith("_")}
-        value["choices"] = [_short(asdict(choice), Choice) for choice in self.choices]
-        value["groups"] = [asdict(group) for group in self.groups]
-        value["skip_reasons"] = list(self.skip_reasons)
-        value["per_text"] = None if self.per_text is None else asdict(self.per_text)
+        value: dict[str, Any] = plain(self, "_names")
+        usual = plain(Choice("", "", ""), "name", "key", "text")
+        value["choices"] = [
+            {key: part for key, part in choice.items() if key not in usual or part != usual[key]}
+            for choice in value["choices"]
+        ]
         return {key: part for key, part in value.items() if part is not None}
 
     @classmethod
@@ -318,14 +310,9 @@ class Scheme:
         choices = tuple(Choice(**{**part, "aliases": tuple(part.get("aliases", ()))}) for part in read.pop("choices"))
         groups = tuple(Group(**part) for part in read.pop("groups", ()))
         reasons = tuple(read.pop("skip_reasons", ()))
+        texts = None if per_text is None else TextChoices(**per_text)
         try:
-            return cls(
-                **read,
-                choices=choices,
-                groups=groups,
-                skip_reasons=reasons,
-                per_text=None if per_text is None else TextChoices(**per_text),
-            )
+            return cls(**read, choices=choices, groups=groups, skip_reasons=reasons, per_text=texts)
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=where) from error
 
@@ -334,9 +321,8 @@ class Scheme:
         names = {scheme._names.get(_fold(label), "") for label in labels}
         if "" in names:
             label = next(label for label in labels if _fold(label) not in scheme._names)
-            raise InputError(
-                f"the scheme has no label '{label[:80]}'", f"there are {scheme._offered()}", where=self.name
-            )
+            fault = f"the scheme has no label '{label[:80]}'"
+            raise InputError(fault, f"there are {scheme._offered()}", where=self.name)
         return scheme, tuple(choice.name for choice in scheme.choices if choice.name in names)
 
     def _for_labels(self, labels: Sequence[str]) -> Scheme:
@@ -425,9 +411,8 @@ def _from_file(path: Path) -> Scheme:
     load = load_toml if path.suffix.lower() == ".toml" else load_json
     value = load(text, path, remedy="correct the line")
     if not isinstance(value, dict):
-        raise InputError(
-            "no object", "write a scheme as an object with name, title, question, view, choices", where=path
-        )
+        fault = "no object"
+        raise InputError(fault, "write a scheme as an object with name, title, question, view, choices", where=path)
     return Scheme.from_json(value, path, text)
 
 
@@ -451,26 +436,19 @@ def _check(scheme: Scheme) -> None:
     if len(groups) != len(scheme.groups):
         raise InputError("two groups of one name", "give each group a name of its own")
     for choice in scheme.choices:
-        _check_choice(choice)
+        if not _fold(choice.name) or choice.name != choice.name.strip() or _SEPARATORS & set(choice.name):
+            fault = f"'{choice.name}' is no name for a label"
+            raise InputError(fault, "use words without '|', ';', ',' and blanks at the ends")
+        if choice.key and (len(choice.key) != 1 or not choice.key.isprintable() or choice.key.isspace()):
+            raise InputError(f"'{choice.key}' is no key ('{choice.name}')", "give one visible character")
+        if choice.key in RESERVED_KEYS:
+            fault = f"the key '{choice.key}' of '{choice.name}' belongs to the page"
+            raise InputError(fault, f"choose another than {' '.join(sorted(RESERVED_KEYS))}")
         if choice.group not in groups and not choice.alone:
             raise InputError(f"'{choice.name}' is in the group '{choice.group}', which is not there", "declare it")
     _check_unique(scheme.choices)
     if scheme.per_text is not None and scheme.per_text.group not in groups:
         raise InputError(f"per_text names the group '{scheme.per_text.group}', which is not there", "declare it")
-
-
-def _check_choice(choice: Choice) -> None:
-    if not _fold(choice.name) or choice.name != choice.name.strip() or _SEPARATORS & set(choice.name):
-        raise InputError(
-            f"'{choice.name}' is no name for a label", "use words without '|', ';', ',' and blanks at the ends"
-        )
-    if choice.key and (len(choice.key) != 1 or not choice.key.isprintable() or choice.key.isspace()):
-        raise InputError(f"'{choice.key}' is no key ('{choice.name}')", "give one visible character")
-    if choice.key in RESERVED_KEYS:
-        raise InputError(
-            f"the key '{choice.key}' of '{choice.name}' belongs to the page",
-            f"choose another than {' '.join(sorted(RESERVED_KEYS))}",
-        )
 
 
 def _check_unique(choices: Sequence[Choice]) -> None:
@@ -482,19 +460,10 @@ def _check_unique(choices: Sequence[Choice]) -> None:
         for mark in sorted(marks, key=str):
             if mark in seen:
                 value = choice.grade if mark[0] == "grade" else mark[1]
-                raise InputError(
-                    f"'{choice.name}' and '{seen[mark]}' have the same {mark[0]} '{value}'", "change one of them"
-                )
+                fault = f"'{choice.name}' and '{seen[mark]}' have the same {mark[0]} '{value}'"
+                raise InputError(fault, "change one of them")
             seen[mark] = choice.name
 
 
 def _fold(label: str) -> str:
     return _JOINTS.sub(" ", label.strip().casefold()).replace("isation", "ization")
-
-
-def _short(values: dict[str, Any], kind: type) -> dict[str, Any]:
-    """Without the values that are the type's defaults anyway."""
-    defaults = {part.name: part.default for part in fields(kind)}
-    values["aliases"] = tuple(values["aliases"])
-    short = {key: value for key, value in values.items() if defaults[key] != value or key in ("name", "key", "text")}
-    return {key: list(value) if isinstance(value, tuple) else value for key, value in short.items()}

@@ -7,45 +7,24 @@ that the next item and the progress are found without reading the history.
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hmac
+import json
+import math
 import os
 import sqlite3
-import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, cast
+from typing import Any, Final, cast, get_args
 
 from truerank.errors import InputError
-from truerank.judging.events import Annotator, Disagreement, Draft, Event, JudgingProgress, Kind, Role, Standing
-from truerank.judging.items import Item
+from truerank.judging.database import Reader, Writer, broken, connected, faults
+from truerank.judging.items import Annotator, Disagreement, Draft, Event, Item, JudgingProgress, Kind, Role, Standing
 from truerank.judging.schemes import Scheme
-from truerank.judging.store_rows import (
-    EVENT,
-    Contents,
-    Reader,
-    add_annotator,
-    append,
-    append_history,
-    broken,
-    check_content,
-    check_draft,
-    check_file,
-    checked_annotator,
-    connected,
-    dumps,
-    event_of,
-    extend,
-    faults,
-    fill,
-    is_store,
-    item_of,
-    labels_of,
-    put,
-    undo,
-)
-from truerank.loading import load_json
+from truerank.loading import load_json, opened
 from truerank.records import Input
+from truerank.sources.query_files import well_formed
 from truerank.work.artifacts import digest
 from truerank.work.runs import Run, plain, run
 
@@ -62,92 +41,332 @@ __all__ = [
     "is_store",
 ]
 
-_MOST_AT_ONCE: Final = 256
+#: "trkj": what `file` and we know a store by.
+APPLICATION_ID: Final = 0x74726B6A
+#: The layout of the tables; a store of a higher one is refused.
+VERSION: Final = 1
+#: The columns of an event, in the order of `Event`.
+EVENT: Final = "number, at, item_id, annotator, kind, labels, comment, reason, seconds, token, undoes"
+_ASSIGN: Final = "INSERT INTO assignments (annotator, place, item_id) VALUES (?, ?, ?)"
+_LONGEST_NAME: Final = 200
+_LONGEST_COMMENT: Final = 20_000
+
+_ITEM_TEXTS: Final = ("item_id", "topic_id", "title", "description", "narrative", "variant", "dataset", "stratum")
+#: What holds of every row.
+_RIGHT: Final = {
+    "meta": "typeof(key) = 'text' AND typeof(value) = 'text'",
+    "items": "typeof(item_id) = 'text' AND typeof(topic_id) = 'text' AND typeof(body) = 'text'",
+    "annotators": (
+        "typeof(name) = 'text' AND role IN ('person', 'model', 'adjudicator') AND typeof(about) = 'text'"
+        " AND typeof(token_hash) = 'text'"
+    ),
+    "assignments": (
+        "typeof(place) = 'integer' AND state IN ('', 'label', 'skip')"
+        " AND EXISTS (SELECT 1 FROM items AS i WHERE i.item_id = assignments.item_id)"
+    ),
+    "events": (
+        "typeof(at) = 'text' AND typeof(item_id) = 'text' AND kind IN ('label', 'skip', 'undo', 'adjudicate')"
+        " AND CASE WHEN json_valid(labels) THEN json_type(labels) = 'array' ELSE 0 END AND typeof(comment) = 'text'"
+        " AND typeof(reason) = 'text' AND typeof(seconds) IN ('real', 'integer') AND typeof(token) = 'text'"
+        " AND typeof(undoes) IN ('null', 'integer') AND annotator IN (SELECT name FROM annotators)"
+    ),
+    "live": "number IN (SELECT number FROM events) AND adjudication IN (0, 1)",
+}
+
+_TABLES: Final = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE items (
+    position INTEGER PRIMARY KEY, item_id TEXT NOT NULL UNIQUE, topic_id TEXT NOT NULL, body TEXT NOT NULL);
+CREATE TABLE annotators (
+    name TEXT PRIMARY KEY, role TEXT NOT NULL CHECK (role IN ('person', 'model', 'adjudicator')),
+    about TEXT NOT NULL, token_hash TEXT NOT NULL DEFAULT '') WITHOUT ROWID;
+CREATE TABLE assignments (
+    annotator TEXT NOT NULL REFERENCES annotators, place INTEGER NOT NULL, item_id TEXT NOT NULL,
+    state TEXT NOT NULL DEFAULT '', PRIMARY KEY (annotator, place), UNIQUE (annotator, item_id)) WITHOUT ROWID;
+CREATE INDEX assignments_by_state ON assignments (annotator, state, place);
+CREATE TABLE events (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, item_id TEXT NOT NULL,
+    annotator TEXT NOT NULL REFERENCES annotators,
+    kind TEXT NOT NULL CHECK (kind IN ('label', 'skip', 'undo', 'adjudicate')),
+    labels TEXT NOT NULL, comment TEXT NOT NULL, reason TEXT NOT NULL, seconds REAL NOT NULL, token TEXT NOT NULL,
+    undoes INTEGER REFERENCES events);
+CREATE UNIQUE INDEX event_tokens ON events (annotator, token) WHERE token <> '';
+CREATE INDEX events_by_item ON events (item_id, annotator);
+CREATE INDEX events_by_annotator ON events (annotator, number);
+CREATE TABLE live (
+    annotator TEXT NOT NULL, number INTEGER NOT NULL, item_id TEXT NOT NULL, adjudication INTEGER NOT NULL,
+    PRIMARY KEY (annotator, number)) WITHOUT ROWID;
+CREATE INDEX live_by_item ON live (item_id, annotator, adjudication, number);
+CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'events are never changed'); END;
+CREATE TRIGGER events_last BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'events are never deleted'); END;
+"""
 
 
-class _Request:
-    """One transaction and its outcome."""
-
-    def __init__(self, work: Callable[[sqlite3.Connection], Any]) -> None:
-        self.work = work
-        self.done = False
-        self.value: Any = None
-        self.error: BaseException | None = None
-
-
-class Writer:
-    """The only way rows get into a store from this process.
-
-    Args:
-        path: the store; it is opened at the first write.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._connection: sqlite3.Connection | None = None
-        self._waiting: list[_Request] = []
-        self._queue = threading.Lock()
-        self._disk = threading.Lock()
-
-    def run(self, work: Callable[[sqlite3.Connection], Any]) -> Any:
-        """Runs a transaction; what it wrote is on the disk when this returns."""
-        request = _Request(work)
-        with self._queue:
-            self._waiting.append(request)
-        with self._disk:
-            while not request.done:
-                with self._queue:
-                    batch, self._waiting = self._waiting[:_MOST_AT_ONCE], self._waiting[_MOST_AT_ONCE:]
-                self._commit(batch)
-        if request.error is not None:
-            raise self._fault(request.error)
-        return request.value
-
-    def close(self) -> None:
-        """Waits for what is being written, then closes the file."""
-        with self._disk:
-            connection, self._connection = self._connection, None
-            if connection is not None:
-                connection.close()
-
-    def _commit(self, batch: list[_Request]) -> None:
-        connection = None
-        try:
-            connection = self._connection = self._connection or connected(self._path)
-            connection.execute("BEGIN IMMEDIATE")
-            for request in batch:
-                _attempt(connection, request)
-            connection.execute("COMMIT")
-        except BaseException as error:
-            if connection is not None:
-                with contextlib.suppress(sqlite3.Error):
-                    connection.execute("ROLLBACK")
-            for request in batch:
-                request.error = error
-            if not isinstance(error, Exception):
-                raise
-        finally:
-            for request in batch:
-                request.done = True
-
-    def _fault(self, error: BaseException) -> BaseException:
-        if not isinstance(error, sqlite3.Error):
-            return error
-        fault = InputError(
-            f"the store cannot be written ({error})", "check its permissions and the free space", where=self._path
-        )
-        fault.__cause__ = error
-        return fault
-
-
-def _attempt(connection: sqlite3.Connection, request: _Request) -> None:
-    connection.execute("SAVEPOINT one")
+def is_store(path: str | Path) -> bool:
+    """Whether a file is a judging store of whatever version, by its first bytes."""
     try:
-        request.value = request.work(connection)
-    except (InputError, sqlite3.IntegrityError) as error:
-        request.error = error
-        connection.execute("ROLLBACK TO one")
-    connection.execute("RELEASE one")
+        with opened(Path(path)) as stream:
+            head = stream.read(100)
+    except OSError:
+        return False
+    return head.startswith(b"SQLite format 3\0") and head[68:72] == APPLICATION_ID.to_bytes(4, "big")
+
+
+def check_content(reader: Reader, path: Path) -> None:
+    """Reads a store as a whole: its pages and indexes, and whether its rows have the types that they should."""
+    answer = reader.row("PRAGMA integrity_check(1)")
+    if answer != ("ok",):
+        raise broken(answer and answer[0], path)
+    for table, right in _RIGHT.items():
+        if reader.row(f"SELECT 1 FROM {table} WHERE NOT ifnull({right}, 0) LIMIT 1") is not None:
+            raise broken(f"a row of {table}", path)
+
+
+def item_of(body: str, path: Path) -> Item:
+    """The item of a row."""
+    try:
+        item = Item.from_json(load_json(body, path))
+        texts = [getattr(item, name) for name in _ITEM_TEXTS]
+        texts += [value for text in item.texts for value in (text.name, text.text, text.id, text.url)]
+        numbers = [item.probability, 0.0 if item.score is None else item.score]
+        if all(isinstance(text, str) for text in texts) and all(isinstance(one, int | float) for one in numbers):
+            return item
+        fault: object = "a row of items"
+    except (TypeError, ValueError, AttributeError, KeyError) as error:
+        fault = error
+    raise broken(fault, path)
+
+
+def check_file(path: Path) -> None:
+    """Raises an InputError for a file that is no store, or one of a newer version."""
+    if not path.is_file():
+        raise InputError("no store there", "make one with 'truerank judge new'", where=path)
+    if not is_store(path):
+        raise InputError("is no judging store", "give a file that 'truerank judge new' made", where=path)
+    with path.open("rb") as stream:
+        version = int.from_bytes(stream.read(64)[60:64], "big")
+    if version > VERSION:
+        raise InputError(f"a store of version {version}; this truerank knows {VERSION}", "update truerank", where=path)
+
+
+def fill(
+    temporary: Path,
+    path: Path,
+    scheme: Scheme,
+    items: Iterable[Item],
+    *,
+    annotators: Iterable[Annotator],
+    work: Mapping[str, Sequence[str]],
+    meta: Mapping[str, Any],
+) -> None:
+    """Writes a new store to a temporary file; `path` is its name in messages."""
+    temporary.unlink(missing_ok=True)
+    with contextlib.closing(connected(temporary)) as connection:
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {VERSION}")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.executescript(_TABLES)
+        connection.execute("BEGIN IMMEDIATE")
+        values = {"scheme": scheme.json(), **meta, "created": _now()}
+        texts = ((key, value if isinstance(value, str) else dumps(value)) for key, value in values.items())
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", texts)
+        number = 0
+        for number, item in enumerate(items, start=1):
+            row = (number, item.item_id, item.topic_id, dumps(item.json()))
+            try:
+                connection.execute("INSERT INTO items VALUES (?, ?, ?, ?)", row)
+            except sqlite3.IntegrityError as error:
+                fault = f"two items '{item.item_id[:80]}'"
+                raise InputError(fault, "give each an id of its own", where=path) from error
+        if not number:
+            raise InputError("nothing to judge", "give items, or a larger sample", where=path)
+        for annotator in annotators:
+            add_annotator(connection, checked_annotator(annotator, path), path)
+        for name, item_ids in work.items():
+            for place, item_id in enumerate(item_ids, start=1):
+                if connection.execute("SELECT 1 FROM items WHERE item_id = ?", (item_id,)).fetchone() is None:
+                    raise InputError(f"'{name}' is to judge '{item_id[:80]}', which is no item", "check it", where=path)
+                connection.execute(_ASSIGN, (name, place, item_id))
+        connection.execute("COMMIT")
+        connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+
+
+def extend(connection: sqlite3.Connection, rows: list[tuple[str, str, str]], annotator: str, path: Path) -> int:
+    """Adds items and assigns them; returns how many the annotator did not have."""
+    added = 0
+    (place,) = connection.execute(
+        "SELECT IFNULL(MAX(place), 0) FROM assignments WHERE annotator = ?", (annotator,)
+    ).fetchone()
+    for item_id, topic_id, body in rows:
+        there = connection.execute("SELECT body FROM items WHERE item_id = ?", (item_id,)).fetchone()
+        if there is None:
+            connection.execute(
+                "INSERT INTO items SELECT IFNULL(MAX(position), 0) + 1, ?, ?, ? FROM items", (item_id, topic_id, body)
+            )
+        elif there[0] != body:
+            raise InputError(f"another item '{item_id[:80]}' is there", "give each an id of its own", where=path)
+        place += 1
+        added += connection.execute(_ASSIGN.replace("INSERT", "INSERT OR IGNORE"), (annotator, place, item_id)).rowcount
+        _settle(connection, annotator, item_id)
+    return added
+
+
+def checked_annotator(annotator: Annotator, path: Path) -> Annotator:
+    """The annotator, if name and role can be stored."""
+    name = annotator.name
+    if not name or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
+        raise InputError(f"'{name[:80]}' is no name for an annotator", "use visible characters", where=path)
+    if annotator.role not in get_args(Role):
+        raise InputError(f"no role '{annotator.role}'", f"one of {', '.join(get_args(Role))}", where=path)
+    return annotator
+
+
+def add_annotator(connection: sqlite3.Connection, annotator: Annotator, path: Path) -> None:
+    """Adds an annotator, or takes over what is new about one of the same role."""
+    row = connection.execute("SELECT role FROM annotators WHERE name = ?", (annotator.name,)).fetchone()
+    if row is None:
+        connection.execute("INSERT INTO annotators (name, role, about) VALUES (?, ?, ?)", annotator)
+    elif row[0] != annotator.role:
+        fault = f"'{annotator.name}' is there as {row[0]}, not as {annotator.role}"
+        raise InputError(fault, "use another name", where=path)
+    elif annotator.about:
+        connection.execute("UPDATE annotators SET about = ? WHERE name = ?", (annotator.about, annotator.name))
+
+
+def check_draft(draft: Draft, role: Role, path: Path) -> None:
+    """Whether an event by somebody of this role may be added; labels are not looked at, but for their absence."""
+    if draft.kind not in get_args(Kind):
+        raise InputError(f"no event of the kind '{draft.kind}'", "use label, skip or adjudicate", where=path)
+    if draft.kind in ("label", "adjudicate") and not draft.labels:
+        raise InputError("no label", "leave the item out", where=path)
+    if draft.kind == "adjudicate" and role == "model":
+        raise InputError("a model does not adjudicate", "let a person do it", where=path)
+    if draft.kind == "skip" and not draft.reason.strip():
+        raise InputError("a skip without a reason", "give one", where=path)
+    if not (math.isfinite(draft.seconds) and draft.seconds >= 0):
+        raise InputError(f"{draft.seconds} seconds", "give a number of seconds from 0", where=path)
+    for name, text in (("comment", draft.comment), ("reason", draft.reason)):
+        if well_formed(text) != text:
+            raise InputError(f"a {name} with halves of characters", "write it again", where=path)
+        if len(text) > _LONGEST_COMMENT:
+            raise InputError(f"a {name} of {len(text):,} characters", f"at most {_LONGEST_COMMENT:,}", where=path)
+    if len(draft.token) > _LONGEST_NAME or not draft.token.isprintable():
+        raise InputError("no token", f"at most {_LONGEST_NAME} visible characters", where=path)
+
+
+def append(connection: sqlite3.Connection, draft: Draft) -> Event:
+    """Adds an event that holds from now on; the earlier event of its token comes back instead."""
+    earlier = _of_token(connection, draft.annotator, draft.token)
+    if earlier is not None:
+        return earlier
+    event = _insert(connection, draft)
+    live = (draft.annotator, event.number, draft.item_id, int(draft.kind == "adjudicate"))
+    connection.execute("INSERT INTO live VALUES (?, ?, ?, ?)", live)
+    _settle(connection, draft.annotator, draft.item_id)
+    return event
+
+
+def append_history(connection: sqlite3.Connection, drafts: Sequence[Draft], undoes: Sequence[int]) -> tuple[Event, ...]:
+    """Adds events in order; `undoes` as in `Store.record_history`."""
+    events: list[Event] = []
+    for draft, back in zip(drafts, undoes, strict=True):
+        if draft.kind != "undo":
+            events.append(append(connection, draft))
+            continue
+        earlier = _of_token(connection, draft.annotator, draft.token)
+        number = back if back > 0 else events[-back - 1].number
+        if earlier is None:
+            _take_back(connection, draft.annotator, number, draft.item_id)
+        events.append(earlier or _insert(connection, draft, undoes=number))
+    return tuple(events)
+
+
+def undo(connection: sqlite3.Connection, annotator: str, token: str) -> Event | None:
+    """Takes back the last event of an annotator that holds."""
+    earlier = _of_token(connection, annotator, token)
+    last = connection.execute(
+        "SELECT number, item_id FROM live WHERE annotator = ? ORDER BY number DESC LIMIT 1", (annotator,)
+    ).fetchone()
+    if earlier is not None or last is None:
+        return earlier
+    number, item_id = last
+    _take_back(connection, annotator, number, item_id)
+    return _insert(connection, Draft(item_id, annotator, "undo", token=token), undoes=number)
+
+
+def _take_back(connection: sqlite3.Connection, annotator: str, number: int, item_id: str) -> None:
+    connection.execute("DELETE FROM live WHERE annotator = ? AND number = ?", (annotator, number))
+    _settle(connection, annotator, item_id)
+
+
+def _settle(connection: sqlite3.Connection, annotator: str, item_id: str) -> None:
+    """Notes beside an assignment what stands: nothing, a label or a skip. It follows from `live`."""
+    connection.execute(
+        """UPDATE assignments SET state = IFNULL((SELECT kind FROM events WHERE number = (
+            SELECT MAX(number) FROM live WHERE item_id = ?1 AND annotator = ?2 AND adjudication = 0)), '')
+        WHERE annotator = ?2 AND item_id = ?1""",
+        (item_id, annotator),
+    )
+
+
+def _of_token(connection: sqlite3.Connection, annotator: str, token: str) -> Event | None:
+    if not token:
+        return None
+    row = connection.execute(
+        f"SELECT {EVENT} FROM events WHERE annotator = ? AND token = ? AND token <> ''", (annotator, token)
+    ).fetchone()
+    return None if row is None else event_of(row, Path("the store"))
+
+
+def _insert(connection: sqlite3.Connection, draft: Draft, undoes: int | None = None) -> Event:
+    event = Event(
+        0, draft.at or _now(), draft.item_id, draft.annotator, draft.kind, draft.labels, draft.comment, draft.reason,
+        float(draft.seconds), draft.token, undoes,
+    )  # fmt: skip
+    columns, values = EVENT.partition(", ")[2], event._replace(labels=dumps(list(draft.labels)))[1:]  # type: ignore[arg-type]
+    number = connection.execute(f"INSERT INTO events ({columns}) VALUES ({', '.join('?' * 10)})", values).lastrowid
+    return event._replace(number=number or 0)
+
+
+def event_of(row: tuple[Any, ...], path: Path) -> Event:
+    """The event of a row."""
+    return Event._make((*row[:5], labels_of(row[5], path), *row[6:]))
+
+
+def labels_of(text: str, path: Path) -> tuple[str, ...]:
+    """The labels of an event."""
+    labels = load_json(text, path)
+    if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
+        raise broken("labels of an event", path)
+    return tuple(labels)
+
+
+def _now() -> str:
+    now = datetime.datetime.now(datetime.UTC)
+    return now.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def dumps(value: Any) -> str:
+    """Compact JSON; halves of surrogate pairs, which no file can hold, are replaced."""
+    return well_formed(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
+
+
+def _put(temporary: Path, place: Path) -> None:
+    """Gives the finished file its name, unless that is taken; where the disk knows no links, by renaming."""
+    try:
+        os.link(temporary, place)
+    except FileExistsError:
+        raise
+    except OSError:
+        if place.exists():
+            raise FileExistsError(place) from None
+        temporary.replace(place)
+
+
+def _where(item_id: str | None, annotator: str | None) -> tuple[str, list[str]]:
+    """The condition of a query and its values; none for what is None."""
+    given = {name: value for name, value in (("item_id", item_id), ("annotator", annotator)) if value is not None}
+    return " WHERE " * bool(given) + " AND ".join(f"{name} = ?" for name in given), [*given.values()]
 
 
 _KEPT_ITEMS: Final = 10_000
@@ -209,14 +428,14 @@ class Store:
             raise taken
         temporary = place.with_name(f".{place.name}.{os.getpid()}.tmp")
         work = assignments or {}
-        known = {annotator.name: annotator for annotator in annotators}
+        known = {annotator.name for annotator in annotators}
         everyone = [*annotators, *(Annotator(name) for name in work if name not in known)]
         try:
             with faults(place):
                 place.parent.mkdir(parents=True, exist_ok=True)
-                contents = Contents(scheme, items, everyone, work, {"seed": seed, "plan": plan or {}})
-                fill(temporary, contents, place)
-                put(temporary, place)
+                meta = {"seed": seed, "plan": plan or {}}
+                fill(temporary, place, scheme, items, annotators=everyone, work=work, meta=meta)
+                _put(temporary, place)
         except FileExistsError as error:
             raise taken from error
         except OSError as error:
@@ -411,10 +630,7 @@ class Store:
         return cast(Event, self._writer.run(lambda connection: append(connection, draft)))
 
     def record_history(
-        self,
-        drafts: Sequence[Draft],
-        undoes: Sequence[int] = (),
-        annotators: Sequence[tuple[str, Role, str]] = (),
+        self, drafts: Sequence[Draft], undoes: Sequence[int] = (), annotators: Sequence[tuple[str, Role, str]] = ()
     ) -> tuple[Event, ...]:
         """Adds many events in one transaction: all of them or none. How imports are written.
 
@@ -468,19 +684,14 @@ class Store:
 
     def events(self, item_id: str | None = None, annotator: str | None = None) -> Iterator[Event]:
         """The history in order, of everything, of an item, of an annotator, or of both."""
-        conditions, values = [], []
-        for column, value in (("item_id", item_id), ("annotator", annotator)):
-            if value is not None:
-                conditions.append(f"{column} = ?")
-                values.append(value)
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
-        for row in self._reader.stream(f"SELECT {EVENT} FROM events {where} ORDER BY number", *values):
+        where, values = _where(item_id, annotator)
+        for row in self._reader.stream(f"SELECT {EVENT} FROM events{where} ORDER BY number", *values):
             yield event_of(row, self.path)
 
     def last_event(self) -> int:
         """The number of the last event, 0 before the first: what has changed when it is another one."""
-        row = self._reader.row("SELECT IFNULL(MAX(number), 0) FROM events")
-        return 0 if row is None else int(row[0])
+        ((number,),) = self._reader.rows("SELECT IFNULL(MAX(number), 0) FROM events")
+        return int(number)
 
     def standing(self, item_id: str | None = None, annotator: str | None = None) -> tuple[Standing, ...]:
         """What holds now, by item in the store's order, then by annotator; labels before adjudications.
@@ -489,14 +700,10 @@ class Store:
             item_id: only of this item.
             annotator: only of this annotator.
         """
-        conditions, values = "", []
-        for column, value in (("item_id", item_id), ("annotator", annotator)):
-            if value is not None:
-                conditions += f" WHERE {column} = ?" if not conditions else f" AND {column} = ?"
-                values.append(value)
+        where, values = _where(item_id, annotator)
         rows = self._reader.rows(
             f"""SELECT e.item_id, e.annotator, e.kind, e.labels, e.comment, e.reason, e.at, e.seconds
-            FROM (SELECT item_id, annotator, adjudication, MAX(number) AS number FROM live{conditions}
+            FROM (SELECT item_id, annotator, adjudication, MAX(number) AS number FROM live{where}
                   GROUP BY item_id, annotator, adjudication) AS l
             JOIN events AS e ON e.number = l.number JOIN items AS i ON i.item_id = l.item_id
             ORDER BY i.position, l.annotator, l.adjudication""",
@@ -513,9 +720,8 @@ class Store:
 
     def progress(self, annotator: str) -> JudgingProgress:
         """How far an annotator is with the items that are assigned to them."""
-        counts = dict(
-            self._reader.rows("SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state", annotator)
-        )
+        statement = "SELECT state, COUNT(*) FROM assignments WHERE annotator = ? GROUP BY state"
+        counts = dict(self._reader.rows(statement, annotator))
         return JudgingProgress(counts.get("label", 0), counts.get("skip", 0), sum(counts.values()))
 
     def standing_by_item(self) -> dict[str, list[Standing]]:

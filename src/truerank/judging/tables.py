@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Final
 from truerank.core.result import Result
 from truerank.core.tables import Cell
 from truerank.errors import InputError, OptionError
-from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, title_type
-from truerank.judging.rating_table import Ratings, Unit
-from truerank.judging.ratings import RatingSource, label_inputs, label_rules, one_of, read_ratings
+from truerank.judging.definitions import DIFFERENT, TITLE_TYPES, leak_answer, query_type
+from truerank.judging.ratings import Ratings, RatingSource, Unit, label_inputs, label_rules, one_of, read_ratings
 from truerank.judging.schemes import Scheme
 from truerank.options import Confidence, Flag, Labels, Out, command
 from truerank.sources import parse, read_topics
@@ -60,12 +59,8 @@ class LabelCounts(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "scheme": self.scheme,
-            "tables": {name: frame.to_dicts() for name, frame in self.parts.items()},
-            "notes": list(self.notes),
-            "settings": self.settings,
-        }
+        tables = {name: frame.to_dicts() for name, frame in self.parts.items()}
+        return {"scheme": self.scheme, "tables": tables, "notes": list(self.notes), "settings": self.settings}
 
 
 @command
@@ -118,9 +113,8 @@ def table(
     ratings = read_ratings(judgments, scheme=scheme)
     if ratings.scheme is None:
         shown = ", ".join(f"'{label}'" for label in ratings.labels()[:5])
-        raise InputError(
-            f"no known scheme has the labels {shown}", "name the scheme with `scheme`", where="judge table"
-        )
+        remedy = "name the scheme with `scheme`"
+        raise InputError(f"no known scheme has the labels {shown}", remedy, where="judge table")
     counting = _Counting(ratings, include_models, group_by)
     sets = _topic_sets(topics)
     name = ratings.scheme.name
@@ -129,7 +123,7 @@ def table(
     elif name == "survivorship":
         parts = _survivorship(counting, ratings.scheme, confidence)
     elif name == "transfer":
-        parts = _transfer(counting)
+        parts = {"counts": _count_frame("query set", *_grouped(counting), tuple(COMBINED))}
     elif name.startswith("transfer:"):
         parts = _versions(counting, ratings.scheme)
     else:
@@ -166,15 +160,11 @@ class _Counting:
         decided = self._ratings.decided(answer, include_models=self._include_models, order=order)
         if not decided:
             remedy = "let people judge" if self._include_models else "let people judge, or give `include_models`"
-            raise InputError(
-                "no item is labelled by people", remedy, where=", ".join(self._ratings.sources[:3]) or None
-            )
-        tied = sum(value is None for value in decided.values())
-        if tied:
-            self.notes.append(
-                f"{tied:,} item{'s' * (tied > 1)} on which annotators are tied {'are' if tied > 1 else 'is'} left out"
-                f"{what}; adjudicate them."
-            )
+            where = ", ".join(self._ratings.sources[:3]) or None
+            raise InputError("no item is labelled by people", remedy, where=where)
+        if tied := sum(value is None for value in decided.values()):
+            items = "items on which annotators are tied are" if tied > 1 else "item on which annotators are tied is"
+            self.notes.append(f"{tied:,} {items} left out{what}; adjudicate them.")
         found = [(self._ratings.units[at], value) for at, value in decided.items() if value is not None]
         self.answered = max(self.answered, len(found))
         return found
@@ -246,16 +236,13 @@ def _types(counting: _Counting) -> pl.DataFrame:
     order = (*TITLE_TYPES, variant_only, DIFFERENT)
 
     def answer(labels: tuple[str, ...]) -> str | None:
-        return title_type(labels, rule=True) or (variant_only if labels else None)
+        return query_type(labels, rule=True) or (variant_only if labels else None)
 
     counts = Counter(answered for _, answered in counting.answers(answer, " of the types", order))
-    if counts[variant_only]:
-        one = counts[variant_only] == 1
-        counting.notes.append(
-            f"{counts[variant_only]:,} pair{'' if one else 's'} with a type of the variant only "
-            f"count{'s' if one else ''} as reformulation."
-        )
-    counts[TITLE_TYPES[-1]] += counts.pop(variant_only, 0)
+    if others := counts.pop(variant_only, 0):
+        pairs, ends = ("pair", "s") if others == 1 else ("pairs", "")
+        counting.notes.append(f"{others:,} {pairs} with a type of the variant only count{ends} as reformulation.")
+    counts[TITLE_TYPES[-1]] += others
     rows = [(name.removeprefix("Title-").lower(), counts[name]) for name in (*TITLE_TYPES, DIFFERENT)]
     return _frame(("type", "queries"), rows)
 
@@ -274,15 +261,16 @@ def _grouped(
     return dict(groups), sum(groups.values(), Counter())
 
 
-def _count_rows(
-    groups: Mapping[str, Counter[str]], whole: Counter[str], names: Sequence[str]
-) -> list[tuple[Cell, ...]]:
+def _count_frame(
+    head: str, groups: Mapping[str, Counter[str]], whole: Counter[str], names: Sequence[str]
+) -> pl.DataFrame:
+    """A row for each group, and one for all of them where there are several."""
     rows: list[tuple[Cell, ...]] = [
         (group, *(counts[name] for name in names), counts.total()) for group, counts in groups.items()
     ]
     if len(groups) > 1:
         rows.append(("total", *(whole[name] for name in names), whole.total()))
-    return rows
+    return _frame((head, *names, "total"), rows)
 
 
 def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dict[str, pl.DataFrame]:
@@ -291,21 +279,16 @@ def _survivorship(counting: _Counting, scheme: Scheme, confidence: float) -> dic
 
     groups, whole = _grouped(counting)
     names = [choice.name for choice in scheme.choices]
-    everything = dict(groups) | ({"total": whole} if len(groups) > 1 else {})
+    everything = groups | ({"total": whole} if len(groups) > 1 else {})
     shares: list[tuple[Cell, ...]] = [
         (group, name, counts[name], *proportion(counts[name], counts.total(), confidence=confidence)[2:])
         for group, counts in everything.items()
         for name in names
     ]
     return {
-        "counts": _frame(("split", *names, "total"), _count_rows(groups, whole, names)),
+        "counts": _count_frame("split", groups, whole, names),
         "shares": _frame(("split", "reason", "queries", "share", "low", "high"), shares),
     }
-
-
-def _transfer(counting: _Counting) -> dict[str, pl.DataFrame]:
-    groups, whole = _grouped(counting)
-    return {"counts": _frame(("query set", *COMBINED, "total"), _count_rows(groups, whole, tuple(COMBINED)))}
 
 
 def _versions(counting: _Counting, scheme: Scheme) -> dict[str, pl.DataFrame]:
@@ -337,7 +320,7 @@ def _plain(counting: _Counting, scheme: Scheme) -> dict[str, pl.DataFrame]:
     groups, whole = _grouped(counting, _single if scheme.per_text is None else answered, highest)
     order = [choice.name for choice in scheme.choices] if scheme.per_text is None else ["answered", *alone]
     names = [*order, *sorted(set(whole).difference(order))]
-    return {"counts": _frame(("data set", *names, "total"), _count_rows(groups, whole, names))}
+    return {"counts": _count_frame("data set", groups, whole, names)}
 
 
 def _frame(names: Sequence[str], rows: Sequence[tuple[Cell, ...]]) -> pl.DataFrame:

@@ -8,7 +8,7 @@ from truerank.lazy import lazily
 
 if TYPE_CHECKING:
     from truerank.lab.grid.design import Design as Design
-    from truerank.lab.grid.design_file import read_design as read_design
+    from truerank.lab.grid.design import read_design as read_design
     from truerank.lab.grid.execution import run as run
     from truerank.lab.grid.execution import status as status
     from truerank.lab.grid.results import open_results as open_results

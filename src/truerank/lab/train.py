@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass, fields
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any, Final, cast
+from typing import Annotated, Any, Final
 
 import polars as pl
 
@@ -131,10 +131,12 @@ def train(
     first = int(os.environ.get("RANK", "0")) == 0
     alone = started("train", inputs, options, out, packages=_PACKAGES) if first else nullcontext(Artifacts(out))
     with alone as job:
-        words = (vectors, collection, seed, Runtime(device=_device(device), backend="torch"))
-        trained, ranker = _trained(
-            model, source, (chosen, of_model), words, artifacts=job, progress=progress or Quiet()
-        )
+        # Under `accelerate launch` each process has a GPU of its own.
+        local = os.environ.get("LOCAL_RANK")
+        place = f"cuda:{local}" if device in (None, "cuda") and local is not None else device
+        words = (vectors, collection, seed, Runtime(device=place, backend="torch"))
+        shown = progress or Quiet()
+        trained, ranker = _trained(model, source, (chosen, of_model), words, artifacts=job, progress=shown)
         if isinstance(job, Run):
             _save(ranker, trained, job)
     return trained
@@ -168,7 +170,9 @@ def _trained(
     }
     if drawn:
         counted = {"source": source.spec.spec} if collection is None else {"source": collection.spec.spec}
-        provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": _cut(ranker, source)}
+        queries = {instance.query for instance in source}
+        cut = {"queries": len(queries), "cut": ranker.cut_queries(queries), "words": int(ranker.settings.max_query)}
+        provenance |= {"vectors": vectors, "words_counted_in": counted, "cut_queries": cut}
     return Trained(artifacts.folder, ranker.kind, fitted, provenance), ranker
 
 
@@ -177,12 +181,6 @@ def divided(changes: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     names = {"lr", *(each.name for each in fields(Recipe))}
     of_recipe = {name: value for name, value in changes.items() if name in names}
     return of_recipe, {name: value for name, value in changes.items() if name not in names}
-
-
-def _device(device: str | None) -> str | None:
-    # Under `accelerate launch` each process has a GPU of its own.
-    local = os.environ.get("LOCAL_RANK")
-    return f"cuda:{local}" if device in (None, "cuda") and local is not None else device
 
 
 def _drawn(
@@ -195,10 +193,16 @@ def _drawn(
     from truerank.rankers.vocabulary import open_vocabulary
 
     vectors, collection, seed, runtime = rest
+    texts = _texts(source) if collection is None else (document.text for document in collection)
+    return drawn_ranker(model, open_vocabulary(vectors, texts), runtime, recipe, seed=seed, settings=settings)
+
+
+def drawn_ranker(
+    model: str, vocabulary: Any, runtime: Runtime, recipe: Recipe, *, seed: int, settings: Mapping[str, Any]
+) -> Any:
+    """A small ranker with weights of the seed; the recipe capreolus also sets its lengths and padding."""
     kind = RANKERS.load(model)
     preset = getattr(kind, "capreolus", {}) if recipe.name == "capreolus" else {}
-    texts = _texts(source) if collection is None else (document.text for document in collection)
-    vocabulary = open_vocabulary(vectors, texts)
     return kind.create(vocabulary, runtime, seed=seed, **{**preset, **settings})
 
 
@@ -226,26 +230,11 @@ def _settings(ranker: Any) -> dict[str, Any]:
     return {each.name: getattr(settings, each.name) for each in fields(settings)}
 
 
-def _cut(ranker: Any, source: InstanceSource) -> dict[str, int]:
-    queries = {instance.query for instance in source}
-    return {
-        "queries": len(queries),
-        "cut": cast(int, ranker.cut_queries(queries)),
-        "words": int(ranker.settings.max_query),
-    }
-
-
 def _save(ranker: Any, trained: Trained, run: Run) -> None:
     fitted = trained.fitted
-    steps = pl.DataFrame(
-        {
-            "step": range(1, fitted.steps + 1),
-            "loss": fitted.losses,
-            "gradient_norm": fitted.gradient_norms,
-        },
-        schema={"step": pl.Int64, "loss": pl.Float64, "gradient_norm": pl.Float64},
-    )
-    run.parquet(_LOG, steps)
+    columns = {"step": range(1, fitted.steps + 1), "loss": fitted.losses, "gradient_norm": fitted.gradient_norms}
+    schema = {"step": pl.Int64, "loss": pl.Float64, "gradient_norm": pl.Float64}
+    run.parquet(_LOG, pl.DataFrame(columns, schema=schema))
     run.json("training.json", {**trained.provenance, **fitted.json()})
     ranker.save(run.folder)
     own = {"manifest.json", "run.log", "training.json", _LOG}

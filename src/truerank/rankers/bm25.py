@@ -35,14 +35,7 @@ class Bm25:
         self._statistics: dict[int, Statistics] = {}
 
     @classmethod
-    def open(
-        cls,
-        place: str,
-        runtime: Runtime = Runtime(),
-        *,
-        preset: str = "anserini",
-        **settings: Any,
-    ) -> Self:
+    def open(cls, place: str, runtime: Runtime = Runtime(), *, preset: str = "anserini", **settings: Any) -> Self:
         saved = Path(place) / "index"
         return cls(open_index(saved if saved.is_dir() else place), _model(preset, settings))
 

@@ -70,16 +70,14 @@ class Steps:
             group["lr"] = self._rate(len(self.losses)) * group["share"]
         self.optimiser.zero_grad(set_to_none=True)
         loss = 0.0
-        for part in _parts(batch, self._recipe.accumulate):
+        size = math.ceil(len(batch) / self._recipe.accumulate)
+        for part in (batch[start : start + size] for start in range(0, len(batch), size)):
             loss += self._backward(part, len(part) / len(batch))
         if self._accelerator is not None:
             loss = float(self._accelerator.reduce(self._torch.tensor(loss, device=self._accelerator.device), "sum"))
         if not math.isfinite(loss):
-            raise OptionError(
-                "set_",
-                f"the loss is {loss} at step {len(self.losses) + 1}",
-                "lower learning_rate, or limit the gradient with clip",
-            )
+            fault = f"the loss is {loss} at step {len(self.losses) + 1}"
+            raise OptionError("set_", fault, "lower learning_rate, or limit the gradient with clip")
         norm = self._limited()
         self.optimiser.step()
         self.losses.append(loss)
@@ -169,10 +167,8 @@ def _groups(module: Any, recipe: Recipe) -> list[dict[str, Any]]:
     parts: dict[bool, list[Any]] = {True: [], False: []}
     for name, weight in weights:
         parts[name.startswith("encoder.")].append(weight)
-    return [
-        {"params": parts[True], "share": 1.0},
-        {"params": parts[False], "share": recipe.head_rate / recipe.learning_rate},
-    ]
+    rate = recipe.head_rate / recipe.learning_rate
+    return [{"params": parts[True], "share": 1.0}, {"params": parts[False], "share": rate}]
 
 
 def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe) -> Any:
@@ -201,11 +197,6 @@ def learning_rates(recipe: Recipe, steps: int) -> Callable[[int], float]:
     return rate
 
 
-def _parts(batch: Sequence[Instance], count: int) -> list[Sequence[Instance]]:
-    size = math.ceil(len(batch) / count)
-    return [batch[start : start + size] for start in range(0, len(batch), size)]
-
-
 def _scores(torch: Any, logits: Any) -> Any:
     """One score for each pair: of two logits, the log-probability of the second."""
     return logits if logits.dim() == 1 else torch.log_softmax(logits, dim=-1)[:, 1]
@@ -229,10 +220,8 @@ def _classes(torch: Any, logits: Any, recipe: Recipe) -> Any:
 
 
 LOSSES: Final[Mapping[str, Callable[[Any, Any, Recipe], Any]]] = {
-    "hinge": _hinge,
-    "pair-softmax": _pair_softmax,
-    "classes": _classes,
-}
+    "hinge": _hinge, "pair-softmax": _pair_softmax, "classes": _classes
+}  # fmt: skip
 
 
 class Kept(NamedTuple):
@@ -321,15 +310,11 @@ class Fitted:
 
     def table(self) -> Table:
         """Mean loss and gradient norm of each tenth of the run."""
-        parts = _tenths(self.losses)
-        norms = _tenths(self.gradient_norms)
         rows, step = [], 0
-        for losses, of_gradient in zip(parts, norms, strict=True):
-            first, last = step + 1, step + len(losses)
-            rows.append(
-                (f"{first}–{last}" if first < last else f"{first}", float(np.mean(losses)), float(np.mean(of_gradient)))
-            )
-            step = last
+        for losses, norms in zip(_tenths(self.losses), _tenths(self.gradient_norms), strict=True):
+            first, step = step + 1, step + len(losses)
+            steps = f"{first}–{step}" if first < step else f"{first}"
+            rows.append((steps, float(np.mean(losses)), float(np.mean(norms))))
         return Table(
             f"Training by the recipe {self.recipe.name}, seed {self.seed}: {self.instances:,} instances",
             (Column("steps"), *Column.numbers(".4f", "loss", "gradient norm")),
@@ -366,20 +351,19 @@ def fit(
     stream, total = _counted(instances)
     steps = math.ceil(total / recipe.batch)
     used = recipe.fitted_to(steps)
-    told, device = progress or Quiet(), trainee.device
+    progress, device = progress or Quiet(), trainee.device
     started = time.monotonic()
     with _Repeatable(torch, seed, device):
         run = Steps(torch, trainee, used, steps)
         identity = digest([used.json(), seed, total, device, trainee.fingerprint])
         checkpoint = TrainingCheckpoint(torch, folder / CHECKPOINT, identity, checkpoint_seconds)
         order = _Hashed(_shuffled(stream, used.shuffle, seed))
-        told.start("training", total)
-        seen = _continue(run, checkpoint, order)
-        told.advance(seen)
+        progress.start("training", total)
+        progress.advance(_continue(run, checkpoint, order))
         while batch := list(islice(order, used.batch)):
             loss, norm = run.step(batch)
-            told.advance(len(batch))
-            told.status(f"training: loss {loss:.4f}, gradient {norm:.3f}")
+            progress.advance(len(batch))
+            progress.status(f"training: loss {loss:.4f}, gradient {norm:.3f}")
             if checkpoint.due():
                 checkpoint.write(run, order.count, order.hexdigest)
     checkpoint.remove()
@@ -484,11 +468,8 @@ def _continue(run: Steps, checkpoint: TrainingCheckpoint, order: _Hashed) -> int
     for _ in islice(order, kept.done):
         pass
     if order.hexdigest != kept.instances:
-        raise InputError(
-            "the instances are others than those it was written with",
-            "remove it to begin again",
-            where=checkpoint.path,
-        )
+        fault = "the instances are others than those it was written with"
+        raise InputError(fault, "remove it to begin again", where=checkpoint.path)
     run.restore(kept.state)
     return kept.done
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.errors import OptionError
@@ -99,19 +100,14 @@ def settled(spec: RankerSpec, sample: Sample, told: Callable[[ChosenWay], None] 
     if spec.runtime.precision == "auto":
         choice = choose_runtime(spec, sample)
         told(choice)
-        way = choice.way
-        backend: Any = spec.runtime.backend if way.backend == "auto" else way.backend
-        precision: Any = way.precision
-        spec = replace(spec, runtime=replace(spec.runtime, precision=precision, backend=backend))
+        way: Any = choice.way
+        backend = spec.runtime.backend if way.backend == "auto" else way.backend
+        spec = replace(spec, runtime=replace(spec.runtime, precision=way.precision, backend=backend))
     return calibrated(spec, sample)
 
 
 def choose_runtime(spec: RankerSpec, sample: Sample, *, clock: Clock = CLOCK, anew: bool = False) -> ChosenWay:
-    """The fastest way of running a ranker whose scores differ by no more than the tolerance.
-
-    Args:
-        clock: seconds of processor time.
-    """
+    """The fastest way of running a ranker whose scores differ by no more than the tolerance."""
     exact = spec.open()
     pairs = list(sample(_PAIRS))
     device = str(getattr(exact, "device", "cpu"))
@@ -174,16 +170,8 @@ class Machine(Result, shown_in="truerank.rankers.machine"):
 
     def json(self) -> dict[str, Any]:
         """All of it, as plain values."""
-        return {
-            "processor": self.processor,
-            "processors": self.processors,
-            "instructions": list(self.instructions),
-            "model": self.name,
-            "work": self.work,
-            "tolerance": self.tolerance,
-            "measured": self.choice.measured,
-            **self.choice.json(),
-        }
+        known = {("model" if name == "name" else name): value for name, value in plain(self, "choice").items()}
+        return {**known, "measured": self.choice.measured, **self.choice.json()}
 
 
 @command
@@ -227,7 +215,8 @@ def machine(
 
         truerank machine --model monobert:models/ce --tolerance 0.01
     """
-    texts = _texts(train or str(SAMPLE.train[0]))
+    found = (normalise(query.text) for query in open_queries(train or str(SAMPLE.train[0])))
+    texts = list(islice((text for text in found if text), _TEXTS))
     if not texts:
         raise OptionError("train", f"no query of {train} has a text", "give queries with texts")
     if model is None:
@@ -242,24 +231,15 @@ def machine(
         return _made(opened.name, "encoding, first pass of an audit", FIRST_PASS_ERROR, choice)
     runtime = Runtime(device=device, precision="auto")
     runtime = runtime if tolerance is None else replace(runtime, tolerance=tolerance)
-    pairs = _pairs(texts)
+    # Queries with documents that are made of other queries.
+    other = cycle(reversed(texts))
+    pairs = [Pair(text, " ".join(islice(other, _TEXTS_OF_A_DOCUMENT))) for text in texts]
     choice = choose_runtime(spec_of(model, runtime, {}), lambda size: pairs[:size], anew=anew)
     return _made(model, "reranking", runtime.tolerance, choice)
 
 
 def _made(name: str, work: str, tolerance: float, choice: ChosenWay) -> Machine:
     return Machine(processor_name(), processors(), instruction_sets(), name, work, tolerance, choice)
-
-
-def _texts(source: str) -> list[str]:
-    found = (normalise(query.text) for query in open_queries(source))
-    return list(islice((text for text in found if text), _TEXTS))
-
-
-def _pairs(texts: Sequence[str]) -> list[Pair]:
-    """Queries with documents that are made of other queries."""
-    other = cycle(reversed(texts))
-    return [Pair(text, " ".join(islice(other, _TEXTS_OF_A_DOCUMENT))) for text in texts]
 
 
 @summarises(Machine)
@@ -273,19 +253,13 @@ def _summary(found: Machine) -> Summary:
         Column("largest error", align="right", format=".2g"),
         Column("taken"),
     )
-    rows = [
-        (
-            each.way.backend,
-            each.way.precision,
-            "all" if each.way.threads is None else str(each.way.threads),
-            "usual" if each.way.batch_tokens is None else str(each.way.batch_tokens),
-            "several" if each.way.packed else "one",
-            None if each.fault or not each.rate else each.rate,
-            None if each.fault or not each.rate else each.error,
-            "yes" if place == found.choice.taken else "",
-        )
-        for place, each in enumerate(found.choice.ways)
-    ]
+    rows = []
+    for place, each in enumerate(found.choice.ways):
+        way = each.way
+        threads, tokens = str(way.threads or "all"), str(way.batch_tokens or "usual")
+        measured = (None, None) if each.fault or not each.rate else (each.rate, each.error)
+        taken = "yes" if place == found.choice.taken else ""
+        rows.append((way.backend, way.precision, threads, tokens, "several" if way.packed else "one", *measured, taken))
     sets = ", ".join(found.instructions) or "no sets of instructions that are known here"
     notes = [
         f"{found.processor}, {found.processors} processors ({sets}).",

@@ -44,13 +44,7 @@ class MonoBert(OpenVinoRanker, CrossRanker):
 
     @classmethod
     def open(
-        cls,
-        place: str,
-        runtime: Runtime = Runtime(),
-        *,
-        max_tokens: int = 512,
-        labels: int = 2,
-        seed: int = 0,
+        cls, place: str, runtime: Runtime = Runtime(), *, max_tokens: int = 512, labels: int = 2, seed: int = 0
     ) -> Self:
         """Opens a checkpoint; an encoder without a head gets one, drawn from the seed, to be trained."""
         checkpoint = Checkpoint(place)

@@ -36,12 +36,7 @@ class MonoT5(CrossRanker):
 
     @classmethod
     def open(
-        cls,
-        place: str,
-        runtime: Runtime = Runtime(),
-        *,
-        max_tokens: int = 512,
-        probabilities: bool = False,
+        cls, place: str, runtime: Runtime = Runtime(), *, max_tokens: int = 512, probabilities: bool = False
     ) -> Self:
         """Opens a checkpoint, of monoT5 or of T5 to be trained."""
         checkpoint = Checkpoint(place)

@@ -129,8 +129,7 @@ _RECIPES: Final = (
         clip=5.0,
     ),
     Recipe(
-        "capreolus",
-        "Capreolus' defaults for KNRM, PACRR and DUET, as the leakage paper used them (its section 4).",
+        "capreolus", "Capreolus' defaults for KNRM, PACRR and DUET, as the leakage paper used them (its section 4)."
     ),
     Recipe(
         "ance",

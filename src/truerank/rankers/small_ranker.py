@@ -115,7 +115,12 @@ class SmallRanker(Fitting):
 
     def __init__(self, vocabulary: Vocabulary, settings: Settings, runtime: Runtime = _HERE, *, seed: int = 0) -> None:
         self.vocabulary, self.settings = vocabulary, settings
-        self.device = _device(runtime, self.kind)
+        from truerank.rankers.pretrained.checkpoints import device_of
+
+        if runtime.precision != "fp32" or runtime.backend == "openvino":
+            fault = f"{self.kind} runs on torch in full precision"
+            raise InputError(fault, "leave out precision and backend", where=self.kind)
+        self.device = device_of(runtime)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
             self.module = self.network(settings, vocabulary.vectors.shape[1]).to(self.device)
@@ -217,11 +222,3 @@ class SmallRanker(Fitting):
         # A text without words is one word of padding.
         width = length or max(1, *(len(row) for row in ids), 1)
         return torch.from_numpy(padded(ids, 0, width)[0]).to(self.device)
-
-
-def _device(runtime: Runtime, kind: str) -> str:
-    from truerank.rankers.pretrained.checkpoints import device_of
-
-    if runtime.precision != "fp32" or runtime.backend == "openvino":
-        raise InputError(f"{kind} runs on torch in full precision", "leave out precision and backend", where=kind)
-    return device_of(runtime)

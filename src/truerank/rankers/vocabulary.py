@@ -67,9 +67,8 @@ def read_word_vectors(path: str | Path, keep: Container[str] | None = None) -> W
             words[word] = len(rows)
             rows.append(vector)
     if not rows:
-        raise InputError(
-            "no vector of a word that is needed", "give vectors of the collection's language", where=source
-        )
+        fault = "no vector of a word that is needed"
+        raise InputError(fault, "give vectors of the collection's language", where=source)
     vectors = np.stack(rows)
     if not np.isfinite(vectors).all():
         raise InputError("a vector holds what is no number", "download the file again", where=source)

@@ -186,6 +186,7 @@ def test_counts_add_up_from_left_to_right(sample: SampleAudits) -> None:
     }
 
 
+@pytest.mark.slow
 def test_prefilter_finds_the_same_pairs(titles: leakage.AuditResult, tmp_path: Path) -> None:
     filtered = leakage.audit(TRAIN, TESTS, out=tmp_path, **OPTIONS, mode="prefilter")
     key = ["test", "topic_id", "source", "query_id"]
@@ -198,6 +199,7 @@ def test_prefilter_finds_the_same_pairs(titles: leakage.AuditResult, tmp_path: P
     assert recall["low"] <= recall["recall"] <= recall["high"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["exhaustive", pytest.param("prefilter", marks=pytest.mark.slow)])
 def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
@@ -283,6 +285,7 @@ def test_ray_gives_the_same_bytes(titles: leakage.AuditResult, tmp_path: Path) -
     assert digests(tmp_path / "ray") == digests(titles.folder)
 
 
+@pytest.mark.slow
 def test_cache_serves_what_was_encoded_before(titles: leakage.AuditResult, tmp_path: Path) -> None:
     options = {**OPTIONS, "cache": str(tmp_path / "cache")}
     few = tmp_path / "few.tsv"
@@ -313,6 +316,7 @@ def test_redacted_audit_holds_no_text(tmp_path: Path) -> None:
     assert texts.str.starts_with("hmac:").all()
 
 
+@pytest.mark.slow
 def test_nothing_is_new_since_the_same_audit(
     titles: leakage.AuditResult, cached: dict[str, Any], tmp_path: Path
 ) -> None:

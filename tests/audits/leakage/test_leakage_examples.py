@@ -267,6 +267,7 @@ def test_what_several_test_texts_share_is_no_leak(tmp_path: Path, holders: int) 
     assert f"{len(apart)} pairs" in " ".join(found.of("document-corpus").evidence)
 
 
+@pytest.mark.slow
 def test_pairs_that_were_not_compared_make_no_clean_result(
     collection: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

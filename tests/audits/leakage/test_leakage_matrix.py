@@ -154,6 +154,7 @@ def _bytes(folder: Path) -> dict[str, bytes]:
     return {str(file.relative_to(folder)): file.read_bytes() for file in files if file.name != "run.log"}
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("encoder")
 def test_a_further_set_costs_itself_only_and_changes_no_bytes(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -255,6 +256,7 @@ class _Killed(BaseException):
     pass
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("encoder")
 def test_a_killed_matrix_continues_and_ends_with_the_same_bytes(
     suite: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

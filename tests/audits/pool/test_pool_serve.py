@@ -24,7 +24,7 @@ from truerank.audits.pool import (
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.judging import Store
-from truerank.judging.proposers import Proposer, next_item
+from truerank.judging.samples import Proposer, next_item
 
 DOCUMENTS, QUERIES, GRADES = generated(count=300, topics=3)
 

@@ -522,6 +522,7 @@ def test_a_rule_that_never_stops_is_bounded_and_named(files, tmp_path):
     assert load_rule(f"{own}:on_and_on").name in found.rules
 
 
+@pytest.mark.slow
 @pytest.mark.shared
 def test_cacm_with_runs_of_two_teams(tmp_path, capsys):
     sys.path.insert(0, str(ROOT / "scripts"))

@@ -16,8 +16,7 @@ from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.order import FamilySource, SystemScores, families_frame, last_stage_frame, read_families
 from truerank.core.result import Result
-from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import named_source
+from truerank.judging.ratings import Ratings, named_source
 from truerank.judging.store import Store
 from truerank.measures.grammar import MeasureSpec
 from truerank.measures.scoring import RunSource, has_runs, run_inputs

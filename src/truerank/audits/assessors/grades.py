@@ -14,10 +14,8 @@ from numpy.typing import NDArray
 
 from truerank.audits.assessors.options import AssessorRules, scale_of
 from truerank.errors import InputError, OptionError
-from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import named_source, read_ratings
+from truerank.judging.ratings import Ratings, decide, named_source, read_ratings
 from truerank.judging.store import Store, is_store
-from truerank.judging.votes import decide
 from truerank.measures.scoring import qrel_frame
 from truerank.sources import compressed, formats
 from truerank.sources.grammar import SourceSpec

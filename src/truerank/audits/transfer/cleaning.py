@@ -18,8 +18,7 @@ from truerank.audits.transfer.estimating import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
-from truerank.judging.rating_table import Ratings
-from truerank.judging.ratings import label_inputs, label_rules, read_ratings
+from truerank.judging.ratings import Ratings, label_inputs, label_rules, read_ratings
 from truerank.options import Flag, Labels, Options, OutFile, Range, Source, command
 from truerank.records import Qrel
 from truerank.sources import grammar

@@ -10,16 +10,17 @@ import json
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, get_args
 
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.core.tables import is_formula
 from truerank.errors import InputError, OptionError
-from truerank.judging.events import Annotator, Draft, Event, Role
+from truerank.judging.database import connected
 from truerank.judging.exchange import forms
 from truerank.judging.exchange.forms import (
     RULES,
@@ -27,24 +28,23 @@ from truerank.judging.exchange.forms import (
     Outgoing,
     StatementSelection,
     Which,
-    extra_text,
     item_record,
     said_record,
     select,
     text_columns,
 )
-from truerank.judging.items import Item
+from truerank.judging.items import Annotator, Draft, Item, Role
 from truerank.judging.schemes import Scheme
-from truerank.judging.store import Store, is_store, store_input
-from truerank.judging.store_rows import (
+from truerank.judging.store import (
     EVENT,
-    Contents,
+    Store,
     append_history,
     check_draft,
-    connected,
     event_of,
     fill,
+    is_store,
     item_of,
+    store_input,
 )
 from truerank.loading import load_json
 from truerank.options import Flag, Names, command
@@ -57,8 +57,9 @@ _MOST: Final = 1 << 20
 
 
 @contextlib.contextmanager
-def recovered(path: Path) -> Iterator[tuple[Store, int]]:
+def recovered(store: str | Path | Store) -> Iterator[tuple[Store, int]]:
     """A store of the rows that can be read, and how many cannot; an event without its item or annotator is lost too."""
+    path = store.path if isinstance(store, Store) else Path(store)
     if not path.is_file():
         raise InputError("no store there", "give the damaged store", where=path)
     with tempfile.TemporaryDirectory(prefix="truerank-") as temporary:
@@ -70,8 +71,8 @@ def recovered(path: Path) -> Iterator[tuple[Store, int]]:
         with contextlib.closing(sqlite3.connect(copy)) as connection:
             connection.text_factory = lambda text: text.decode("utf-8", "replace")
             lost = _filled(made, connection, path)
-        with Store.open(made) as store:
-            yield store, lost
+        with Store.open(made) as whole:
+            yield whole, lost
 
 
 def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
@@ -87,55 +88,39 @@ def _filled(made: Path, damaged: sqlite3.Connection, path: Path) -> int:
     for (body,) in bodies:
         try:
             item = item_of(body, path)
+            items[item.item_id] = item
         except _BROKEN:
             lost += 1
-            continue
-        items[item.item_id] = item
-    people: dict[str, Annotator] = {}
-    for row in _rows(damaged, "annotators", "name", "role, about").values():
-        if all(isinstance(value, str) for value in row) and row[1] in get_args(Role):
-            people[row[0]] = Annotator(*row)
+    people = {
+        row[0]: Annotator(*row)
+        for row in _rows(damaged, "annotators", "name", "role, about").values()
+        if all(isinstance(value, str) for value in row) and row[1] in get_args(Role)
+    }
     work: dict[str, list[str]] = {name: [] for name in people}
     for name, _, item_id in _rows(damaged, "assignments", "annotator, place", "item_id").values():
         if name in work and item_id in items:
             work[name].append(item_id)
-    fill(made, Contents(scheme, items.values(), [*people.values()], work, {"seed": seed, "plan": plan}), path)
+    meta = {"seed": seed, "plan": plan}
+    fill(made, path, scheme, items.values(), annotators=people.values(), work=work, meta=meta)
     events, missing = _numbered(damaged, "events", "number", EVENT)
     with contextlib.closing(connected(made)) as connection:
         connection.execute("PRAGMA synchronous = OFF")  # the copy need not outlive this process
         connection.execute("BEGIN IMMEDIATE")
-        kept = _replayed(connection, events, (items, people, scheme), path)
+        # The number of each event that is whole, in the new store.
+        numbers: dict[int, int] = {}
+        for row in events:
+            with contextlib.suppress(*_BROKEN):
+                event = event_of(row, path)
+                if event.item_id not in items or event.annotator not in people:
+                    continue
+                # Labels that the scheme lacks are damaged; those that exclude each other may have been imported so.
+                scheme.known(event.labels, items[event.item_id])
+                draft = Draft(*event[2:10], at=event.at)
+                check_draft(draft, people[event.annotator].role, path)
+                back = numbers[event.undoes] if event.undoes is not None else 0
+                numbers[event.number] = append_history(connection, [draft], [back])[0].number
         connection.execute("COMMIT")
-    return lost + missing + len(events) - kept
-
-
-def _replayed(
-    connection: sqlite3.Connection,
-    rows: list[tuple[Any, ...]],
-    known: tuple[Mapping[str, Item], Mapping[str, Annotator], Scheme],
-    path: Path,
-) -> int:
-    """Adds the events that are whole, in their order; how many."""
-    items, people, scheme = known
-    numbers: dict[int, int] = {}
-    for row in rows:
-        try:
-            event = event_of(row, path)
-            if event.item_id not in items or event.annotator not in people:
-                continue
-            # Labels that the scheme lacks are damaged ones; those that exclude each other may have been imported so.
-            scheme.known(event.labels, items[event.item_id])
-            numbers[event.number] = _added(connection, event, numbers, people[event.annotator].role, path)
-        except _BROKEN:
-            continue
-    return len(numbers)
-
-
-def _added(connection: sqlite3.Connection, event: Event, numbers: Mapping[int, int], role: Role, path: Path) -> int:
-    draft = Draft(*event[2:10], at=event.at)
-    check_draft(draft, role, path)
-    back = numbers[event.undoes] if event.undoes is not None else 0
-    return append_history(connection, [draft], [back])[0].number
+    return lost + missing + len(events) - len(numbers)
 
 
 def _rows(connection: sqlite3.Connection, table: str, key: str, columns: str) -> dict[Any, tuple[Any, ...]]:
@@ -210,18 +195,13 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
+        names = ("annotators", "written", "open", "left_out", "models", "formulas", "beside")
         return {
             "file": str(self.path),
             "format": self.form,
             "which": self.which,
             "rule": self.rule,
-            "annotators": list(self.annotators),
-            "written": self.written,
-            "open": self.open,
-            "left_out": list(self.left_out),
-            "models": list(self.models),
-            "formulas": self.formulas,
-            "beside": [str(path) for path in self.beside],
+            **{name: plain(getattr(self, name)) for name in names},
             **({} if self.lost is None else {"lost": self.lost}),
         }
 
@@ -280,56 +260,31 @@ def export(
         raise OptionError("people_only", "contradicts `include_models`", "give one of the two")
     place = Path(out)
     form = file_format or _of_ending(place)
-    with _opened(store, recover) as (opened, lost):
+    with contextlib.ExitStack() as stack:
+        opened, lost = stack.enter_context(recovered(store)) if recover else (stack.enter_context(Store.of(store)), 0)
         _check(opened, place, form, which, annotators)
         models = True if include_models else False if people_only else None
         chosen = select(opened, which, annotators=annotators, include_models=models)
         written = [row for row in chosen.rows if row.said is not None]
         content = _content(form, chosen, written, opened, escape_formulas)
-        options = {
-            "file_format": form,
-            "which": which,
-            "annotators": annotators,
-            "include_models": include_models,
-            "people_only": people_only,
-            **({"recover": True} if recover else {}),
-        }
+        options: dict[str, Any] = {"file_format": form, "which": which, "annotators": annotators}
+        options |= {"include_models": include_models, "people_only": people_only}
+        if recover:
+            options["recover"] = True
         with started("judge export", [store_input(store)], options, place, file=True) as job:
             job.skipped = {"open": chosen.open, "left_out": len(chosen.left_out), **({"lost": lost} if recover else {})}
             with job.stream(place.name) as temporary, temporary.open("w", encoding="utf-8", newline="") as stream:
                 stream.writelines(content.lines)
             for ending, text in content.beside.items():
                 job.text(f"{place.name}.{ending}", text)
-        count = (
-            sum(row.said is not None and row.said.kind != "skip" for row in written)
-            if form == "qrels"
-            else len(written)
-        )
+        count = len(written)
+        if form == "qrels":
+            count = sum(row.said is not None and row.said.kind != "skip" for row in written)
+        beside = tuple(place.with_name(f"{place.name}.{ending}") for ending in content.beside)
         return LabelExport(
-            path=place,
-            form=form,
-            which=which,
-            annotators=tuple(annotators),
-            written=count,
-            open=chosen.open,
-            left_out=chosen.left_out,
-            models=chosen.models,
-            beside=tuple(place.with_name(f"{place.name}.{ending}") for ending in content.beside),
-            formulas=content.formulas,
-            escaped=escape_formulas,
-            lost=lost if recover else None,
-        )
-
-
-@contextlib.contextmanager
-def _opened(store: str | Path | Store, recover: bool) -> Iterator[tuple[Store, int]]:
-    """The store, or what can be read of it and how many rows cannot."""
-    if recover:
-        with recovered(store.path if isinstance(store, Store) else Path(store)) as found:
-            yield found
-    else:
-        with Store.of(store) as opened:
-            yield opened, 0
+            place, form, which, tuple(annotators), count, chosen.open, chosen.left_out, chosen.models, beside,
+            content.formulas, escape_formulas, lost if recover else None,
+        )  # fmt: skip
 
 
 class _Content(NamedTuple):
@@ -347,8 +302,11 @@ def _content(
         return _Content(_qrels(written, store))
     if form == "csv":
         rows = list(_csv(chosen))
-        lines = (_csv_line(map(_escaped, row) if escaped else row) for row in rows)
-        return _Content(lines, formulas=sum(map(is_formula, itertools.chain.from_iterable(rows))))
+        stream = io.StringIO(newline="")
+        for row in rows:
+            cells = [f"'{cell}" if is_formula(cell) else cell for cell in row] if escaped else row
+            csv.writer(stream, lineterminator="\n").writerow(cells)
+        return _Content([stream.getvalue()], formulas=sum(map(is_formula, itertools.chain.from_iterable(rows))))
     if form == "doccano":
         return _Content(forms.doccano_lines(chosen.rows), {"label_config.json": forms.label_config(store.scheme)})
     if form == "labelstudio":
@@ -358,7 +316,7 @@ def _content(
 
 
 def _of_ending(path: Path) -> LabelFormat:
-    ending = PurePath(path.name.lower()).suffix
+    ending = path.suffix.lower()
     if ending not in _BY_ENDING:
         remedy = f"name it with `file_format`, or end the name in {', '.join(_BY_ENDING)}"
         raise InputError("the ending does not say the format", remedy, where=path)
@@ -375,20 +333,14 @@ def _check(store: Store, place: Path, form: LabelFormat, which: Which, annotator
     if not store.scheme.graded:
         raise InputError(f"the scheme {store.scheme.name} has no grades", "export JSONL or CSV", where=place)
     if which == "standing" and len(annotators) != 1:
-        raise InputError(
-            "qrels hold one grade per document",
-            "choose adjudicated or majority with `which`, or one of `annotators`",
-            where=place,
-        )
+        fault = "qrels hold one grade per document"
+        raise InputError(fault, "choose adjudicated or majority with `which`, or one of `annotators`", where=place)
 
 
 def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
     for row in rows:
         value = item_record(row.item)
-        value["texts"] = [
-            {key: part for key, part in (("name", t.name), ("text", t.text), ("id", t.id), ("url", t.url)) if part}
-            for t in row.item.texts
-        ]
+        value["texts"] = row.item.json().get("texts", [])
         if row.item.data:
             value["extra"] = dict(row.item.data)
         yield json.dumps({**value, **said_record(row)}, ensure_ascii=False) + "\n"
@@ -396,35 +348,21 @@ def _jsonl(rows: Iterable[Outgoing]) -> Iterator[str]:
 
 def _csv(chosen: StatementSelection) -> Iterator[list[Any]]:
     """A header with every column that a row needs, then the rows; several labels are joined by "|"."""
-    names: dict[str, None] = {}
-    for row in chosen.rows:
-        names.update(dict.fromkeys(_cells(row)))
-    yield list(names)
-    for row in chosen.rows:
-        values = _cells(row)
-        yield [values.get(name, "") for name in names]
+    rows = [_cells(row) for row in chosen.rows]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    yield names
+    yield from ([row.get(name, "") for name in names] for row in rows)
 
 
 def _cells(row: Outgoing) -> dict[str, Any]:
     said = said_record(row)
-    extra = {"extra": extra_text(row.item)} if row.item.data else {}
+    extra = {"extra": json.dumps(dict(row.item.data), ensure_ascii=False)} if row.item.data else {}
     labels = {"labels": "|".join(said.pop("labels", []))}
     return {**item_record(row.item), **text_columns(row.item), **extra, **labels, **said}
 
 
-def _escaped(value: Any) -> Any:
-    return f"'{value}" if is_formula(value) else value
-
-
-def _csv_line(values: Iterable[Any]) -> str:
-    stream = io.StringIO(newline="")
-    csv.writer(stream, lineterminator="\n").writerow(values)
-    return stream.getvalue()
-
-
 def _qrels(rows: Iterable[Outgoing], store: Store) -> Iterator[str]:
     """TREC lines in the order of the items. The second column is "model" where no person's label decided, else 0."""
-    grade: Callable[[str], int | None] = store.scheme.grade
     for row in rows:
         if row.said is None or not row.said.labels:
             continue
@@ -433,4 +371,4 @@ def _qrels(rows: Iterable[Outgoing], store: Store) -> Iterator[str]:
             fault = f"the item '{row.item.item_id[:40]}' has no document id that a qrels file can hold"
             raise InputError(fault, "export JSONL or CSV", where=store.path)
         iteration = "model" if row.role == "model" else "0"
-        yield f"{row.item.topic_id} {iteration} {document} {grade(row.said.labels[0])}\n"
+        yield f"{row.item.topic_id} {iteration} {document} {store.scheme.grade(row.said.labels[0])}\n"

@@ -9,11 +9,11 @@ from itertools import groupby
 from typing import Any, Final, Literal, NamedTuple
 from xml.sax.saxutils import escape, quoteattr
 
-from truerank.judging.events import Event, Kind, Role, Standing
-from truerank.judging.items import Item
+from truerank.core.plain import plain
+from truerank.judging.items import Event, Item, Role, Standing
+from truerank.judging.ratings import decide
 from truerank.judging.schemes import Choice, Scheme
 from truerank.judging.store import Store
-from truerank.judging.votes import decide
 
 Which = Literal["standing", "events", "adjudicated", "majority"]
 LabelFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
@@ -101,23 +101,17 @@ def _answer(rows: Sequence[Outgoing], which: Which) -> Outgoing | None:
         return None
     agreeing = [row for row in said if row.said is not None and row.said.labels == labels]
     role: Role = "model" if all(row.role == "model" for row in agreeing) else "person"
-    first = agreeing[0].said
-    if first is None:
-        return None
-    kind: Kind = "label"
-    name = first.annotator if len(agreeing) == 1 and len(said) == 1 else which
-    answer = Standing(first.item_id, name, kind, labels, "", "", max(_times(agreeing)), 0.0)
-    return Outgoing(agreeing[0].item, answer, role, by=_names(agreeing))
+    item = agreeing[0].item
+    name = heard[0][0] if len(said) == 1 else which
+    at = max(row.said.at for row in agreeing if row.said)
+    answer = Standing(item.item_id, name, "label", labels, "", "", at, 0.0)
+    return Outgoing(item, answer, role, by=_names(agreeing))
 
 
 def _names(rows: Iterable[Outgoing]) -> tuple[str, ...]:
     return tuple(
         f"{row.said.annotator} (model)" if row.role == "model" else row.said.annotator for row in rows if row.said
     )
-
-
-def _times(rows: Iterable[Outgoing]) -> Iterator[str]:
-    return (row.said.at for row in rows if row.said)
 
 
 def _models(rows: Iterable[Outgoing]) -> tuple[str, ...]:
@@ -132,9 +126,8 @@ def item_record(item: Item) -> dict[str, Any]:
     value: dict[str, Any] = {"item_id": item.item_id, "topic_id": item.topic_id}
     if query is not None:
         value |= {"query_id": query.id, "query_text": query.text}
-    for name in ("title", "description", "narrative", "variant", "dataset", "stratum", "score"):
+    for name in ("title", "description", "narrative", "variant", "dataset", "stratum", "score", "probability"):
         value[name] = getattr(item, name)
-    value["probability"] = item.probability
     return {key: part for key, part in value.items() if part not in ("", None)}
 
 
@@ -164,18 +157,6 @@ def said_record(row: Outgoing) -> dict[str, Any]:
     return {key: part for key, part in value.items() if part not in ("", None, [], 0.0)}
 
 
-def shown_text(item: Item) -> str:
-    """The item's texts in one, for tools that show one text: the query alone where it is all there is."""
-    if len(item.texts) == 1:
-        return item.texts[0].text
-    return "\n\n".join(f"[{text.name}] {text.text}" for text in item.texts)
-
-
-def extra_text(item: Item) -> str:
-    """The item's further data as JSON text, for a cell of a table."""
-    return json.dumps(dict(item.data), ensure_ascii=False) if item.data else ""
-
-
 #: Background colours of the groups in turn; labels that stand alone are red.
 _COLOURS: Final = ("#8BC34A", "#FFEB3B", "#4FC3F7", "#CE93D8", "#FFB74D", "#A1887F")
 _ALONE: Final = "#F44336"
@@ -185,14 +166,12 @@ _KEYS: Final = frozenset("0123456789abcdefghijklmnopqrstuvwxyz")
 def doccano_lines(rows: Iterable[Outgoing]) -> Iterator[str]:
     """One line per statement: `text` and `label` as doccano reads them, everything else as its metadata."""
     for number, row in enumerate(rows, start=1):
-        said = said_record(row)
-        labels = said.pop("labels", [])
-        value: dict[str, Any] = {"id": number, "text": shown_text(row.item), "label": labels}
-        value |= {key: part for key, part in item_record(row.item).items() if key != "text"}
-        if len(row.item.texts) > 1:
-            value["texts"] = [
-                {"name": text.name, "text": text.text, "id": text.id, "url": text.url} for text in row.item.texts
-            ]
+        said, texts = said_record(row), row.item.texts
+        # It shows one text: the query alone where it is all there is.
+        shown = texts[0].text if len(texts) == 1 else "\n\n".join(f"[{text.name}] {text.text}" for text in texts)
+        value: dict[str, Any] = {"id": number, "text": shown, "label": said.pop("labels", []), **item_record(row.item)}
+        if len(texts) > 1:
+            value["texts"] = plain(texts)
         if row.item.data:
             value["extra"] = dict(row.item.data)
         yield json.dumps({**value, **said}, ensure_ascii=False) + "\n"
@@ -222,19 +201,20 @@ _NO_GROUP = "label"
 def tasks(rows: Iterable[Outgoing], scheme: Scheme) -> Iterator[str]:
     """The lines of a JSON array of tasks, one task per item."""
     yield "[\n"
-    first = True
     for number, (_, group) in enumerate(groupby(rows, key=lambda row: row.item.item_id), start=1):
-        task = _task(number, list(group), scheme)
-        yield ("" if first else ",\n") + json.dumps(task, ensure_ascii=False)
-        first = False
+        yield ",\n" * (number > 1) + json.dumps(_task(number, list(group), scheme), ensure_ascii=False)
     yield "\n]\n"
 
 
 def interface(scheme: Scheme, items: Iterable[Item]) -> str:
     """The labelling interface (XML) for a scheme."""
-    shown = dict.fromkeys(name for item in items for name in ("query_text", *_columns(item)))
-    longest = [name.replace("_", " ") for name in shown]
-    whole = scheme.for_texts(longest)
+    # The columns of the texts, without those of their ids and addresses.
+    shown = dict.fromkeys(
+        name
+        for item in items
+        for name in ("query_text", *(text.name.replace(" ", "_") for text in item.texts if text.name != "query"))
+    )
+    whole = scheme.for_texts([name.replace("_", " ") for name in shown])
     lines = ["<View>", f"  <Header value={quoteattr(scheme.question)}/>"]
     for name in ("title", "description", "narrative", "variant"):
         lines.append(f'  <Text name="topic_{name}" value="${name}"/>')
@@ -248,11 +228,6 @@ def interface(scheme: Scheme, items: Iterable[Item]) -> str:
     for name in ("comment", "reason"):
         lines.append(f'  <TextArea name="{name}" toName="query_text" placeholder="{name}" maxSubmissions="1"/>')
     return "\n".join([*lines, "</View>", ""])
-
-
-def _columns(item: Item) -> list[str]:
-    """The columns of the texts, without those of their ids and addresses."""
-    return [text.name.replace(" ", "_") for text in item.texts if text.name != "query"]
 
 
 def _block(name: str, title: str, choices: list[Choice], choice: str) -> list[str]:
@@ -269,51 +244,38 @@ def _block(name: str, title: str, choices: list[Choice], choice: str) -> list[st
 
 def _task(number: int, rows: list[Outgoing], scheme: Scheme) -> dict[str, Any]:
     item = rows[0].item
-    texts = [{"name": text.name, "text": text.text, "id": text.id, "url": text.url} for text in item.texts]
-    data = {**item_record(item), **text_columns(item), "texts": texts}
+    data = {**item_record(item), **text_columns(item), "texts": plain(item.texts)}
     if item.data:
         data["extra"] = dict(item.data)
     known = scheme.for_item(item)
+    said = [(row.role == "model", _annotation(row, row.said, known)) for row in rows if row.said is not None]
     return {
         "id": number,
         "data": data,
-        "annotations": [_annotation(row, known) for row in rows if row.said is not None and row.role != "model"],
-        "predictions": [_prediction(row, known) for row in rows if row.said is not None and row.role == "model"],
+        "annotations": [value for by_model, value in said if not by_model],
+        "predictions": [value for by_model, value in said if by_model],
     }
 
 
-def _annotation(row: Outgoing, scheme: Scheme) -> dict[str, Any]:
-    said = row.said
-    if said is None or isinstance(said, Event):
-        return {}
+def _annotation(row: Outgoing, said: Standing | Event, scheme: Scheme) -> dict[str, Any]:
+    """A person's statement as an annotation, a model's as a prediction."""
+    about = {"about": row.about} if row.about else {}
+    if row.role == "model":
+        value = {"model_version": said.annotator, "created_at": said.at, **({"meta": about} if about else {})}
+        return {**value, "result": _results(said, scheme)}
     return {
         "completed_by": {"email": said.annotator},
         "was_cancelled": said.kind == "skip",
         "ground_truth": said.kind == "adjudicate",
         "created_at": said.at,
         "lead_time": said.seconds,
-        "meta": {"role": row.role, **({"about": row.about} if row.about else {})},
-        "result": _results(row, scheme),
+        "meta": {"role": row.role, **about},
+        "result": _results(said, scheme),
     }
 
 
-def _prediction(row: Outgoing, scheme: Scheme) -> dict[str, Any]:
-    said = row.said
-    if said is None:
-        return {}
-    return {
-        "model_version": said.annotator,
-        "created_at": said.at,
-        **({"meta": {"about": row.about}} if row.about else {}),
-        "result": _results(row, scheme),
-    }
-
-
-def _results(row: Outgoing, scheme: Scheme) -> list[dict[str, Any]]:
+def _results(said: Standing | Event, scheme: Scheme) -> list[dict[str, Any]]:
     """The labels by the block they stand in, then comment and reason."""
-    said = row.said
-    if said is None:
-        return []
     blocks: dict[str, list[str]] = {}
     for choice in scheme.choices:
         if choice.name in said.labels:
@@ -322,9 +284,8 @@ def _results(row: Outgoing, scheme: Scheme) -> list[dict[str, Any]]:
         {"from_name": name, "to_name": "query_text", "type": "choices", "value": {"choices": labels}}
         for name, labels in blocks.items()
     ]
-    written = (("comment", said.comment), ("reason", said.reason))
-    return results + [_written(name, text) for name, text in written if text]
-
-
-def _written(name: str, text: str) -> dict[str, Any]:
-    return {"from_name": name, "to_name": "query_text", "type": "textarea", "value": {"text": [text]}}
+    return results + [
+        {"from_name": name, "to_name": "query_text", "type": "textarea", "value": {"text": [text]}}
+        for name, text in (("comment", said.comment), ("reason", said.reason))
+        if text
+    ]

@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections import defaultdict
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.events import Draft, Event, Kind, Role
 from truerank.judging.exchange.forms import LabelFormat
 from truerank.judging.item_sources import item_of_row
-from truerank.judging.items import Item, Text
-from truerank.judging.rating_table import contradiction_error
-from truerank.judging.ratings import named_source
+from truerank.judging.items import Draft, Event, Item, Kind, Role, Text
+from truerank.judging.ratings import Votes, contradiction_error, named_source
 from truerank.judging.schemes import Scheme
-from truerank.judging.store import Store, store_change
-from truerank.judging.store_rows import check_draft
-from truerank.judging.votes import Votes
+from truerank.judging.store import Store, check_draft, store_change
 from truerank.options import Flag, command
 from truerank.records import Judgment
 from truerank.sources import compressed, formats, read_labels, read_qrels
@@ -36,13 +33,9 @@ class Matcher:
     """The items of a store by id, by their texts, and by the ids of their documents."""
 
     def __init__(self, store: Store) -> None:
-        self._ids: set[str] = set()
-        self._places: dict[str, int] = {}
         self._by_key: defaultdict[Hashable, list[str]] = defaultdict(list)
         self._marks: dict[str, tuple[str, str, str, str]] = {}
-        for place, item in enumerate(store.items()):
-            self._ids.add(item.item_id)
-            self._places[item.item_id] = place
+        for item in store.items():
             self._marks[item.item_id] = _marks(item)
             for key in _keys(item):
                 self._by_key[key].append(item.item_id)
@@ -53,7 +46,7 @@ class Matcher:
         By the item id; otherwise by the topic with the ids of its documents, or with all texts, or with the query's
         normalised text. Where several fit, the query id, the title, the data set and the variant decide.
         """
-        if item.item_id in self._ids:
+        if item.item_id in self._marks:
             return item.item_id, ""
         marks = _marks(item)
         for key in _keys(item):
@@ -130,17 +123,13 @@ class LabelImport(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
+        names = ("models", "present", "unlabelled", "irregular", "unmatched", "contradictions")
         return {
             "store": self.store,
             "records": self.records,
             "added": sum(self.added.values()),
             "annotators": self.added,
-            "models": list(self.models),
-            "present": self.present,
-            "unlabelled": self.unlabelled,
-            "irregular": self.irregular,
-            "unmatched": [record._asdict() for record in self.unmatched],
-            "contradictions": list(self.contradictions),
+            **{name: plain(getattr(self, name)) for name in names},
         }
 
 
@@ -241,34 +230,28 @@ class _Work:
         if not said.labels and said.kind in ("", "open"):
             self.unlabelled += 1
             return
-        item = _item(said, self._store.scheme, spec)
+        scheme = self._store.scheme
+        item = _item(said, scheme, spec)
         item_id, why = self._matcher.find(item)
         if item_id is None:
             text = item.text("query") or item.item_id or " ".join(text.id for text in item.texts)
             self.unmatched.append(UnmatchedRecord(spec.location, said.line or 0, item.topic_id, text[:_SHOWN], why))
             return
         name = self._who(said, spec, annotator)
-        try:
-            labels = self._spelt(said.labels, self._store.item(item_id))
-        except InputError as error:
-            raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
         kind = cast(Kind, said.kind or "label")
         if kind == "label" and self._roles()[name] == "adjudicator":
             kind = "adjudicate"
         reason = said.reason or ("not given" if kind == "skip" else "")
-        draft = Draft(item_id, name, kind, labels, said.comment, reason, said.seconds, at=said.at)
         try:
+            # For `leak` whatever says something about a leak, as everywhere.
+            answer = leak_answer(tuple(said.labels)) if scheme.name == "leak" else None
+            labels = scheme.known(said.labels if answer is None else (answer,), self._store.item(item_id))
+            draft = Draft(item_id, name, kind, labels, said.comment, reason, said.seconds, at=said.at)
             check_draft(draft, self._roles()[name], self._store.path)
         except InputError as error:
             raise InputError(error.fault, error.remedy, where=spec.location, line=said.line) from error
         if self._heard(said, item_id, name, kind, labels):
             self._add(draft, said, spec)
-
-    def _spelt(self, labels: Sequence[str], item: Item) -> tuple[str, ...]:
-        """The labels as the scheme has them; for `leak` whatever says something about a leak, as everywhere."""
-        scheme = self._store.scheme
-        answer = leak_answer(tuple(labels)) if scheme.name == "leak" else None
-        return scheme.known(labels if answer is None else (answer,), item)
 
     def _heard(self, said: Judgment, item_id: str, name: str, kind: Kind, labels: tuple[str, ...]) -> bool:
         """Whether a label counts; one that contradicts an earlier one of these files is noted.
@@ -289,22 +272,13 @@ class _Work:
         """Writes everything and says what it was."""
         if self.contradictions and self._votes == "majority":
             raise contradiction_error(self.contradictions, self._place)
-        added: dict[str, int] = {}
-        events = self._store.record_history(self._drafts, self._undone, self._annotators())
-        for event in events:
-            added[event.annotator] = added.get(event.annotator, 0) + 1
+        new = [(name, role, self._abouts.get(name, "")) for name, role in self._new.items()]
+        added = Counter(event.annotator for event in self._store.record_history(self._drafts, self._undone, new))
         models = tuple(name for name in added if self._roles()[name] == "model")
         return LabelImport(
-            str(self._store.path),
-            self.records,
-            dict(sorted(added.items())),
-            self.present,
-            self.unlabelled,
-            self.irregular,
-            tuple(self.unmatched),
-            models,
-            tuple(self.contradictions),
-        )
+            str(self._store.path), self.records, dict(sorted(added.items())), self.present, self.unlabelled,
+            self.irregular, tuple(self.unmatched), models, tuple(self.contradictions),
+        )  # fmt: skip
 
     def _add(self, draft: Draft, said: Judgment, spec: SourceSpec) -> None:
         times = self._history.setdefault(_identity(draft), {})
@@ -321,7 +295,12 @@ class _Work:
                 raise InputError(fault, "import the whole history", where=spec.location, line=said.line)
         elif draft.kind != "skip":
             self.irregular += not self._store.scheme.regular(draft.labels, self._store.item(draft.item_id))
-        self._drafts.append(draft._replace(token=_token(draft)))
+        value = [
+            draft.annotator, draft.item_id, draft.kind, sorted(draft.labels), draft.comment, draft.reason, draft.at
+        ]  # fmt: skip
+        # An idempotency key, so that two imports at the same time do not double anything either.
+        token = f"import:{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]}"
+        self._drafts.append(draft._replace(token=token))
         self._undone.append(undoes)
         times[draft.at] = -len(self._drafts)
         self._link(said, spec, -len(self._drafts))
@@ -347,9 +326,6 @@ class _Work:
 
     def _roles(self) -> dict[str, Role]:
         return {**self._people, **self._new}
-
-    def _annotators(self) -> Sequence[tuple[str, Role, str]]:
-        return [(name, role, self._abouts.get(name, "")) for name, role in self._new.items()]
 
 
 def _statements(spec: SourceSpec, scheme: Scheme, strict: bool) -> Iterator[Judgment]:
@@ -399,9 +375,3 @@ def _item(said: Judgment, scheme: Scheme, spec: SourceSpec) -> Item:
 def _identity(said: Event | Draft) -> tuple[Any, ...]:
     """What makes two statements the same, but for their time."""
     return (said.annotator, said.item_id, said.kind, frozenset(said.labels), said.comment, said.reason)
-
-
-def _token(draft: Draft) -> str:
-    """An idempotency key, so that two imports at the same time do not double anything either."""
-    value = [draft.annotator, draft.item_id, draft.kind, sorted(draft.labels), draft.comment, draft.reason, draft.at]
-    return f"import:{hashlib.sha256(json.dumps(value).encode()).hexdigest()[:32]}"

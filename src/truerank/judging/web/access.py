@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Final, NamedTuple
 from urllib.parse import quote, unquote
 
-from truerank.judging.events import Annotator
+from truerank.judging.items import Annotator
 from truerank.judging.store import Store
 
 _LONGEST_COOKIE: Final = 2000
@@ -42,14 +42,11 @@ class Visitor(NamedTuple):
 
 @dataclass(frozen=True)
 class Access:
-    """The rules of one server.
+    """The rules of one server: who may enter, and whether a name needs its access token.
 
-    Attributes:
-        names: who may enter.
-        tokens: whether a name needs its access token.
-        hosts: names under which the server may be asked, in lower case and without ports; None for any. They keep
-            pages of other sites out, whose names lead to this machine (DNS rebinding).
-        cookie: the cookie's name; it differs by port, because browsers share cookies between ports.
+    `hosts` are names under which the server may be asked, in lower case and without ports; None for any. They keep
+    pages of other sites out, whose names lead to this machine (DNS rebinding). The cookie's name differs by port,
+    because browsers share cookies between ports.
     """
 
     names: frozenset[str]

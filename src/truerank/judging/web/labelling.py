@@ -1,4 +1,4 @@
-"""The pages on which annotators judge: one item at a time, in their order of work."""
+"""The pages on which annotators judge, one item at a time, and adjudicators settle what annotators disagree on."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from truerank.errors import InputError
-from truerank.judging import proposers as feed
-from truerank.judging.events import Standing
-from truerank.judging.items import Item
+from truerank.judging import samples
+from truerank.judging.items import Disagreement, Item, JudgingProgress, Role, Standing
 from truerank.judging.web.pages import (
     Form,
     JudgedForm,
     Refused,
     Visit,
+    adjudication_rows,
     counted,
     entered,
     item_mark,
@@ -28,10 +28,10 @@ from truerank.judging.web.pages import (
     said_text,
     shown_groups,
     shown_item,
+    who_said_what,
 )
 
 _ROWS_PER_PAGE: Final = 200
-_MOVED: Final = "Another item stood here when the page was made. Look again."
 
 
 class Attempt(NamedTuple):
@@ -44,7 +44,8 @@ class Attempt(NamedTuple):
 def next_item(request: Request) -> Response:
     """The first item that is still open, or the page that says that there is none."""
     visit = entered(request)
-    place, after = _next_place(visit), _after(visit)
+    place, before = _next_place(visit), visit.query("after")
+    after = f"?after={number_of(before)}" if before else ""
     if place is None:
         progress = visit.store.progress(visit.name)
         told = _told(visit, visit.store.assigned(visit.name))
@@ -67,7 +68,7 @@ def label(request: Request, form: Form) -> Response:
     said = JudgedForm.of(form, "label", "skip")
     try:
         if form.one("item") != item_mark(item):
-            raise Refused(409, _MOVED)
+            raise Refused(409, "Another item stood here when the page was made. Look again.")
         kept(visit, item, said)
     except Refused as refusal:
         return _own_page(visit, ids, number, Attempt(said, refusal))
@@ -97,6 +98,9 @@ def mine(request: Request) -> Response:
     if page < 1 or first > max(total, 1):
         raise Refused(404, "The list has no such page.")
     progress = visit.store.progress(visit.name)
+    # Address, name and relation of the pages before and after.
+    pages = [(f"/mine?page={page - 1}", "Previous page", "prev")] if page > 1 else []
+    pages += [(f"/mine?page={page + 1}", "Next page", "next")] if page * _ROWS_PER_PAGE < total else []
     return visit.page(
         "list",
         heading="My items",
@@ -106,7 +110,7 @@ def mine(request: Request) -> Response:
         start_text="Go on",
         titles=("Item", "Topic", "Text", "What I said", "State"),
         rows=own_rows(visit.store, visit.name, first, first + _ROWS_PER_PAGE - 1),
-        pages=list_pages("/mine?page=", page, total),
+        pages=pages,
     )
 
 
@@ -156,20 +160,10 @@ def item_page(visit: Visit, item: Item, standing: Standing | None, attempt: Atte
     )
 
 
-def list_pages(address: str, page: int, total: int) -> list[tuple[str, str, str]]:
-    """The pages before and after one page of a list: address, name and relation."""
-    pages = []
-    if page > 1:
-        pages.append((f"{address}{page - 1}", "Previous page", "prev"))
-    if page * _ROWS_PER_PAGE < total:
-        pages.append((f"{address}{page + 1}", "Next page", "next"))
-    return pages
-
-
 def _next_place(visit: Visit) -> int | None:
     """The place of the first open item; where none is left, whoever feeds the store is asked for more."""
     state = visit.request.app.state
-    item = feed.next_item(visit.store, visit.name, state.proposer, batch=state.batch)
+    item = samples.next_item(visit.store, visit.name, state.proposer, batch=state.batch)
     return None if item is None else visit.store.assigned(visit.name).index(item.item_id) + 1
 
 
@@ -217,13 +211,127 @@ def _standing(visit: Visit, item_id: str) -> Standing | None:
     return next((standing for standing in standings if standing.kind != "adjudicate"), None)
 
 
-def _after(visit: Visit) -> str:
-    return f"?after={number_of(visit.query('after'))}" if visit.query("after") else ""
-
-
 def _sentence(error: InputError) -> str:
     """A fault without its place: "No label. Choose one of …"."""
     return ". ".join(part[:1].upper() + part[1:] for part in (error.fault, error.remedy) if part) + "."
+
+
+#: More rows than anybody reads; the open ones come first, so those beyond come up as these are settled.
+_MOST_ROWS: Final = 500
+
+
+def disagreements(request: Request) -> Response:
+    """All disagreements, those that are open first."""
+    visit = _entered(request)
+    found = _disagreements(visit)
+    places = _places(visit)
+    open_ones = [one for one in found if one.adjudicated is None]
+    rows = [*open_ones, *(one for one in found if one.adjudicated is not None)][:_MOST_ROWS]
+    models = bool(visit.query("models"))
+    settled = len(found) - len(open_ones)
+    more = f" The first {_MOST_ROWS} are listed." if len(found) > _MOST_ROWS else ""
+    return visit.page(
+        "list",
+        heading="Disagreements",
+        lead=f"{counted(len(found))} on which labels differ: {settled} settled, {len(open_ones)} open." + more,
+        toggle=("/adjudicate", "Only where people disagree")
+        if models
+        else ("/adjudicate?models=1", "Also where only a model disagrees"),
+        start=f"/adjudicate/{places[open_ones[0].item_id]}{_query(visit)}" if open_ones else "",
+        start_text="Settle the first that is open",
+        titles=("Item", "Topic", "Text", "Who said what", "Settled"),
+        rows=adjudication_rows(visit.store, rows, [places[one.item_id] for one in rows], _query(visit)),
+        pages=[],
+    )
+
+
+def one_disagreement(request: Request) -> Response:
+    """One item with everybody's labels."""
+    visit = _entered(request)
+    return _disagreement_page(visit, number_of(request.path_params["place"]))
+
+
+def settle(request: Request, form: Form) -> Response:
+    """Keeps an adjudication, and goes on to the next open disagreement."""
+    visit = _entered(request, form)
+    number, said = number_of(request.path_params["place"]), JudgedForm.of(form, "adjudicate")
+    one, found = _at(visit, number)
+    item = visit.store.item(one.item_id)
+    try:
+        if form.one("item") != item_mark(item):
+            raise Refused(409, "The page was made for another item. Look again.")
+        kept(visit, item, said)
+    except Refused as refusal:
+        return _disagreement_page(visit, number, Attempt(said, refusal))
+    places = _places(visit)
+    left = [places[other.item_id] for other in found if other.adjudicated is None and other is not one]
+    following = next((place for place in left if place > number), left[0] if left else None)
+    if following is None:
+        return visit.go(f"/adjudicate{_query(visit)}")
+    return visit.go(f"/adjudicate/{following}?after={number}{'&models=1' if visit.query('models') else ''}")
+
+
+def _entered(request: Request, form: Form | None = None) -> Visit:
+    visit = entered(request, form)
+    if visit.who.role != "adjudicator":
+        raise Refused(403, "Only an adjudicator sees what others said.")
+    return visit
+
+
+def _disagreements(visit: Visit) -> tuple[Disagreement, ...]:
+    roles: tuple[Role, ...] = ("person", "model") if visit.query("models") else ("person",)
+    return visit.store.disagreements(roles=roles)
+
+
+def _query(visit: Visit) -> str:
+    return "?models=1" if visit.query("models") else ""
+
+
+def _places(visit: Visit) -> dict[str, int]:
+    """Items are numbered as in the store, so that an address means the same item at any time."""
+    return {item_id: place for place, item_id in enumerate(visit.store.item_ids(), start=1)}
+
+
+def _at(visit: Visit, number: int) -> tuple[Disagreement, Sequence[Disagreement]]:
+    found, places = _disagreements(visit), _places(visit)
+    one = next((one for one in found if places[one.item_id] == number), None)
+    if one is None:
+        raise Refused(404, "Nobody disagrees on that item.")
+    return one, found
+
+
+def _disagreement_page(visit: Visit, number: int, attempt: Attempt | None = None) -> Response:
+    one, found = _at(visit, number)
+    places = _places(visit)
+    at = found.index(one)
+    settled = sum(other.adjudicated is not None for other in found)
+    steps = [
+        f"/adjudicate/{places[found[step].item_id]}{_query(visit)}" if 0 <= step < len(found) else ""
+        for step in (at - 1, at + 1)
+    ]
+    return item_page(
+        visit,
+        visit.store.item(one.item_id),
+        one.adjudicated,
+        attempt,
+        standings=who_said_what(visit.store, one.item_id),
+        heading=f"Disagreement {at + 1} of {len(found)}",
+        progress=JudgingProgress(settled, 0, len(found)),
+        previous=steps[0],
+        following=steps[1],
+        told=_notice(visit, one),
+        can_undo=settled > 0,
+        action=f"/adjudicate/{number}{_query(visit)}",
+        act="adjudicate",
+    )
+
+
+def _notice(visit: Visit, one: Disagreement) -> str:
+    """What the page before did, or what holds."""
+    before = number_of(visit.query("after") or "0")
+    if visit.query("undone") or before:
+        return "Taken back." if visit.query("undone") else "Saved."
+    return "" if one.adjudicated is None else f"Settled: {said_text(one.adjudicated)}."
 
 
 routes: Final = (
@@ -232,4 +340,7 @@ routes: Final = (
     Route("/judge/{place}", posted(label), methods=["POST"]),
     Route("/undo", posted(undo), methods=["POST"]),
     Route("/mine", mine),
+    Route("/adjudicate", disagreements),
+    Route("/adjudicate/{place}", one_disagreement),
+    Route("/adjudicate/{place}", posted(settle), methods=["POST"]),
 )

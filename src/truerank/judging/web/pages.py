@@ -7,7 +7,7 @@ import hashlib
 import re
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from importlib import resources
@@ -23,8 +23,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from truerank.core.page import templates
 from truerank.core.tables import escape_html
-from truerank.judging.events import Annotator, Disagreement, Event, JudgingProgress, Kind, Standing
-from truerank.judging.items import Item, Text
+from truerank.judging.items import Annotator, Disagreement, Event, Item, JudgingProgress, Kind, Standing, Text
 from truerank.judging.schemes import Choice, Scheme, View
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, Visitor, fresh_token
@@ -132,19 +131,14 @@ def said_text(standing: Standing) -> str:
 def who_said_what(store: Store, item_id: str) -> tuple[ShownStanding, ...]:
     """Everybody's standing for an item; people first, then models, then the adjudication."""
     roles = {annotator.name: annotator.role for annotator in store.annotators()}
-    rows = [
-        ShownStanding(s.annotator, roles[s.annotator], s.kind, said_text(s), s.comment)
-        for s in store.standing(item_id=item_id)
-    ]
+    standing = store.standing(item_id=item_id)
+    rows = [ShownStanding(s.annotator, roles[s.annotator], s.kind, said_text(s), s.comment) for s in standing]
     return tuple(sorted(rows, key=lambda row: (row.kind == "adjudicate", row.role == "model", row.annotator)))
 
 
 def own_rows(store: Store, annotator: str, first: int, last: int) -> tuple[ListRow, ...]:
     """An annotator's items in the order of work, from place `first` to `last`, counted from 1."""
-    said: dict[str, Standing] = {}
-    for standing in store.standing(annotator=annotator):
-        if standing.kind != "adjudicate":
-            said[standing.item_id] = standing
+    said = {each.item_id: each for each in store.standing(annotator=annotator) if each.kind != "adjudicate"}
     rows = []
     for place, item_id in enumerate(store.assigned(annotator)[first - 1 : last], start=first):
         item, own = store.item(item_id), said.get(item_id)
@@ -162,9 +156,8 @@ def adjudication_rows(
     rows = []
     for one, place in zip(found, places, strict=True):
         item = store.item(one.item_id)
-        said = tuple(
-            f"{s.annotator}{' (model)' if s.annotator in models else ''}: {said_text(s)}" for s in one.standings
-        )
+        names = {s.annotator: f"{s.annotator} (model)" if s.annotator in models else s.annotator for s in one.standings}
+        said = tuple(f"{names[s.annotator]}: {said_text(s)}" for s in one.standings)
         state = "open" if one.adjudicated is None else f"{said_text(one.adjudicated)} ({one.adjudicated.annotator})"
         rows.append(ListRow(f"/adjudicate/{place}{query}", place, item.topic_id, excerpt(item), said, state))
     return tuple(rows)
@@ -184,20 +177,17 @@ def people(store: Store) -> tuple[Person, ...]:
         if who.role == "model" and not progress.total:
             kinds = Counter(standing.kind for standing in standings if standing.annotator == who.name)
             progress = JudgingProgress(kinds["label"], kinds["skip"], len(store.item_ids()))
-        rows.append(Person(who.name, who.role, progress, settled[who.name], _pace(times.get(who.name, ()))))
+        pace = f"{median(times[who.name]):.0f}" if who.name in times else "–"
+        rows.append(Person(who.name, who.role, progress, settled[who.name], pace))
     order = ("person", "adjudicator", "model")
     return tuple(sorted(rows, key=lambda row: (order.index(row.role), row.name)))
 
 
 def excerpt(item: Item) -> str:
     """A few words that tell an item from others in a list: the query of a pair, else the title."""
-    texts: Iterable[str] = (text.text for text in item.texts if text.name == "query")
-    text = " ".join((next(iter(texts), "") or item.title or (item.texts[0].text if item.texts else "")).split())
+    text = item.text("query") or item.title or (item.texts[0].text if item.texts else "")
+    text = " ".join(text.split())
     return text if len(text) <= _LONGEST_EXCERPT else text[: _LONGEST_EXCERPT - 1].rstrip() + "…"
-
-
-def _pace(times: Sequence[float]) -> str:
-    return f"{median(times):.0f}" if times else "–"
 
 
 #: Marks of writing direction and blanks of no width: they change what a reader sees without being seen.
@@ -218,13 +208,8 @@ class ShownText:
 
 @dataclass(frozen=True)
 class Shown:
-    """An item as a page shows it.
-
-    Attributes:
-        topic: what the item is judged against: query or title, description, narrative, variant, as far as there.
-        texts: what is judged.
-        marked: whether differing words are marked.
-    """
+    """An item as a page shows it: what it is judged against (query or title, description, narrative, variant, as far as
+    there), what is judged, and whether differing words are marked."""
 
     topic: tuple[ShownText, ...]
     texts: tuple[ShownText, ...]
@@ -248,19 +233,13 @@ def shown_item(item: Item, view: View) -> Shown:
         texts = [(text, _pieces(mark(_others(item, text), text.text).query)) for text in item.texts]
     else:
         marked = False
-    asked = "Title" if view == "pair" else "Query"
     topic = [
-        ShownText(name, bodies.get(field, safe(getattr(item, field))))
-        for field, name in (
-            ("title", asked), ("variant", "Variant"), ("description", "Description"), ("narrative", "Narrative")
-        )
-        if getattr(item, field).strip()
-    ]  # fmt: skip
-    return Shown(
-        tuple(topic),
-        tuple(ShownText(_heading(text, view), body, text.id, text.url) for text, body in texts),
-        marked,
-    )
+        ShownText("Query" if field == "title" and view != "pair" else field.capitalize(), bodies.get(field, safe(text)))
+        for field in ("title", "variant", "description", "narrative")
+        if (text := getattr(item, field)).strip()
+    ]
+    shown = tuple(ShownText(_heading(text, view), body, text.id, text.url) for text, body in texts)
+    return Shown(tuple(topic), shown, marked)
 
 
 def _pair(item: Item) -> tuple[dict[str, Markup], list[tuple[Text, Markup]]]:
@@ -326,16 +305,6 @@ def static_file(name: str) -> StaticFile | None:
     return StaticFile(body, media_type, hashlib.sha256(body).hexdigest()[:12])
 
 
-def render(template: str, values: Mapping[str, Any]) -> str:
-    """A page as HTML; every value is escaped where it is not safe markup."""
-    return _environment().get_template(f"{template}.html.j2").render(values)
-
-
-def reason(status: int) -> str:
-    """A status in words."""
-    return HTTPStatus(status).phrase
-
-
 @functools.cache
 def _environment() -> jinja2.Environment:
     environment = templates("truerank.judging.web")
@@ -399,20 +368,16 @@ class JudgedForm:
         if kind is None:
             raise Refused(422, "This page has no such button. Load the page again.")
         reason = form.one("other").strip() or form.one("reason").strip()
-        said = cls(
-            kind=kind,
-            labels=() if kind == "skip" else form.all("label"),
-            comment=form.one("comment").replace("\r\n", "\n").strip(),
-            reason=reason if kind == "skip" else "",
-            seconds=_seconds(form),
-            token=form.one("token"),
-        )
-        for name, text, most in (("comment", said.comment, _LONGEST_COMMENT), ("reason", reason, _LONGEST_REASON)):
+        comment, token = form.one("comment").replace("\r\n", "\n").strip(), form.one("token")
+        seconds = _seconds(form)
+        for name, text, most in (("comment", comment, _LONGEST_COMMENT), ("reason", reason, _LONGEST_REASON)):
             if len(text) > most:
                 raise Refused(422, f"The {name} has {len(text):,} characters. At most {most:,} are kept.")
-        if not said.token or len(said.token) > _LONGEST_TOKEN:
+        if not token or len(token) > _LONGEST_TOKEN:
             raise Refused(422, "The form is incomplete. Load the page again.")
-        return said
+        if kind == "skip":
+            return cls(kind, (), comment, reason, seconds, token)
+        return cls(kind, form.all("label"), comment, "", seconds, token)
 
     def is_in(self, event: Event, item_id: str) -> bool:
         """Whether an event says the same of the same item. A token that was used before brings back its first event."""
@@ -502,7 +467,8 @@ class Visit:
             "undo_token": fresh_token(),
             "shown_at": f"{time.time():.1f}",
         }
-        return HTMLResponse(render(template, everywhere | values), status)
+        # Every value is escaped where it is not safe markup.
+        return HTMLResponse(_environment().get_template(f"{template}.html.j2").render(everywhere | values), status)
 
     def enter_page(self, status: int = 200, message: str = "") -> Response:
         """The page that asks who one is; gives the browser a secret for its form if it has none."""
@@ -519,7 +485,7 @@ class Visit:
 
     def refused_page(self, status: int, message: str) -> Response:
         """The page that says why nothing was done."""
-        return self.page("refused", status, reason=reason(status), message=message)
+        return self.page("refused", status, reason=HTTPStatus(status).phrase, message=message)
 
     def set_cookie(self, response: Response, value: str) -> None:
         """Keeps a value in the browser, out of the reach of scripts and of other sites; an empty one is forgotten."""

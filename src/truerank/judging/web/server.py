@@ -12,13 +12,13 @@ from urllib.parse import urlencode
 
 from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
-from truerank.judging.proposers import Proposer
+from truerank.judging.samples import Proposer
 from truerank.judging.store import Store
 from truerank.judging.web.access import Access, fresh_token, host_of, is_loopback, token_hash
 from truerank.options import Flag, Names, Options, Range
 
 if TYPE_CHECKING:
-    from truerank.judging.web.door import Server
+    from truerank.judging.web.app import Server
 
 _BACKLOG: Final = 4096
 _KEEP_ALIVE_SECONDS: Final = 30
@@ -30,14 +30,8 @@ _LAST_SECONDS: Final = 3
 class Desk(Result, shown_in="truerank.judging.report"):
     """A store that is ready to be served: the port is taken, nobody is answered yet.
 
-    Attributes:
-        store: the open store.
-        addresses: where browsers find it.
-        names: who may enter.
-        new_tokens: access tokens that were made just now, by name. They are kept nowhere: show them once.
-        tokens: whether a name needs its token.
-        encrypted: whether it is served over TLS.
-        local: whether only this machine can reach it, or a proxy on it.
+    `names` may enter; `new_tokens` were made just now, by name, and are kept nowhere: show them once; `tokens` says
+    whether a name needs its token, `local` whether only this machine can reach it, or a proxy on it.
     """
 
     store: Store
@@ -140,7 +134,14 @@ def open_desk(
     Everybody needs an access token: one is made for each who has none yet, and only its hash is kept. On an address of
     this machine, `no_tokens` makes a name enough.
     """
-    uvicorn, door, create_app = _web()
+    try:
+        import uvicorn
+
+        from truerank.judging.web import app as application
+    except ModuleNotFoundError as error:
+        if (error.name or "").startswith("truerank"):
+            raise
+        raise MissingExtraError("judging in the browser", "web") from error
     listening = _listen(serving.host, serving.port)
     opened = None
     try:
@@ -149,11 +150,12 @@ def open_desk(
         if serving.no_tokens and not is_loopback(address):
             raise OptionError("no_tokens", f"others reach {address}: they need a token", "leave `no_tokens` out")
         opened = Store.open(store)
-        names = _names(opened, serving.annotators, serving.adjudicators)
+        names = _names(opened, serving)
         needed = not serving.no_tokens
         made = _make_tokens(opened, names, serving.new_tokens, needed)
         hosts = _hosts(serving.host, is_loopback(address), serving.allow_hosts)
-        app = create_app(opened, Access(frozenset(names), needed, hosts, f"truerank-{taken}"), proposer, batch)
+        access = Access(frozenset(names), needed, hosts, f"truerank-{taken}")
+        app = application.create_app(opened, access, proposer, batch)
         config = uvicorn.Config(
             app, lifespan="off", http="h11", ws="none", access_log=False, server_header=False, log_level="warning",
             timeout_keep_alive=_KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=_LAST_SECONDS,
@@ -161,10 +163,15 @@ def open_desk(
             proxy_headers=bool(serving.allow_hosts), forwarded_allow_ips="127.0.0.1,::1",
             ssl_certfile=serving.certificate, ssl_keyfile=serving.key,
         )  # fmt: skip
-        _load(config, serving.certificate)
+        try:
+            # Read now, so that a fault in the certificate is reported before anything is printed.
+            config.load()
+        except OSError as error:
+            fault = f"certificate or key cannot be used ({error.strerror or error})"
+            raise InputError(fault, "give both as PEM files", where=serving.certificate) from error
         encrypted = serving.certificate is not None
         addresses = _addresses(serving.host, taken, encrypted, serving.allow_hosts)
-        server = door.Server(config, door.limits_here())
+        server = application.Server(config, application.limits_here())
         local = is_loopback(address)
         return Desk(opened, addresses, names, made, needed, encrypted, local, listening, server)
     except BaseException:
@@ -174,32 +181,18 @@ def open_desk(
         raise
 
 
-def _web() -> tuple[Any, Any, Any]:
-    try:
-        import uvicorn
-
-        from truerank.judging.web import door
-        from truerank.judging.web.app import create_app
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("truerank"):
-            raise
-        raise MissingExtraError("judging in the browser", "web") from error
-    return uvicorn, door, create_app
-
-
-def _names(store: Store, annotators: Sequence[str], adjudicators: Sequence[str]) -> tuple[str, ...]:
+def _names(store: Store, serving: Serving) -> tuple[str, ...]:
     """Who may enter: never a model."""
-    for name in adjudicators:
+    for name in serving.adjudicators:
         store.add_annotator(name, "adjudicator")
-    for name in annotators:
+    for name in serving.annotators:
         if store.annotator(name).role == "model":
             raise InputError(f"'{name}' is a model", "name a person", where=store.path)
     everybody = tuple(who.name for who in store.annotators() if who.role != "model")
     if not everybody:
-        raise InputError(
-            "nobody judges here", "name annotators in 'truerank judge new', or an adjudicator here", where=store.path
-        )
-    chosen = {*annotators, *adjudicators} if annotators else set(everybody)
+        remedy = "name annotators in 'truerank judge new', or an adjudicator here"
+        raise InputError("nobody judges here", remedy, where=store.path)
+    chosen = {*serving.annotators, *serving.adjudicators} if serving.annotators else set(everybody)
     return tuple(name for name in everybody if name in chosen)
 
 
@@ -239,25 +232,13 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.listen(_BACKLOG)
     except (OSError, OverflowError) as error:
         listening.close()
-        raise OptionError(
-            "port",
-            f"port {port} of {host} cannot be taken ({_why(error)})",
+        why = (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
+        fault, remedy = (
+            f"port {port} of {host} cannot be taken ({why})",
             "choose another with `port`, or 0 for a free one",
-        ) from error
+        )
+        raise OptionError("port", fault, remedy) from error
     return listening
-
-
-def _why(error: Exception) -> str:
-    return (error.strerror or str(error)).lower() if isinstance(error, OSError) else str(error)
-
-
-def _load(config: Any, certificate: str | Path | None) -> None:
-    """Reads the certificate now, so that a fault in it is told before anything is printed."""
-    try:
-        config.load()
-    except OSError as error:
-        fault = f"certificate or key cannot be used ({error.strerror or error})"
-        raise InputError(fault, "give both as PEM files", where=certificate) from error
 
 
 def _addresses(host: str, port: int, encrypted: bool, allowed: Sequence[str]) -> tuple[str, ...]:

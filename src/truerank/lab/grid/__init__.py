@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from truerank.lab.grid.costs import CostEstimate as CostEstimate
     from truerank.lab.grid.design import Design as Design
     from truerank.lab.grid.design import ReportDesign as ReportDesign
-    from truerank.lab.grid.design_file import read_design as read_design
+    from truerank.lab.grid.design import read_design as read_design
     from truerank.lab.grid.execution import GridRun as GridRun
     from truerank.lab.grid.execution import RunOptions as RunOptions
     from truerank.lab.grid.results import Cell as Cell

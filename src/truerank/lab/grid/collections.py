@@ -143,10 +143,9 @@ def _leaks(source: str, largest: int | None) -> Iterator[LeakDocument]:
         role, topic = row.get("role"), row.get("topic_id")
         if role not in _LEAKING or topic is None:
             continue
-        for part, relevant in (("relevant", True), ("nonrelevant", False)):
-            yield LeakDocument(
-                str(topic), str(row.get(f"{part}_id") or ""), relevant, str(role), str(row.get(part) or "")
-            )
+        for part in ("relevant", "nonrelevant"):
+            doc_id, text = (str(row.get(name) or "") for name in (f"{part}_id", part))
+            yield LeakDocument(str(topic), doc_id, part == "relevant", str(role), text)
 
 
 def _records(source: str, largest: int | None) -> Iterator[Mapping[str, Any]]:
@@ -232,27 +231,19 @@ class _Inputs(NamedTuple):
 
 
 def open_collection(
-    design: CollectionDesign,
-    sets: Sequence[TrainingSet],
-    depths: Sequence[int],
-    out: Path,
-    progress: Progress,
+    design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequence[int], out: Path, progress: Progress
 ) -> tuple[TestCollection, pl.DataFrame]:
     """Searches a collection or reads its run, and keeps the texts of all that will be scored.
 
     What an earlier run of the grid left is taken over where nothing has changed.
     """
     inputs = _read(design, sets, depths)
-    key = digest(
-        [
-            inputs.documents.fingerprint,
-            sorted(inputs.queries.items()),
-            design.first_stage.json() | ({} if design.first_stage.run is None else _run_identity(design)),
-            sorted(depths),
-            sorted(inputs.leaks.rows()),
-            hashlib.sha256(inputs.qrels.write_csv().encode()).hexdigest(),
-        ]
-    )
+    stage = design.first_stage.json()
+    if design.first_stage.run is not None:
+        stage["run"] = compressed.fingerprint(grammar.parse(design.first_stage.run).path)
+    judged = hashlib.sha256(inputs.qrels.write_csv().encode()).hexdigest()
+    given = [inputs.documents.fingerprint, sorted(inputs.queries.items()), stage, sorted(depths)]
+    key = digest([*given, sorted(inputs.leaks.rows()), judged])
     folder = out / "inputs" / "collections" / design.name
     about = out / "collections" / design.name / _ABOUT
     kept = json_file(about) if about.is_file() else {}
@@ -265,15 +256,10 @@ def open_collection(
         shutil.rmtree(folder, ignore_errors=True)
         kept = {"key": key, **_make(design, inputs, out, folder, progress)}
         write_text(about, json.dumps(kept, indent=2, ensure_ascii=False) + "\n")
-    by_depth = {int(depth): value for depth, value in kept["depths"].items()}
-    made = TestCollection(
-        design,
-        folder,
-        {depth: str(value["fingerprint"]) for depth, value in by_depth.items()},
-        {depth: int(value["documents"]) for depth, value in by_depth.items()},
-        tuple(kept["notes"]),
-        kept["counts"],
-    )
+    by_depth = kept["depths"].items()
+    fingerprints = {int(depth): str(value["fingerprint"]) for depth, value in by_depth}
+    documents = {int(depth): int(value["documents"]) for depth, value in by_depth}
+    made = TestCollection(design, folder, fingerprints, documents, tuple(kept["notes"]), kept["counts"])
     return made, _leaked(design.name, inputs.leaks, folder)
 
 
@@ -309,10 +295,9 @@ def _read(design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequenc
         fault = f"no judged topic of {design.name} has a {design.topic_field}"
         raise InputError(fault, "give topics and judgments of one collection, or another field", where=design.topics)
     if design.topic_count not in (None, len(queries)):
-        fault = (
-            f"{design.name} has {len(queries):,} judged topics with a text, and the design says {design.topic_count:,}"
-        )
-        raise InputError(fault, "give the data that the design is for, or correct its topic_count", where=design.topics)
+        there = f"{design.name} has {len(queries):,} judged topics with a text"
+        fault, remedy = f"{there}, and the design says {design.topic_count:,}", "give the data that the design is for"
+        raise InputError(fault, f"{remedy}, or correct its topic_count", where=design.topics)
     rows = [
         (one.design.name, leak.topic_id, leak.doc_id, leak.relevant, leak.role, leak.text)
         for one in sets
@@ -320,15 +305,9 @@ def _read(design: CollectionDesign, sets: Sequence[TrainingSet], depths: Sequenc
         for leak in one.leaks
         if leak.topic_id in queries and leak.doc_id
     ]
-    schema = ("set", "topic_id", "doc_id", "relevant", "role", "text")
-    kinds = [pl.String, pl.String, pl.String, pl.Boolean, pl.String, pl.String]
-    leaks = pl.DataFrame(rows, schema=dict(zip(schema, kinds, strict=True)), orient="row")
+    names = ("set", "topic_id", "doc_id", "relevant", "role", "text")
+    leaks = pl.DataFrame(rows, schema=dict.fromkeys(names, pl.String) | {"relevant": pl.Boolean}, orient="row")
     return _Inputs(open_documents(design.docs, keep_empty=True), queries, qrels, tuple(sorted(set(depths))), leaks)
-
-
-def _run_identity(design: CollectionDesign) -> dict[str, str]:
-    run = grammar.parse(design.first_stage.run or "").path
-    return {"run": compressed.fingerprint(run)}
 
 
 def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, progress: Progress) -> dict[str, Any]:
@@ -352,27 +331,21 @@ def _make(design: CollectionDesign, inputs: _Inputs, out: Path, folder: Path, pr
         names[role, doc_id, _short(text)] = (f"{_FOREIGN}{doc_id}" if own and doc_id in texts else doc_id, own)
     pairs = _pairs(there, names, inputs)
     write_text(folder / _NAMES, json.dumps(sorted([*key, *value] for key, value in names.items())) + "\n")
-    topics = pl.DataFrame(
-        {"topic_id": list(inputs.queries), "text": list(inputs.queries.values())},
-        schema={"topic_id": pl.String, "text": pl.String},
-    )
+    schema = {"topic_id": pl.String, "text": pl.String}
+    topics = pl.DataFrame(list(inputs.queries.items()), schema=schema, orient="row")
     qrels = inputs.qrels.filter(pl.col("topic_id").is_in(list(inputs.queries)))
     write_collection(out, design.name, first_stage=there, qrels=qrels, topics=topics)
     with atomic_path(folder / _PAIRS) as temporary:
         pairs.write_parquet(temporary, compression="zstd")
+    lost, without = len(candidates) - len(there), len(inputs.queries) - there["topic_id"].n_unique()
     return {
         "depths": _by_depth(folder, inputs),
-        "notes": _notes(candidates, there, inputs),
+        "notes": [
+            *([f"{lost:,} candidates are not in the documents and are left out"] if lost else []),
+            *([f"{without:,} judged topics have no candidates"] if without else []),
+        ],
         "counts": {"topics": there["topic_id"].n_unique(), "candidates": len(there)},
     }
-
-
-def _notes(candidates: pl.DataFrame, there: pl.DataFrame, inputs: _Inputs) -> list[str]:
-    lost, without = len(candidates) - len(there), len(inputs.queries) - there["topic_id"].n_unique()
-    return [
-        *([f"{lost:,} candidates are not in the documents and are left out"] if lost else []),
-        *([f"{without:,} judged topics have no candidates"] if without else []),
-    ]
 
 
 def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, progress: Progress) -> pl.DataFrame:
@@ -380,12 +353,7 @@ def _first_stage(design: CollectionDesign, inputs: _Inputs, folder: Path, progre
     stage, depth = design.first_stage, max(inputs.depths)
     if stage.run is None:
         index = folder / "index"
-        lexical.build_index(
-            design.docs,
-            index,
-            analyser=lexical.analyser_of(stage.preset),
-            progress=progress,
-        )
+        lexical.build_index(design.docs, index, analyser=lexical.analyser_of(stage.preset), progress=progress)
         queries = [lexical.TopicQuery(topic, text) for topic, text in inputs.queries.items()]
         model = lexical.model_of(stage.preset, stage.model, stage.parameters)
         found = lexical.search(index, queries, model, k=depth, tag=stage.model, progress=progress).run

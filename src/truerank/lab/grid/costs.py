@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -11,6 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
+from truerank.core.plain import plain
 from truerank.lab.grid.collections import rows_of
 from truerank.lab.grid.plan import Plan, Work, network_of
 from truerank.lab.grid.results import cell_folder, has_failed, is_done
@@ -23,7 +25,6 @@ from truerank.work.progress import Progress
 _TRIAL_SECONDS: Final = 0.5
 _TRIAL_ROWS: Final = 256
 _TRIAL_DOCUMENTS: Final = 512
-_CLUSTER: Final = 16
 _HOUR: Final = 3600.0
 
 
@@ -100,7 +101,7 @@ class CostEstimate:
             "runs_left": self.left,
             "hours": {"here": round(self.hours(self.workers), 4), "cluster": round(self.hours(self.cluster), 4)},
             "workers": {"here": self.workers, "cluster": self.cluster},
-            "models": [one.__dict__ for one in self.models],
+            "models": plain(self.models),
         }
 
 
@@ -124,15 +125,11 @@ def estimate_cost(
     works: Sequence[Work],
     *,
     workers: int,
-    cluster: int = _CLUSTER,
+    cluster: int = 16,
     device: str | None = None,
     progress: Progress,
 ) -> tuple[CostEstimate, dict[int, float]]:
-    """What the works of a grid will cost.
-
-    Returns:
-        The estimate, and the seconds of each work by its number; 0 for what could not be tried.
-    """
+    """What the works of a grid will cost, and the seconds of each by its number; 0 for what could not be tried."""
     by_key: dict[_Key, list[Work]] = {}
     for work in works:
         by_key.setdefault(_key(work), []).append(work)
@@ -141,7 +138,11 @@ def estimate_cost(
         if key not in rates:
             progress.start(f"trying {key[0]}")
             rates[key] = _tried(some[0], plan, out, device)
-    seconds = {work.number: seconds_of(work, rates[_key(work)], plan) for work in works}
+    seconds = {}
+    for work in works:
+        rate, tests = rates[_key(work)], itertools.chain.from_iterable(work.tests)
+        documents = sum(plan.collections[test.collection].documents[test.depth] for test in tests)
+        seconds[work.number] = rate.start + rate.row * work.size / 2 + rate.document * documents
     models = []
     for name in dict.fromkeys(work.training.model.name for work in works):
         of_model = [work for work in works if work.training.model.name == name]
@@ -150,23 +151,9 @@ def estimate_cost(
         models.append(ModelCost(name, len(spent), min(spent), max(spent), sum(spent) / _HOUR, known))
     addresses = {cell.address for cell in plan.cells}
     done = sum(is_done(out, address) for address in addresses)
-    estimate = CostEstimate(
-        len(plan.cells),
-        len(plan.works),
-        done,
-        len(works),
-        tuple(models),
-        max(seconds.values(), default=0.0),
-        workers,
-        cluster,
-    )
-    return estimate, seconds
-
-
-def seconds_of(work: Work, rate: Rate, plan: Plan) -> float:
-    """What a training and the scoring of its cells will take."""
-    documents = sum(plan.collections[test.collection].documents[test.depth] for tests in work.tests for test in tests)
-    return rate.start + rate.row * work.size / 2 + rate.document * documents
+    longest = max(seconds.values(), default=0.0)
+    counts = (len(plan.cells), len(plan.works), done, len(works))
+    return CostEstimate(*counts, tuple(models), longest, workers, cluster), seconds
 
 
 def _key(work: Work) -> _Key:

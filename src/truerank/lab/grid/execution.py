@@ -13,13 +13,14 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TextIO
 
 import polars as pl
 
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import View, columns
 from truerank.errors import MissingExtraError, OptionError
 from truerank.lab.grid.costs import CostEstimate, estimate_cost, pending_works
-from truerank.lab.grid.design import Design
-from truerank.lab.grid.design_file import read_design
+from truerank.lab.grid.design import Design, read_design
 from truerank.lab.grid.plan import Plan, Work, make_plan
 from truerank.lab.grid.results import (
     DESIGN_FILE,
@@ -39,9 +40,9 @@ from truerank.measures import Policy, evaluate
 from truerank.options import Flag, Options, Processes, Range, command
 from truerank.sources.inputs import inputs_of
 from truerank.work.artifacts import Artifacts
-from truerank.work.engines import Engine, Lost, open_engine, processors
+from truerank.work.engines import Lost, open_engine, processors
 from truerank.work.progress import Progress, Quiet
-from truerank.work.runs import Run, locked, plain
+from truerank.work.runs import Run, locked
 from truerank.work.runs import run as started
 
 _EVERY_SECONDS: Final = 15.0
@@ -73,11 +74,7 @@ class NoView(Quiet):
 
 
 class Tally:
-    """Counts by model, and how long the rest will take.
-
-    Args:
-        estimate: made before the grid started; what was measured since corrects it.
-    """
+    """Counts by model, and how long the rest will take: the estimate, corrected by what was measured since."""
 
     def __init__(self, estimate: CostEstimate) -> None:
         self._estimate = estimate
@@ -89,13 +86,11 @@ class Tally:
         self._expected = {one.model: one.hours * 3600 / max(1, one.trainings) for one in estimate.models}
 
     def began(self, work: Work) -> None:
-        """One more at work."""
         name = work.training.model.name
         self.working[name] += 1
         self.left[name] -= 1
 
     def ended(self, work: Work, outcome: TrainingOutcome) -> None:
-        """One less at work."""
         name = work.training.model.name
         self.working[name] -= 1
         self.failed[name] += bool(outcome.reason)
@@ -162,7 +157,7 @@ class LiveTable(Lines):
     """A table of the models that changes in place, with a bar below it."""
 
     def __init__(self, console: Any) -> None:
-        super().__init__(console.file)
+        super().__init__(console.file, every=float("inf"))
         self._console = console
         self._live: Any = None
         self._stage = ""
@@ -195,11 +190,7 @@ class LiveTable(Lines):
         self._update()
 
     def ended(self, work: Work, outcome: TrainingOutcome) -> None:
-        """Counts, and shows it; a failure is written above the table."""
-        if self._tally is not None:
-            self._tally.ended(work, outcome)
-        if outcome.reason:
-            self.note(f"failed: {_named(work)}: {outcome.reason}")
+        super().ended(work, outcome)
         self._update()
 
     def _update(self) -> None:
@@ -249,41 +240,19 @@ def _clock(seconds: float) -> str:
 _TAG = "truerank.cell"
 
 
-class Tracker(Protocol):
-    def record(self, work: Work) -> None:
-        """Records the finished cells of a training."""
-
-
-class _NoTracker:
-    """Stands in where no tracker was asked for."""
-
-    def record(self, work: Work) -> None:
-        """Records nothing."""
-
-
-@contextlib.contextmanager
-def open_tracker(record: str | None, design: Design, out: Path) -> Iterator[Tracker]:
-    """Opens where cells are recorded besides the results folder."""
-    if record is None:
-        yield _NoTracker()
-        return
-    kind, _, address = record.partition(":")
-    if kind != "mlflow" or not address:
-        raise OptionError("record", f"no record called '{record}'", "give mlflow:URI")
-    yield _Mlflow(address, design, out)
-
-
-class _Mlflow:
+class Mlflow:
     """One MLflow run for each cell, in an experiment of the design's name; a cell is recorded once."""
 
-    def __init__(self, address: str, design: Design, out: Path) -> None:
+    def __init__(self, record: str, design: Design, out: Path) -> None:
+        kind, _, address = record.partition(":")
+        if kind != "mlflow" or not address:
+            raise OptionError("record", f"no record called '{record}'", "give mlflow:URI")
         try:
             from mlflow import MlflowClient
             from mlflow.exceptions import MlflowException
         except ImportError as error:
             raise MissingExtraError("recording in MLflow", "mlflow") from error
         self._design, self._out = design, out
-        self._failure = MlflowException
         try:
             self._client: Any = MlflowClient(tracking_uri=address)
             found = self._client.get_experiment_by_name(design.name)
@@ -296,35 +265,29 @@ class _Mlflow:
         """Records what was trained on what, how it ended, and the measures on each collection."""
         results = open_results(self._out)
         for cell in work.cells:
-            if not is_done(self._out, cell.address) or self._recorded(cell.address):
+            if not is_done(self._out, cell.address):
+                continue
+            if self._client.search_runs([self._experiment], f"tags.`{_TAG}` = '{cell.address}'", max_results=1):
                 continue
             row = results.cells.row(by_predicate=pl.col("cell") == cell.address, named=True)
-            run = self._client.create_run(self._experiment, tags={_TAG: cell.address}, run_name=_name(row))
+            parts = (row["model"], row["set"], str(row["size"]), f"seed {row['seed']}", row["variant"])
+            name = " ".join(part for part in parts if part)
+            run = self._client.create_run(self._experiment, tags={_TAG: cell.address}, run_name=name)
             for name in ("set", "kind", "label", "size", "model", "recipe", "seed", "variant"):
                 self._client.log_param(run.info.run_id, name, row[name])
-            for name, value in {"steps": row["steps"], "loss": row["loss"], **self._measured(results, row)}.items():
+            # Means over the judged topics; names as MLflow takes them.
+            metrics = {"steps": row["steps"], "loss": row["loss"]}
+            for collection in row["collections"]:
+                runs = {"cell": results.run(row["cell"], collection).select("topic_id", "doc_id", "score")}
+                measures, rel = self._design.measures_of(collection), self._design.collection(collection).rel
+                policy = Policy(ties="ascending", rel=rel)
+                values = evaluate(results.qrels(collection), runs, " ".join(measures), policy)
+                for measure, mean in zip(measures, values.values[0].mean(axis=1), strict=True):
+                    metrics[f"{collection}/{measure.replace('@', '_at_')}"] = mean
+            for name, value in metrics.items():
                 if value is not None:
                     self._client.log_metric(run.info.run_id, name, float(value))
             self._client.set_terminated(run.info.run_id)
-
-    def _recorded(self, address: str) -> bool:
-        return bool(self._client.search_runs([self._experiment], f"tags.`{_TAG}` = '{address}'", max_results=1))
-
-    def _measured(self, results: GridResults, row: dict[str, Any]) -> dict[str, float]:
-        """Means over the judged topics; names as MLflow takes them."""
-        found = {}
-        for collection in row["collections"]:
-            runs = {"cell": results.run(row["cell"], collection).select("topic_id", "doc_id", "score")}
-            measures, rel = self._design.measures_of(collection), self._design.collection(collection).rel
-            values = evaluate(results.qrels(collection), runs, " ".join(measures), Policy(ties="ascending", rel=rel))
-            for measure, mean in zip(measures, values.values[0].mean(axis=1), strict=True):
-                found[f"{collection}/{measure.replace('@', '_at_')}"] = float(mean)
-        return found
-
-
-def _name(row: dict[str, Any]) -> str:
-    parts = (row["model"], row["set"], str(row["size"]), f"seed {row['seed']}", row["variant"])
-    return " ".join(part for part in parts if part)
 
 
 _PACKAGES: Final = ("torch", "transformers")
@@ -480,57 +443,43 @@ def run(
             plan = make_plan(wanted, folder, shown)
             estimate = _estimated(plan, folder, options, shown)[0]
         return GridRun(folder, wanted.name, pl.DataFrame(schema=RECORD_SCHEMA), (), _notes(plan), estimate, True)
-    given = {"set": dict(set_), **plain({"": options})}
+    given = {"set": dict(set_), **plain(options)}
     with started("experiment run", inputs_of(design=wanted.file), given, out, packages=_PACKAGES) as job:
         return _run(wanted, job, options, shown)
 
 
 def _run(design: Design, job: Run, options: RunOptions, shown: GridView) -> GridRun:
     folder = job.folder
-    with open_tracker(options.record, design, folder) as tracker:
-        plan = make_plan(design, folder, shown)
-        write_design(folder, design)
-        write_leaked(folder, plan.leaked)
-        write_record(folder, plan.cells)
-        estimate, seconds, works = _estimated(plan, folder, options, shown)
-        if options.max_hours is not None and estimate.hours(_workers(options)) > options.max_hours:
-            raise OptionError(
-                "max_hours",
-                f"{estimate.sentence().rstrip('.')}, and {options.max_hours:g} hours were allowed",
-                "raise it, or make the design smaller",
-            )
-        job.log("started", runs=len(works), engine=options.engine, estimate=estimate.json())
-        try:
-            with shown.running(estimate):
-                for work, outcome in _outcomes(works, seconds, folder, options, shown):
-                    shown.ended(work, outcome)
+    tracker = None if options.record is None else Mlflow(options.record, design, folder)
+    plan = make_plan(design, folder, shown)
+    write_design(folder, design)
+    write_leaked(folder, plan.leaked)
+    write_record(folder, plan.cells)
+    estimate, seconds, works = _estimated(plan, folder, options, shown)
+    if options.max_hours is not None and estimate.hours(estimate.workers) > options.max_hours:
+        fault = f"{estimate.sentence().rstrip('.')}, and {options.max_hours:g} hours were allowed"
+        raise OptionError("max_hours", fault, "raise it, or make the design smaller")
+    job.log("started", runs=len(works), engine=options.engine, estimate=estimate.json())
+    try:
+        with shown.running(estimate):
+            for work, outcome in _outcomes(works, seconds, folder, options, shown):
+                shown.ended(work, outcome)
+                if tracker is not None:
                     tracker.record(work)
-        finally:
-            # Also where it is interrupted: the record says what there is.
-            record = write_record(folder, plan.cells)
-        if options.record is not None:
-            # Also what an earlier run finished, which had no such record.
-            for work in plan.works:
-                tracker.record(work)
-        job.log("ended", **_states(record))
-        _publish(job, plan, record)
-        return GridRun(
-            folder, design.name, record, tuple(_failed(record, open_results(folder))), _notes(plan), estimate
-        )
-
-
-def _publish(job: Run, plan: Plan, record: pl.DataFrame) -> None:
-    job.json(
-        "summary.json",
-        {
-            "design": plan.design.json(),
-            "sets": {name: one.json() for name, one in plan.sets.items()},
-            "collections": {name: one.json() for name, one in plan.collections.items()},
-            "cells": _states(record),
-        },
-    )
+    finally:
+        # Also where it is interrupted: the record says what there is.
+        record = write_record(folder, plan.cells)
+    if tracker is not None:
+        # Also what an earlier run finished, which had no such record.
+        for work in plan.works:
+            tracker.record(work)
+    job.log("ended", **_states(record))
+    summary = {"design": plan.design, "sets": plan.sets, "collections": plan.collections, "cells": _states(record)}
+    job.json("summary.json", plain(summary))
     for name in (RECORD_FILE, DESIGN_FILE, LEAKED_FILE):
         job.note(name)
+    failed = tuple(_failed(record, open_results(folder)))
+    return GridRun(folder, design.name, record, failed, _notes(plan), estimate)
 
 
 def _states(record: pl.DataFrame) -> dict[str, int]:
@@ -541,20 +490,11 @@ def _estimated(
     plan: Plan, folder: Path, options: RunOptions, shown: GridView
 ) -> tuple[CostEstimate, dict[int, float], list[Work]]:
     works = pending_works(plan, folder, retry_failed=options.retry_failed)
+    workers, cluster = options.workers or processors(), options.estimate_for
     estimate, seconds = estimate_cost(
-        plan,
-        folder,
-        works,
-        workers=_workers(options),
-        cluster=options.estimate_for,
-        device=options.device,
-        progress=shown,
+        plan, folder, works, workers=workers, cluster=cluster, device=options.device, progress=shown
     )
     return estimate, seconds, works
-
-
-def _workers(options: RunOptions) -> int:
-    return options.workers or processors()
 
 
 def _outcomes(
@@ -569,27 +509,18 @@ def _outcomes(
             shown.began(work)
             yield work
 
-    _sweep(folder, works)
+    for cell in (cell for work in works for cell in work.cells):
+        # What a killed worker was writing.
+        for half in cell_folder(folder, cell.address).glob(".*.tmp"):
+            half.unlink(missing_ok=True)
     task = TrainAndScore(folder.absolute(), options.device, options.engine != "local", options.keep_models)
-    for number, result in _engine(options).run(task, begun()):
+    workers = options.workers or (processors() if options.engine == "local" else None)
+    for number, result in open_engine(options.engine, workers, tolerant=True).run(task, begun()):
         work = by_number[number]
         if isinstance(result, Lost):
             note_failure(folder, work, result.reason)
             result = TrainingOutcome(number, result.reason)
         yield work, result
-
-
-def _sweep(folder: Path, works: Sequence[Work]) -> None:
-    """Removes what a killed worker was writing."""
-    for work in works:
-        for cell in work.cells:
-            for half in cell_folder(folder, cell.address).glob(".*.tmp"):
-                half.unlink(missing_ok=True)
-
-
-def _engine(options: RunOptions) -> Engine:
-    workers = _workers(options) if options.engine == "local" else options.workers
-    return open_engine(options.engine, workers, tolerant=True)
 
 
 def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, str]]:
@@ -601,6 +532,15 @@ def _notes(plan: Plan) -> tuple[str, ...]:
     return tuple(f"{name}: {note}." for name, one in plan.collections.items() for note in one.notes)
 
 
+_COSTS: Final = View(
+    "costs",
+    "models",
+    "What is left to be run",
+    columns(
+        "model, runs=trainings:,d, shortest (s)=smallest:,.1f, longest (s)=largest:,.1f, "
+        "hours of one worker=hours:,.3f, known from=known"
+    ),
+)
 #: Failures that are named.
 _NAMED: Final = 5
 
@@ -621,38 +561,23 @@ def _status(found: GridStatus) -> Summary:
         "notes": list(found.notes),
     }
     verdicts = (Verdict("failed", f"{found.cells['failed']:,} cells failed."),) if failed else ()
-    return Summary((_cells_table(found), *(["\n".join(lines)] if lines else [])), facts, verdicts)
+    counted = (
+        found.record.group_by("model", "set", maintain_order=True)
+        .agg(pl.len().alias("cells"), *((pl.col("status") == one).sum().alias(one) for one in STATES))
+        .rows()
+    )
+    heads = (Column("model"), Column("set"), *Column.numbers(",d", "cells", *STATES))
+    table = Table(f"{found.name}: cells", heads, tuple(counted), notes=found.notes)
+    return Summary((table, *(["\n".join(lines)] if lines else [])), facts, verdicts)
 
 
 @summarises(GridRun)
 def _run_summary(found: GridRun) -> Summary:
     estimate = found.estimate
     if found.only_costed and estimate is not None:
-        return Summary((cost_table(estimate), estimate.sentence()), estimate.json())
+        costs = _COSTS.table({"models": pl.DataFrame(plain(estimate.models))}, {})
+        return Summary((costs, estimate.sentence()), estimate.json())
     shown = _status(found)
-    facts = {**shown.json, "estimate": None if estimate is None else estimate.json()}
+    facts = {**shown.json, "estimate": plain(estimate)}
     notes = (f"results: {found.folder}; truerank experiment report {found.folder}",)
     return Summary(shown.parts, facts, shown.verdicts, notes)
-
-
-def _cells_table(found: GridStatus) -> Table:
-    """How many cells of each model and set are done."""
-    counted = (
-        found.record.group_by("model", "set", maintain_order=True)
-        .agg(pl.len().alias("cells"), *((pl.col("status") == one).sum().alias(one) for one in STATES))
-        .rows()
-    )
-    columns = (Column("model"), Column("set"), *Column.numbers(",d", "cells", *STATES))
-    return Table(f"{found.name}: cells", columns, tuple(counted), notes=found.notes)
-
-
-def cost_table(estimate: CostEstimate) -> Table:
-    columns = (
-        Column("model"),
-        Column("runs", align="right", format=",d"),
-        *Column.numbers(",.1f", "shortest (s)", "longest (s)"),
-        Column("hours of one worker", align="right", format=",.3f"),
-        Column("known from"),
-    )
-    rows = tuple((one.model, one.trainings, one.smallest, one.largest, one.hours, one.known) for one in estimate.models)
-    return Table("What is left to be run", columns, rows)

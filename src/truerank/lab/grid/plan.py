@@ -13,7 +13,7 @@ import polars as pl
 from truerank.lab.grid.collections import TestCollection, TrainingSet, open_collection, open_set
 from truerank.lab.grid.design import Design, ModelDesign
 from truerank.lab.grid.results import LEAKED_SCHEMA, Cell, GridTraining, expand
-from truerank.lab.train import check_trainable, divided
+from truerank.lab.train import check_trainable, divided, drawn_ranker
 from truerank.rankers.base import RANKER_FILE, RANKERS, RankerSpec, Runtime, is_drawn, usual_recipe
 from truerank.rankers.pretrained.checkpoints import kind_of
 from truerank.rankers.recipes import Recipe, recipe_named
@@ -101,9 +101,8 @@ def network_of(network: Network, *, seed: int, device: str | None, memory: dict[
     kept = {} if memory is None else memory
     if network.vocabulary not in kept:
         kept[network.vocabulary] = _Remembered(open_vocabulary(network.vocabulary))
-    kind = RANKERS.load(model.model)
-    preset = getattr(kind, "capreolus", {}) if recipe.name == "capreolus" else {}
-    return kind.create(kept[network.vocabulary], Runtime(device=device or "cpu"), seed=seed, **{**preset, **settings})
+    runtime = Runtime(device=device or "cpu")
+    return drawn_ranker(model.model, kept[network.vocabulary], runtime, recipe, seed=seed, settings=settings)
 
 
 def _seed_of_head(name: str, settings: Mapping[str, Any], seed: int) -> dict[str, int]:
@@ -257,9 +256,9 @@ def _work(
         }
         if made is None:
             inputs |= {"recipe": None, "seed": None}
-        cells.append(
-            _cell(training, digest(inputs)[:24], size, "no training" if made is None else recipe.name, variant)
-        )
+        one, named = training.set, "no training" if made is None else recipe.name
+        own = (one.name, one.kind, one.label, one.collections)
+        cells.append(Cell(digest(inputs)[:24], *own, size, training.model.name, named, training.seed, variant))
         all_tests.append(tests)
         all_inputs.append(inputs)
     source = "" if made is None else made.source
@@ -267,27 +266,6 @@ def _work(
 
 
 def _test(model: ModelDesign, collection: TestCollection, variant: str) -> Test:
-    design = collection.design
-    return Test(
-        design.name,
-        collection.work,
-        model.depth or design.depth,
-        model.policy or design.policy,
-        variant or design.aggregate,
-    )
-
-
-def _cell(training: GridTraining, address: str, size: int, recipe: str, variant: str) -> Cell:
-    one = training.set
-    return Cell(
-        address,
-        one.name,
-        one.kind,
-        one.label,
-        one.collections,
-        size,
-        training.model.name,
-        recipe,
-        training.seed,
-        variant,
-    )
+    own = collection.design
+    depth, policy = model.depth or own.depth, model.policy or own.policy
+    return Test(own.name, collection.work, depth, policy, variant or own.aggregate)

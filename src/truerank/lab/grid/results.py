@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -83,21 +83,16 @@ def expand(design: Design) -> tuple[GridTraining, ...]:
     Args:
         design: the experiment; `len(training.variants)` cells come from each training.
     """
-    return tuple(_trainings(design))
-
-
-def _trainings(design: Design) -> Iterator[GridTraining]:
-    for one in design.sets:
-        untrained = one.checkpoint is not None
-        for size in one.sizes or (0,):
-            for model in design.models:
-                if model.sets and one.name not in model.sets:
-                    continue
-                if model.sizes and size not in model.sizes and not untrained:
-                    continue
-                # What is not trained is the same under every seed.
-                for seed in model.seeds[:1] if untrained else model.seeds:
-                    yield GridTraining(one, size, model, seed)
+    return tuple(
+        GridTraining(one, size, model, seed)
+        for one in design.sets
+        for size in one.sizes or (0,)
+        for model in design.models
+        if not model.sets or one.name in model.sets
+        if not model.sizes or size in model.sizes or one.checkpoint is not None
+        # What is not trained is the same under every seed.
+        for seed in (model.seeds if one.checkpoint is None else model.seeds[:1])
+    )
 
 
 #: One row for each cell, in the order of the design; `collections` are those that it is tested on; `size` is in
@@ -172,15 +167,14 @@ class GridResults:
     @cached_property
     def design(self) -> Design:
         """The design that it was last run with."""
-        from truerank.lab.grid.design_file import read_design
+        from truerank.lab.grid.design import read_design
 
         return read_design(self.folder / DESIGN_FILE)
 
     @cached_property
     def cells(self) -> pl.DataFrame:
         """One row for each cell, columns as in `RECORD_SCHEMA`; the status is that of this moment."""
-        with (self.folder / RECORD_FILE).open("rb") as stream:
-            planned = pl.read_parquet(stream)
+        planned = _table(self.folder / RECORD_FILE)
         return record_frame(self.folder, [Cell.of(row) for row in planned.iter_rows(named=True)])
 
     def scores(self, cell: str) -> pl.DataFrame:
@@ -195,8 +189,7 @@ class GridResults:
         if not is_unharmed(path):
             fault = "is not what was written here"
             raise InputError(fault, "'truerank experiment run' makes it again", where=path)
-        with path.open("rb") as stream:
-            return pl.read_parquet(stream)
+        return _table(path)
 
     def run(self, cell: str, collection: str) -> pl.DataFrame:
         """The candidates of a collection in the order of a finished cell, columns as in `RUN_SCHEMA`.
@@ -211,8 +204,7 @@ class GridResults:
 
     def failure(self, cell: str) -> str:
         """Why a failed cell failed."""
-        content = json_file(cell_folder(self.folder, cell) / _FAILED_FILE)
-        return str(content["reason"])
+        return str(json_file(cell_folder(self.folder, cell) / _FAILED_FILE)["reason"])
 
     def first_stage(self, collection: str) -> pl.DataFrame:
         """The candidates of a collection as the first stage ordered them, columns as in `RUN_SCHEMA`."""
@@ -220,28 +212,24 @@ class GridResults:
 
     def qrels(self, collection: str) -> pl.DataFrame:
         """The judgments of a collection, columns as in `QREL_SCHEMA`."""
-        with (self._of(collection) / "qrels.parquet").open("rb") as stream:
-            return pl.read_parquet(stream)
+        return _table(self._of(collection) / "qrels.parquet")
 
     def topics(self, collection: str) -> pl.DataFrame:
         """The topics of a collection: topic_id, text (what was searched and reranked with)."""
-        with (self._of(collection) / "topics.parquet").open("rb") as stream:
-            return pl.read_parquet(stream)
+        return _table(self._of(collection) / "topics.parquet")
 
     def leaked(self, collection: str) -> pl.DataFrame:
         """The leaked documents of a collection, columns as in `LEAKED_SCHEMA`; no rows where nothing leaked."""
         path = self.folder / LEAKED_FILE
         if not path.is_file():
             return pl.DataFrame(schema=LEAKED_SCHEMA)
-        with path.open("rb") as stream:
-            return pl.read_parquet(stream).filter(pl.col("collection") == collection)
+        return _table(path).filter(pl.col("collection") == collection)
 
     def leaking_topics(self, collection: str) -> tuple[str, ...]:
         """The topics that leak: those that the design's file names, or those of the pairs of `leak` sets, sorted."""
         named = self.design.collection(collection).leaking_topics
         if named is not None:
-            lines = Path(named).read_text(encoding="utf-8").split()
-            return tuple(sorted(set(lines)))
+            return tuple(sorted(set(Path(named).read_text(encoding="utf-8").split())))
         kinds = {each.name for each in self.design.sets if each.kind == "leak"}
         found = self.leaked(collection).filter(pl.col("set").is_in(sorted(kinds)))
         return tuple(found["topic_id"].unique().sort().to_list())
@@ -266,6 +254,11 @@ class GridResults:
         if not folder.is_dir():
             raise InputError(f"no collection '{collection}' in these results", "see design.yaml", where=self.folder)
         return folder
+
+
+def _table(path: Path) -> pl.DataFrame:
+    with path.open("rb") as stream:
+        return pl.read_parquet(stream)
 
 
 def cell_folder(out: Path, address: str) -> Path:

@@ -42,16 +42,13 @@ class Spent(NamedTuple):
     documents: int = 0
 
 
-_NOTHING: Final = Spent()
-
-
 @dataclass(frozen=True)
 class TrainingOutcome:
     """What became of the training with this number; `reason` says why it failed and is empty where it did not."""
 
     number: int
     reason: str = ""
-    spent: Spent = _NOTHING
+    spent: Spent = Spent()
 
 
 @dataclass(frozen=True)
@@ -159,17 +156,10 @@ class _Worker:
         frames = [pl.DataFrame(schema=SCORE_SCHEMA)]
         for test in tests:
             for part in self._of(test):
-                values = ranker.score(part.pairs)
                 starts = np.cumsum(part.sizes) - part.sizes
-                best = np.maximum.reduceat(values, starts)
-                columns = {
-                    "collection": [test.collection] * len(part.doc_ids),
-                    "topic_id": part.topic_ids,
-                    "doc_id": part.doc_ids,
-                    "score": best.astype(np.float64),
-                    "candidate": part.candidate,
-                }
-                frames.append(pl.DataFrame(columns, schema=SCORE_SCHEMA))
+                best = np.maximum.reduceat(ranker.score(part.pairs), starts).astype(np.float64)
+                columns = ([test.collection] * len(best), part.topic_ids, part.doc_ids, best, part.candidate)
+                frames.append(pl.DataFrame(dict(zip(SCORE_SCHEMA, columns, strict=True)), schema=SCORE_SCHEMA))
         return pl.concat(frames)
 
     def _of(self, test: Test) -> Iterator[_Scored]:
@@ -183,10 +173,7 @@ class _Worker:
         for block in pairs_of(test.folder, queries, test.depth):
             part = _cut(block, test)
             size += sum(len(pair.document) for pair in part.pairs)
-            if size <= self._room:
-                kept.append(part)
-            else:
-                kept.clear()
+            kept = [*kept, part] if size <= self._room else []
             yield part
         if size <= self._room:
             self._parts[test] = kept
@@ -225,13 +212,8 @@ def _cut(block: Sequence[TestPair], test: Test) -> _Scored:
         taken = [next(passages)] if test.aggregate == "first" else list(passages)
         pairs.extend(Pair(pair.query, passage) for passage in taken)
         sizes.append(len(taken))
-    return _Scored(
-        [pair.topic_id for pair in block],
-        [pair.doc_id for pair in block],
-        [pair.candidate for pair in block],
-        np.array(sizes, np.int64),
-        pairs,
-    )
+    topic_ids, doc_ids = [pair.topic_id for pair in block], [pair.doc_id for pair in block]
+    return _Scored(topic_ids, doc_ids, [pair.candidate for pair in block], np.array(sizes, np.int64), pairs)
 
 
 def _log(out: Path, cell: Cell, event: str, **details: Any) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError
@@ -135,15 +136,12 @@ def write_export(built: Built, form: Format, target: Path, size: int | None = No
 def _lines(frame: pl.LazyFrame, form: str) -> Iterator[str]:
     texts = ["query", "relevant", "nonrelevant"]
     wanted = frame if form == "jsonl" else frame.select(texts)
+    if form == "sentence-transformers":
+        wanted = wanted.rename(dict(zip(texts, ("anchor", "positive", "negative"), strict=True)))
     for block in wanted.collect_batches(chunk_size=ROWS, maintain_order=True):
         for row in block.iter_rows(named=True):
-            if form == "triples":
-                yield "\t".join(normalise(row[name]) for name in texts) + "\n"
-            elif form == "sentence-transformers":
-                names = zip(("anchor", "positive", "negative"), texts, strict=True)
-                yield json.dumps({name: row[text] for name, text in names}, ensure_ascii=False) + "\n"
-            else:
-                yield json.dumps(row, ensure_ascii=False) + "\n"
+            line = "\t".join(map(normalise, row.values())) if form == "triples" else json.dumps(row, ensure_ascii=False)
+            yield f"{line}\n"
 
 
 @dataclass(frozen=True, repr=False)
@@ -214,10 +212,7 @@ def _built(built: Built) -> Summary:
     groups = list(dict.fromkeys(group for own in counts.values() for group in own))
     table = Table(
         f"Training set of the kind {built.kind}, seed {built.seed}: rows by size",
-        (
-            *Column.numbers(",d", "instances", "rows"),
-            *Column.numbers(",d", *groups),
-        ),
+        Column.numbers(",d", "instances", "rows", *groups),
         tuple((int(size), int(size) // 2, *(own.get(group, 0) for group in groups)) for size, own in counts.items()),
         notes=(
             "An instance is a pair of a query and a document; a row is a query with a relevant and a non-relevant one. "
@@ -232,5 +227,4 @@ def _built(built: Built) -> Summary:
 
 @summarises(Export)
 def _export(found: Export) -> Summary:
-    facts = {"out": str(found.out), "file_format": found.file_format, "size": found.size}
-    return Summary((f"written: {found.out}",), facts, notes=(f"format: {found.file_format}",))
+    return Summary((f"written: {found.out}",), plain(found), notes=(f"format: {found.file_format}",))

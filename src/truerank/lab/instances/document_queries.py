@@ -60,17 +60,14 @@ class CutRule(Options):
         """The title and the body; without a title the first words and the words behind them; None for a record that
         has a title only."""
         body = normalise(document.body)
-        own, tail = self._divided(body)
+        match = re.search(self.ends, body) if self.ends else None
+        own, tail = (body, "") if match is None else (body[: match.start()], body[match.start() :])
         title, words = normalise(document.title), own.split()
         if title:
             return MadeQuery(title, body) if len(words) >= self.rest else None
         if len(words) < self.words + self.rest:
             return None
         return MadeQuery(" ".join(words[: self.words]), " ".join([*words[self.words :], *tail.split()]))
-
-    def _divided(self, body: str) -> tuple[str, str]:
-        match = re.search(self.ends, body) if self.ends else None
-        return (body, "") if match is None else (body[: match.start()], body[match.start() :])
 
 
 class DocumentQueries:

@@ -28,10 +28,7 @@ from truerank.work.kept import keep_frame, kept_frame
 from truerank.work.progress import Progress
 
 _STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
-_MIX: Final = (
-    (np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)),
-    (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)),
-)
+_MIX: Final = ((np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)), (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)))
 
 
 class Keyed:
@@ -167,16 +164,14 @@ def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: Quer
     left_out = 0
     for ids, raw in source.batches(_BLOCK):
         texts = [normalise(text) for text in raw]
-        for place, text in enumerate(texts):
+        barred = set()
+        for place, (identifier, text) in enumerate(zip(ids, texts, strict=True)):
             if text in wanted.texts:
-                by_text.setdefault(text, Query(ids[place], text))
-        if wanted.ids:
-            for place, identifier in enumerate(ids):
-                if identifier in wanted.ids:
-                    by_id.setdefault(identifier, Query(identifier, texts[place]))
-        barred = {place for place, text in enumerate(texts) if text in excluded.texts}
-        if own_ids:
-            barred.update(place for place, identifier in enumerate(ids) if identifier in own_ids)
+                by_text.setdefault(text, Query(identifier, text))
+            if identifier in wanted.ids:
+                by_id.setdefault(identifier, Query(identifier, text))
+            if text in excluded.texts or identifier in own_ids:
+                barred.add(place)
         left_out += len(barred)
         if not room:
             continue

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
 from truerank.errors import OptionError
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import Votes
 from truerank.lab.instances.document_queries import CutRule
 from truerank.lexical.presets import PresetName
 from truerank.options import Flag, Options, Range, Sources
@@ -169,7 +169,7 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
         return cls(cut=CutRule(**cut), **{name: value for name, value in values.items() if name not in cut})
 
     def json(self) -> dict[str, Any]:
-        found: dict[str, Any] = plain({part.name: getattr(self, part.name) for part in fields(self)})
+        found: dict[str, Any] = plain(vars(self))
         return found
 
     def changed(self) -> dict[str, Any]:
@@ -180,13 +180,25 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
     def check(self, kind: str) -> None:
         """Refuses options that do not go with a kind of set, or with each other."""
         if kind in ("by-depth", "by-version"):
-            self._check_table(kind)
+            _need(self.rows, "rows", f"{kind} sets are made of a table of rows")
+            if kind == "by-depth":
+                _need(self.annotation_depth, "annotation_depth", "say down to which depth rows are kept")
+            elif self.annotation_depth is not None:
+                raise OptionError("annotation_depth", "depths belong to by-depth sets", "leave it out")
+            if kind == "by-depth" and self.strategy is not None:
+                raise OptionError("strategy", "versions belong to by-version sets", "leave it out")
             return
         if self.rows is not None:
             raise OptionError("rows", "a table of rows makes no such set", "use `kind` by-depth or by-version")
         self._check_sources(kind)
         if kind == "leak":
-            self._check_leak()
+            asked = self.queries or self.queries_from_documents
+            _need(asked, "queries", "leaking queries are looked up in their source")
+            _need(self.leaks, "leaks", "say how many rows leak")
+            if self.threshold is None:
+                _need(self.labels or None, "labels", "leaks are verified by labels; `threshold` takes unverified ones")
+            else:
+                _need(self.audit or None, "audit", "unverified leaks are candidates of an audit")
         elif kind in TEST_KINDS:
             docs = self.test_docs or self.docs or self.queries_from_documents
             for value, option in ((self.topics, "topics"), (self.qrels, "qrels"), (docs, "docs")):
@@ -194,15 +206,6 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
             _need(self.leaks, "leaks", "say how many rows come from the test topics")
         if self.leaks is not None and kind == "none":
             raise OptionError("leaks", "no row of this set leaks", "leave `leaks` out")
-
-    def _check_table(self, kind: str) -> None:
-        _need(self.rows, "rows", f"{kind} sets are made of a table of rows")
-        if kind == "by-depth":
-            _need(self.annotation_depth, "annotation_depth", "say down to which depth rows are kept")
-        elif self.annotation_depth is not None:
-            raise OptionError("annotation_depth", "depths belong to by-depth sets", "leave it out")
-        if kind == "by-depth" and self.strategy is not None:
-            raise OptionError("strategy", "versions belong to by-version sets", "leave it out")
 
     def _check_sources(self, kind: str) -> None:
         made = self.queries_from_documents
@@ -224,14 +227,6 @@ class BuildOptions(TableOptions, TopicOptions, LeakOptions, FirstStageOptions, T
             raise OptionError("test_run", "a run and an index are two first stages", "give one of them")
         if self.negatives == "judged" and made is not None:
             raise OptionError("negatives", "queries made from documents have no judgments", "draw from the first stage")
-
-    def _check_leak(self) -> None:
-        _need(self.queries or self.queries_from_documents, "queries", "leaking queries are looked up in their source")
-        _need(self.leaks, "leaks", "say how many rows leak")
-        if self.threshold is None:
-            _need(self.labels or None, "labels", "leaks are verified by labels; `threshold` takes unverified ones")
-        else:
-            _need(self.audit or None, "audit", "unverified leaks are candidates of an audit")
 
 
 def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:

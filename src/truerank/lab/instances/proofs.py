@@ -6,19 +6,21 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import columns
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import Votes
 from truerank.lab.instances.built import TABLE, Built, open_built
 from truerank.lab.instances.document_queries import DocumentQueries
 from truerank.lab.instances.draws import Excluded
@@ -33,17 +35,7 @@ from truerank.work.artifacts import hash_file
 
 _FAULTS: Final = ("leak", "test")
 _LACKING: Final = "not checked: "
-#: Of the kinds that leak test topics: whether their texts leak, and whether documents judged relevant to them do.
-_WHAT_LEAKS: Final[Mapping[str, tuple[bool, bool]]] = {
-    "test": (True, True),
-    "test-queries": (True, False),
-    "test-documents": (False, True),
-    "test-reworded": (False, True),
-}
-
-
 _VERDICTS: Final = {True: "holds", False: "BROKEN", None: "not checked"}
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
 
 
 class Property(NamedTuple):
@@ -121,9 +113,12 @@ def _fill_about(built: Built) -> Mapping[str, Any] | None:
 
 
 def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
-    yield _unchanged(one)
+    then = one.built.artifacts.get(TABLE)
+    now = hash_file(one.built.folder / TABLE)
+    yield Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
     yield _sizes(one)
-    yield _texts(one)
+    without = len(one.rows) - int(one.rows["texts"].sum())
+    yield Property("no row lacks a text", without == 0, f"{without:,} of {len(one.rows):,} rows lack one")
     yield _apart(one)
     yield _by_judgments(one, evidence)
     if one.built.kind in ("by-depth", "by-version"):
@@ -143,12 +138,6 @@ def proofs(one: LoadedSet, evidence: ProofEvidence) -> Iterator[Property]:
         yield _what_leaks(one, evidence)
 
 
-def _unchanged(one: LoadedSet) -> Property:
-    then = one.built.artifacts.get(TABLE)
-    now = hash_file(one.built.folder / TABLE)
-    return Property("the table is the one that was built", then == now, f"SHA-256 {now[:12]}…")
-
-
 def _sizes(one: LoadedSet) -> Property:
     numbers = one.rows["number"]
     in_order = bool((numbers == pl.Series(range(len(numbers)), dtype=pl.Int64)).all())
@@ -165,11 +154,6 @@ def _nested(one: LoadedSet) -> Property:
     whole = count == asked or (bool(one.options.get("allow_fewer")) and count <= asked)
     told = f"{count:,} rows leak, {asked:,} asked for; the smallest size has {smallest:,} rows"
     return Property("sizes are nested, and each holds all rows that leak", first and whole, told)
-
-
-def _texts(one: LoadedSet) -> Property:
-    without = len(one.rows) - int(one.rows["texts"].sum())
-    return Property("no row lacks a text", without == 0, f"{without:,} of {len(one.rows):,} rows lack one")
 
 
 def _apart(one: LoadedSet) -> Property:
@@ -274,21 +258,17 @@ def _leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
 def _topics(one: LoadedSet) -> Property:
     rows = one.rows.filter(pl.col("role") == "test")
     most = int(one.options.get("rows_per_topic", 2))
-    groups = rows.group_by("topic_id").agg(
-        pl.len().alias("rows"),
-        pl.col("relevant_id").n_unique().alias("relevant"),
-        pl.col("nonrelevant_id").n_unique().alias("others"),
-    )
-    apart = groups.filter((pl.col("relevant") == pl.col("rows")) & (pl.col("others") == pl.col("rows")))
-    full = groups.filter(pl.col("rows") == most)
-    holds = len(apart) == len(groups) and not len(groups.filter(pl.col("rows") > most))
+    groups = rows.group_by("topic_id").agg(pl.len(), pl.col("relevant_id", "nonrelevant_id").n_unique())
+    apart = groups.filter(pl.col("len") == pl.col("relevant_id"), pl.col("len") == pl.col("nonrelevant_id"))
+    full = groups.filter(pl.col("len") == most)
+    holds = len(apart) == len(groups) and not len(groups.filter(pl.col("len") > most))
     told = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
     return Property(f"each topic at most {most} times, with different documents", holds, told)
 
 
 def _what_leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
     """Whether exactly that leaks which the kind says: the topic's text, a document judged relevant to it, or both."""
-    with_text, with_document = _WHAT_LEAKS[one.built.kind]
+    with_text, with_document = one.built.kind in ("test", "test-queries"), one.built.kind != "test-queries"
     text = "the text of its topic" if with_text else "a text that no topic has"
     name = f"rows that leak have {text} and a document {'' if with_document else 'not '}judged relevant to it"
     if evidence.topics is None or evidence.relevant is None:
@@ -429,16 +409,13 @@ def _own_sources(one: LoadedSet, given: dict[str, tuple[str, ...]], qrels: str |
     for name, named in given.items():
         built_with = [tuple(about["options"].get(name) or ()) for about in one.abouts]
         specs = named or next(filter(None, built_with), ())
-        gone = [spec for spec in specs if not named and not _is_there(spec)]
-        found[name] = () if gone else specs
-        if gone:
-            missing[name] = f"{gone[0]} is not there"
+        found[name] = specs if named or all(_at_hand(name, spec, missing) for spec in specs) else ()
     own = qrels or one.options.get("qrels")
-    if own and not qrels and not _is_there(own):
-        missing["qrels"], own = f"{own} is not there", None
+    if own and not qrels and not _at_hand("qrels", own, missing):
+        own = None
     if "train_qrels" in missing:
         missing["qrels"] = missing["train_qrels"]
-    return _Sources(found["audit"], found["labels"], found["train_qrels"], own, missing)
+    return _Sources(**found, qrels=own, missing=missing)
 
 
 def _is_there(spec: str) -> bool:
@@ -477,17 +454,17 @@ def _relevant(
             asked[key].update(_ids(one, name, tests))
     keys = list(asked)
     read = {key: judged_documents([key[0]], [asked[key]], key[1])[0] for key in keys}
-    return [
-        {
+    found: list[dict[tuple[str, str], frozenset[str]] | None] = []
+    for one, use in zip(loaded, uses, strict=True):
+        relevant = {
             (name, query_id): frozenset(doc_id for doc_id, _ in read[key][query_id].relevant)
             for (name, tests), key in use.items()
             for query_id in _ids(one, name, tests)
             if query_id in read[key]
         }
-        if use or any(about["options"].get("queries_from_documents") for about in one.abouts)
-        else None
-        for one, use in zip(loaded, uses, strict=True)
-    ]
+        made = any(about["options"].get("queries_from_documents") for about in one.abouts)
+        found.append(relevant if use or made else None)
+    return found
 
 
 def _ids(one: LoadedSet, name: str, tests: bool) -> list[str]:
@@ -501,33 +478,18 @@ def _evidence(
 ) -> ProofEvidence:
     rule = votes or one.options.get("votes") or "majority"
     judgments = open_judgments(list(sources.labels), votes=rule) if sources.labels else None
-    evidence = ProofEvidence(
-        judgments=judgments,
-        relevant=relevant,
-        topics=_topic_texts(one, sources.missing),
-        barred_documents=_barred_documents(one, sources.missing),
-        missing=sources.missing,
-    )
-    if not sources.audit:
-        return evidence
-    candidates = read_candidates(sources.audit)
-    names = sorted(set(one.rows["source"]))
-    threshold = one.options.get("threshold")
-    above = None if threshold is None else leaks_above(candidates, float(threshold), judgments, None)
-    return replace(
-        evidence,
-        barred=excluded(candidates, judgments, names),
-        above=None if above is None else {(leak.topic_id, leak.text) for leak in above},
-    )
-
-
-def _topic_texts(one: LoadedSet, missing: dict[str, str]) -> dict[str, str] | None:
-    """The texts of the test topics; None where the set names none, or they are not there."""
-    spec = one.options.get("topics")
-    if spec is None or not _at_hand("topics", spec, missing):
-        return None
-    field = one.options.get("field", "title")
-    return {topic.topic_id: normalise(getattr(topic, field)) for topic in read_topics(spec).topics}
+    barred = above = topics = None
+    if sources.audit:
+        candidates = read_candidates(sources.audit)
+        barred = excluded(candidates, judgments, sorted(set(one.rows["source"])))
+        if (threshold := one.options.get("threshold")) is not None:
+            leaks = leaks_above(candidates, float(threshold), judgments, None)
+            above = {(leak.topic_id, leak.text) for leak in leaks}
+    if (spec := one.options.get("topics")) is not None and _at_hand("topics", spec, sources.missing):
+        field = one.options.get("field", "title")
+        topics = {topic.topic_id: normalise(getattr(topic, field)) for topic in read_topics(spec).topics}
+    documents = _barred_documents(one, sources.missing)
+    return ProofEvidence(barred, judgments, above, relevant, topics, documents, sources.missing)
 
 
 def _barred_documents(one: LoadedSet, missing: dict[str, str]) -> frozenset[str] | None:
@@ -549,12 +511,8 @@ def _at_hand(name: str, spec: str, missing: dict[str, str]) -> bool:
 def _pair(one: LoadedSet, other: LoadedSet) -> SetPair:
     rows = one.rows.select(_ROW).unique().join(other.rows.select(_ROW).unique(), on=_ROW)
     queries = set(one.rows["query"]) & set(other.rows["query"])
-    documents = _documents(one) & _documents(other)
-    return SetPair(one.label, other.label, len(rows), len(queries), len(documents), _same_fill(one, other))
-
-
-def _documents(one: LoadedSet) -> set[str]:
-    return set(one.rows["relevant_id"]) | set(one.rows["nonrelevant_id"])
+    mine, theirs = ({*own.rows["relevant_id"], *own.rows["nonrelevant_id"]} for own in (one, other))
+    return SetPair(one.label, other.label, len(rows), len(queries), len(mine & theirs), _same_fill(one, other))
 
 
 def _same_fill(one: LoadedSet, other: LoadedSet) -> Property:
@@ -582,7 +540,20 @@ def _made_of(one: LoadedSet) -> object:
 
 @summarises(InstanceStats)
 def _stats(found: InstanceStats) -> Summary:
-    tables = [_counts_table(found), _proofs_table(found), *([_pairs_table(found)] if found.pairs else [])]
+    counted = tuple((one.label, one.built.kind, *row) for one in found.sets for row in _counts(one))
+    tables = [Table("Rows by role and source", _headings("set, kind, role, source, rows:,d"), counted)]
+    proved = tuple(
+        (one.label, each.name, _VERDICTS[each.holds], each.numbers)
+        for one, own in zip(found.sets, found.properties, strict=True)
+        for each in own
+    )
+    every = [each.holds for own in found.properties for each in own]
+    note = f"{len(every):,} properties: {every.count(False)} broken, {every.count(None)} not checked."
+    tables.append(Table("What the sets promise", _headings("set, property, verdict, numbers"), proved, notes=(note,)))
+    if found.pairs:
+        shared = tuple((*pair[:5], _VERDICTS[pair.same_fill.holds], pair.same_fill.numbers) for pair in found.pairs)
+        text = "set, next_to, rows:,d, queries:,d, documents:,d, same_rows_without_a_leak, numbers"
+        tables.append(Table("What two sets share", _headings(text), shared))
     sets = [
         {
             "set": one.label,
@@ -591,50 +562,17 @@ def _stats(found: InstanceStats) -> Summary:
             "sizes": list(one.sizes),
             "rows": len(one.rows),
             "counts": {f"{role}: {source}": number for role, source, number in _counts(one)},
-            "properties": [each._asdict() for each in own],
+            "properties": plain(own),
         }
         for one, own in zip(found.sets, found.properties, strict=True)
     ]
-    pairs = [{**pair._asdict(), "same_fill": pair.same_fill._asdict()} for pair in found.pairs]
     verdicts = () if found.holds else (Verdict("broken", "A property of a set is broken."),)
-    return Summary(tuple(tables), {"holds": found.holds, "sets": sets, "pairs": pairs}, verdicts)
+    return Summary(tuple(tables), {"holds": found.holds, "sets": sets, "pairs": plain(found.pairs)}, verdicts)
 
 
 def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
     return list(one.rows.group_by("role", "source", maintain_order=True).len().iter_rows())
 
 
-def _counts_table(found: InstanceStats) -> Table:
-    rows: list[tuple[Cell, ...]] = [
-        (one.label, one.built.kind, role, source, number) for one in found.sets for role, source, number in _counts(one)
-    ]
-    columns = (
-        Column("set"),
-        Column("kind"),
-        Column("role"),
-        Column("source"),
-        Column("rows", align="right", format=",d"),
-    )
-    return Table("Rows by role and source", columns, tuple(rows))
-
-
-def _proofs_table(found: InstanceStats) -> Table:
-    rows = [
-        (one.label, each.name, _VERDICTS[each.holds], each.numbers)
-        for one, own in zip(found.sets, found.properties, strict=True)
-        for each in own
-    ]
-    every = [each.holds for own in found.properties for each in own]
-    note = f"{len(rows):,} properties: {every.count(False)} broken, {every.count(None)} not checked."
-    columns = (Column("set"), Column("property"), Column("verdict"), Column("numbers"))
-    return Table("What the sets promise", columns, tuple(rows), notes=(note,))
-
-
-def _pairs_table(found: InstanceStats) -> Table:
-    """What every two sets share."""
-    rows: list[tuple[Cell, ...]] = [
-        (*pair[:5], _VERDICTS[pair.same_fill.holds], pair.same_fill.numbers) for pair in found.pairs
-    ]
-    numbers = [Column(name, **_NUMBER) for name in ("rows", "queries", "documents")]
-    columns = (Column("set"), Column("next to"), *numbers, Column("same rows without a leak"), Column("numbers"))
-    return Table("What two sets share", columns, tuple(rows))
+def _headings(text: str) -> tuple[Column, ...]:
+    return tuple(field.column() for field in columns(text))

@@ -39,9 +39,6 @@ from truerank.work.artifacts import hash_file
 
 #: Rewordings that keep what a topic asks for; narrower and broader ones ask for something else.
 REWORDINGS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym")
-_TRIES: Final = 40
-
-
 #: Documents that stand ready in case the collection lacks the first ones.
 _SPARE: Final = 8
 
@@ -132,11 +129,9 @@ def _rows(plan: TopicPlan, source: str, ends: _EndsOf, texts: CollectionTexts, s
     made = list(ends(plan, texts, others, seed))
     taken = {one.doc_id for one in made}
     spare = [end for end in others if end[0] not in taken]
-    for one, (other_id, other_origin) in zip(made, spare, strict=False):
-        origin = f"{one.origin}; {other_origin}"
-        yield RowDraft(
-            "test", plan.topic_id, source, one.query_id, one.query, one.doc_id, other_id, origin, True, one.cut
-        )
+    for one, (other_id, came) in zip(made, spare, strict=False):
+        ids = (plan.topic_id, source, one.query_id, one.query, one.doc_id, other_id)
+        yield RowDraft("test", *ids, f"{one.origin}; {came}", True, one.cut)
 
 
 _Ends = Iterator[_RowEnds]
@@ -165,7 +160,7 @@ def _reworded(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: in
     draw = Random(Keyed(seed, "rewordings")(plan.text))
     used = {plan.text.casefold()}
     for pair in _pairs(plan, texts, others, seed):
-        for _ in range(_TRIES):
+        for _ in range(40):
             kind = draw.choice(REWORDINGS)
             text = reword(kind, plan.text, draw)
             if text is not None and text not in used:
@@ -212,11 +207,7 @@ class Assembled:
             some = self.drafts[start : start + ROWS]
             texts = filled(some, self.opened.training_texts, self.opened.testing_texts)
             rows = [
-                {
-                    **{name: value for name, value in draft._asdict().items() if name in schema},
-                    "relevant": relevant,
-                    "nonrelevant": other,
-                }
+                {**draft._asdict(), "relevant": relevant, "nonrelevant": other}
                 for draft, (relevant, other) in zip(some, texts, strict=True)
             ]
             yield pl.DataFrame(rows, schema=schema)
@@ -234,26 +225,29 @@ def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
     asked = (options.leaks or 0) if kind != "none" else 0
     # With fewer leaks than asked for there are more rows without one.
     drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
-    chosen = _lead_rows(lead, drawn, opened, asked)
-    fill = _fill(drawn, rows - len(chosen.drafts), opened, barred.texts)
-    if fill.frame is None and not (chosen.drafts or fill.drafts):
+    leaking, about, notes = _lead_rows(lead, drawn, opened, asked)
+    fill = _fill(drawn, rows - len(leaking), opened, barred.texts)
+    if fill.frame is None and not (leaking or fill.drafts):
         lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
         remedy = "check that queries, judgments and documents belong together"
         raise OptionError("queries", f"no query makes a row{lost}", remedy)
     audited = bool(options.audit or fill.inputs.get("audit"))
     unaudited = () if audited else (_UNAUDITED,)
-    inputs = {**_query_inputs(opened, training), **opened.inputs(), "audit": list(candidates.inputs)}
+    queries = [
+        {
+            "name": name,
+            "source": source.spec.spec,
+            "fingerprint": source.fingerprint,
+            "read": scanned.read,
+            "excluded": scanned.excluded,
+        }
+        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
+    ]
+    inputs = {"queries": queries, **opened.inputs(), "audit": list(candidates.inputs)}
     if options.fill is not None:
         inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
-    return Assembled(
-        drafts=(*chosen.drafts, *fill.drafts),
-        opened=opened,
-        fill=fill.frame,
-        inputs=inputs,
-        leaks=chosen.about,
-        skipped=drawn.skipped,
-        notes=(*chosen.notes, *fill.notes, *unaudited),
-    )
+    drafts, notes = (*leaking, *fill.drafts), (*notes, *fill.notes, *unaudited)
+    return Assembled(drafts, opened, fill.frame, inputs, about, drawn.skipped, notes)
 
 
 @dataclass(frozen=True)
@@ -274,13 +268,6 @@ class _Supply:
     lanes: list[Prepared]
     leaking: list[tuple[Leak, RowDraft]]
     skipped: dict[str, int]
-
-
-@dataclass(frozen=True)
-class _Chosen:
-    drafts: list[RowDraft] = field(default_factory=list)
-    about: dict[str, Any] | None = None
-    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -312,28 +299,18 @@ def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
     return _Lead(kind, leaks, plans, topics, unjudged)
 
 
-def _query_inputs(opened: Opened, training: TrainingSources) -> dict[str, Any]:
-    described = [
-        {
-            "name": name,
-            "source": source.spec.spec,
-            "fingerprint": source.fingerprint,
-            "read": scanned.read,
-            "excluded": scanned.excluded,
-        }
-        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
-    ]
-    return {"queries": described}
-
-
 def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tuple[Judgments | None, list[Leak]]:
     judgments = open_judgments(options.labels, votes=options.votes) if options.labels else None
     if kind != "leak":
         return judgments, []
     topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
     if options.test_set is not None:
-        candidates = _of_test(candidates, options.test_set)
-        own = set(candidates.table["topic_id"])
+        names = candidates.table["test"].unique(maintain_order=True).to_list()
+        if options.test_set not in names:
+            fault = f"no test set called '{options.test_set}' among the candidates"
+            raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
+        table = candidates.table.filter(pl.col("test") == options.test_set)
+        candidates, own = LeakCandidates(table, candidates.inputs), set(table["topic_id"])
         topics = own if topics is None else topics & own
     if options.threshold is not None:
         leaks = leaks_above(candidates, options.threshold, judgments, topics)
@@ -344,14 +321,6 @@ def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tupl
         fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
         raise OptionError("labels", fault, "check labels, topics and `threshold`")
     return judgments, leaks
-
-
-def _of_test(candidates: LeakCandidates, test: str) -> LeakCandidates:
-    names = candidates.table["test"].unique(maintain_order=True).to_list()
-    if test not in names:
-        fault = f"no test set called '{test}' among the candidates"
-        raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
-    return LeakCandidates(candidates.table.filter(pl.col("test") == test), candidates.inputs)
 
 
 def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
@@ -371,7 +340,12 @@ def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: in
         drafts = [draft for one in prepared for draft in one.drafts] + [draft for _, draft in leaking]
         _collect(opened, drafts, lead.plans)
         texts = opened.training_texts
-        whole = [_with_texts(one, texts) for one in prepared]
+        whole = []
+        for one in prepared:
+            there = tuple(draft for draft in one.drafts if _has_texts(draft, texts))
+            lost_texts = {"drawn queries whose documents the collection lacks": len(one.drafts) - len(there)}
+            reasons = {reason: number for reason, number in {**one.skipped, **lost_texts}.items() if number}
+            whole.append(Prepared(there, one.complete, reasons))
         if all(whole[place].complete for place in _taken(whole, fill_rows).empty) or not share:
             break
         count, room = count * _GROWTH, room * _GROWTH
@@ -386,28 +360,22 @@ def _collect(opened: Opened, drafts: Sequence[RowDraft], plans: Sequence[TopicPl
     """Reads the collections, each once, for the documents of all rows."""
     own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
     tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
-    if opened.testing_texts is opened.training_texts:
-        opened.training_texts.collect(own | tested)
-        return
-    opened.training_texts.collect(own)
-    opened.testing_texts.collect(tested)
-
-
-def _with_texts(prepared: Prepared, texts: CollectionTexts) -> Prepared:
-    kept = tuple(draft for draft in prepared.drafts if _has_texts(draft, texts))
-    lost = len(prepared.drafts) - len(kept)
-    reason = {"drawn queries whose documents the collection lacks": lost} if lost else {}
-    return Prepared(kept, prepared.complete, {**prepared.skipped, **reason})
+    same = opened.testing_texts is opened.training_texts
+    opened.training_texts.collect(own | tested if same else own)
+    if not same:
+        opened.testing_texts.collect(tested)
 
 
 def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:
     return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
 
 
-def _lead_rows(lead: _Lead, drawn: _Supply, opened: Opened, asked: int) -> _Chosen:
-    """The rows that leak, of those that can be had."""
+def _lead_rows(
+    lead: _Lead, drawn: _Supply, opened: Opened, asked: int
+) -> tuple[list[RowDraft], dict[str, Any] | None, tuple[str, ...]]:
+    """The rows that leak, of those that can be had; their counts; what a user must know."""
     if not asked:
-        return _Chosen()
+        return [], None, ()
     drafts, about, notes, what = (
         _of_leaks(drawn, opened.seed, asked) if lead.topics is None else _of_topics(lead, lead.topics, opened)
     )
@@ -419,7 +387,7 @@ def _lead_rows(lead: _Lead, drawn: _Supply, opened: Opened, asked: int) -> _Chos
         notes = (*notes, f"There are only {fault}.")
     taken = drafts[:asked]
     topics = len({draft.topic_id for draft in taken})
-    return _Chosen(taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes)
+    return taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes
 
 
 def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
@@ -438,9 +406,8 @@ def _of_topics(
 ) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
     """The rows of test topics; what is to be said of them; what they are called."""
     times = opened.options.rows_per_topic
-    drafts = topic_drafts(
-        lead.plans, topics.name, lead.kind, per_topic=times, texts=opened.testing_texts, seed=opened.seed
-    )
+    texts, seed = opened.testing_texts, opened.seed
+    drafts = topic_drafts(lead.plans, topics.name, lead.kind, per_topic=times, texts=texts, seed=seed)
     negatives = "first stage, unjudged" if lead.unjudged else "judged"
     notes = (_UNJUDGED,) if topics.relevant_only else ()
     what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
@@ -479,13 +446,11 @@ def _taken(lanes: Sequence[Prepared], count: int) -> _Taken:
 def _too_small(lanes: Sequence[Prepared], taken: _Taken, count: int, allow_fewer: bool) -> list[str]:
     share = -(-count // len(lanes))
     names = [lane.drafts[0].source if lane.drafts else "a source" for lane in lanes]
-    told = [
-        f"{names[place]} has {taken.given[place]:,} usable queries, fewer than its share of {share:,}"
-        for place in taken.empty
-    ]
+    counts = [(names[place], taken.given[place]) for place in taken.empty]
+    lacking = [f"{name} has {count:,} usable queries, fewer than its share of {share:,}" for name, count in counts]
     if not allow_fewer:
-        raise OptionError("queries", "; ".join(told), "ask for a smaller size, or give `allow_fewer`")
-    notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in told]
+        raise OptionError("queries", "; ".join(lacking), "ask for a smaller size, or give `allow_fewer`")
+    notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in lacking]
     found = len(taken.rows)
     return [*notes, f"There are only {found:,} rows without a leak, not {count:,}."] if found < count else notes
 

@@ -52,26 +52,22 @@ class CollectionTexts:
         there: set[str] = set()
         ids = self._store.ids()
         while some := list(islice(ids, _BLOCK)):
-            there.update(doc_id for doc_id, text in self._read(some, cut=False).items() if normalise(text))
+            there.update(doc_id for doc_id, text in self.of(some, cut=False).items() if normalise(text))
         self._there = frozenset(there)
 
     def has(self, doc_id: str) -> bool:
         """Whether the collection holds this document, and a text in it."""
         return doc_id in self._there
 
-    def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
-        """The texts of documents that were collected; `cut` says without the words that make the query."""
-        return self._read(doc_ids, cut=cut)
-
     def made(self, doc_id: str) -> MadeQuery | None:
         """The query that a document that was collected makes; None where it has a title only."""
         return next((self._rule(document) for document in self._documents([doc_id])), None)
 
-    def _read(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
-        if not cut:
-            return {document.doc_id: document.text for document in self._documents(doc_ids)}
-        made = {document.doc_id: (self._rule(document), document) for document in self._documents(doc_ids)}
-        return {doc_id: document.text if one is None else one.rest for doc_id, (one, document) in made.items()}
+    def of(self, doc_ids: Sequence[str], *, cut: bool) -> dict[str, str]:
+        """The texts of documents that were collected; `cut` says without the words that make the query."""
+        documents = {document.doc_id: document for document in self._documents(doc_ids)}
+        made = {doc_id: self._rule(document) if cut else None for doc_id, document in documents.items()}
+        return {doc_id: documents[doc_id].text if one is None else one.rest for doc_id, one in made.items()}
 
     def _documents(self, doc_ids: Sequence[str]) -> Iterator[Document]:
         if self._store is not None:
@@ -170,7 +166,7 @@ class Opened:
             found["first_stage"] = self._first_stage
         return found
 
-    @cached_property
+    @property
     def _rule(self) -> CutRule:
         return self.options.cut
 
@@ -229,14 +225,8 @@ class Opened:
         about = [purpose, index.fingerprint, self._model.json(), self.options.k, self.seed, self._rule.words,
                  self._rule.rest, self._rule.ends]  # fmt: skip
         cache = self.work / digest(about)[:16]
-        return IndexStage(
-            folder,
-            self._model,
-            self.options.k,
-            cache=cache,
-            workers=self.options.workers,
-            progress=self.progress,
-        )
+        options = self.options
+        return IndexStage(folder, self._model, options.k, cache=cache, workers=options.workers, progress=self.progress)
 
 
 def relevant_documents(qrels: str, rel: int) -> frozenset[str]:

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.judging.votes import Votes
+from truerank.judging.ratings import Votes
 from truerank.lab.instances.document_queries import DocumentQueries
 from truerank.lab.instances.draws import (
     Asked,
@@ -256,8 +256,8 @@ class TrainingSources:
         that has a relevant document for it."""
         found: list[list[tuple[int, Query]]] = []
         for scanned in self.scanned:
-            hits = [(place, self._find(scanned, leak)) for place, leak in enumerate(leaks)]
-            found.append([(place, query) for place, query in hits if query is not None])
+            hits = (scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id) for leak in leaks)
+            found.append([(place, query) for place, query in enumerate(hits) if query is not None])
         judged = self._judged([[query for _, query in own] for own in found])
         rows: dict[int, RowDraft] = {}
         seen: set[int] = set()
@@ -291,11 +291,8 @@ class TrainingSources:
             "drawn queries without a relevant document": len(scanned.drawn) - len(queries),
             "drawn queries without a non-relevant document": at - len(drafts),
         }
-        return Prepared(
-            tuple(drafts),
-            scanned.complete and at == len(queries),
-            {f"{lane.name}: {reason}": number for reason, number in skipped.items() if number},
-        )
+        reasons = {f"{lane.name}: {reason}": number for reason, number in skipped.items() if number}
+        return Prepared(tuple(drafts), scanned.complete and at == len(queries), reasons)
 
     def _judged(self, queries: Sequence[Sequence[Query]]) -> list[dict[str, QueryGrades]]:
         """The judgments of queries by source, without relevant documents that the collection is known to lack."""
@@ -322,10 +319,9 @@ class TrainingSources:
             documents = judged[query_id].relevant
             doc_id, grade = min(documents, key=lambda pair: (self._relevant(f"{text}\0{pair[0]}"), pair))
             other_id, origin = others[query_id]
-            came = "its own document" if lane.qrels is None else f"qrels {grade}"
-            drafts[query_id] = RowDraft(
-                role, None, lane.name, query_id, text, doc_id, other_id, f"{came}; {origin}", cut=lane.qrels is None
-            )
+            own = lane.qrels is None
+            came = f"{'its own document' if own else f'qrels {grade}'}; {origin}"
+            drafts[query_id] = RowDraft(role, None, lane.name, query_id, text, doc_id, other_id, came, cut=own)
         return [drafts.get(query.query_id) for query in queries]
 
     def _others(
@@ -340,19 +336,12 @@ class TrainingSources:
                     pair = min(documents, key=lambda one: (self._negative(f"{text}\0{one[0]}"), one))
                     found[query_id] = (pair[0], f"judged {pair[1]}")
             return found
-        asked = [
-            Asked(query.query_id, query.text, frozenset(doc_id for doc_id, _ in judged[query.query_id].relevant))
-            for query in queries
-        ]
+        asked = [Asked(*query, frozenset(doc_id for doc_id, _ in judged[query.query_id].relevant)) for query in queries]
         usable: Usable = lane.source.usable if isinstance(lane.source, DocumentQueries) else everything
         if self._barred and role == "none":
             usable = _without(usable, self._barred)
         negatives = lane.stage.negatives(asked, self._negative, usable)
         return {query_id: (one[0].doc_id, f"first-stage rank {one[0].rank}") for query_id, one in negatives.items()}
-
-    @staticmethod
-    def _find(scanned: SourcePass, leak: Leak) -> Query | None:
-        return scanned.by_text.get(leak.text) if leak.text else scanned.by_id.get(leak.query_id)
 
 
 def _without(usable: Usable, barred: Collection[str]) -> Usable:

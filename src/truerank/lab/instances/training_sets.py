@@ -13,16 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.lab.instances.built import (
-    ROWS,
-    SUMMARY,
-    TABLE,
-    Built,
-    export_name,
-    open_built,
-    write_export,
-    write_rows,
-)
+from truerank.lab.instances.built import ROWS, SUMMARY, TABLE, Built, export_name, open_built, write_export, write_rows
 from truerank.lab.instances.document_queries import CutRule
 from truerank.lab.instances.draws import SCHEMA
 from truerank.lab.instances.options import (
@@ -36,7 +27,7 @@ from truerank.lab.instances.options import (
     TrainingOptions,
     checked_sizes,
 )
-from truerank.lab.instances.rows import Assembled, assemble
+from truerank.lab.instances.rows import assemble
 from truerank.lab.instances.sources import Opened
 from truerank.options import Flag, Seed, command
 from truerank.records import Input
@@ -93,7 +84,18 @@ class TableRows:
         """The rows as frames with the columns of `SCHEMA` but `number`, and the one of `EXTRA`."""
         block: list[dict[str, Any]] = []
         for row in islice(self._kept(), wanted):
-            block.append(self._values(row))
+            column = next(iter(EXTRA[self.kind]))
+            came = row.origin or f"line {row.line} of {self._source.name}"
+            block.append(
+                {
+                    **row.instance._asdict(),
+                    "role": self.kind,
+                    "topic_id": row.topic_id,
+                    "source": self._source.name,
+                    "origin": came,
+                    column: int(row.value) if self.kind == "by-depth" else row.value,
+                }
+            )
             if len(block) == ROWS:
                 yield self._frame(block)
                 block = []
@@ -123,11 +125,7 @@ class TableRows:
 
     def _rows(self) -> Iterator[_Row]:
         spec = self._source.spec
-        if spec.scheme == "hf":
-            records = hub.records(spec)
-        else:
-            form = formats.detect(spec.path, spec.format)
-            records = rows(spec.path, form)
+        records = hub.records(spec) if spec.scheme == "hf" else rows(spec.path, formats.detect(spec.path, spec.format))
         key: str | None = None
         for row, instance in zip(records, self._source, strict=True):
             names = tuple(row.values)
@@ -135,14 +133,11 @@ class TableRows:
             if key is None:
                 fault = f"no column '{_NAMES[self.kind][0]}'; there are {', '.join(names)}"
                 raise InputError(fault, "give a table that an audit wrote", where=spec.location, line=row.line)
-            origin, topic = named(names, _ORIGINS), named(names, ("topic_id",))
-            yield _Row(
-                row.line,
-                instance,
-                as_text(row.values[key]) or "",
-                "" if origin is None else as_text(row.values[origin]) or "",
-                None if topic is None else as_text(row.values[topic]),
+            origin, topic = (
+                None if column is None else as_text(row.values[column])
+                for column in (named(names, _ORIGINS), named(names, ("topic_id",)))
             )
+            yield _Row(row.line, instance, as_text(row.values[key]) or "", origin or "", topic)
 
     def _depth(self, row: _Row) -> int:
         try:
@@ -150,18 +145,6 @@ class TableRows:
         except ValueError as error:
             fault = f"the depth '{row.value}' is no whole number"
             raise InputError(fault, "correct it", where=self.options.rows, line=row.line) from error
-
-    def _values(self, row: _Row) -> dict[str, Any]:
-        column = next(iter(EXTRA[self.kind]))
-        came = row.origin or f"line {row.line} of {self._source.name}"
-        return {
-            **row.instance._asdict(),
-            "role": self.kind,
-            "topic_id": row.topic_id,
-            "source": self._source.name,
-            "origin": came,
-            column: int(row.value) if self.kind == "by-depth" else row.value,
-        }
 
     def _frame(self, block: list[dict[str, Any]]) -> pl.DataFrame:
         schema = {name: kind for name, kind in {**SCHEMA, **EXTRA[self.kind]}.items() if name != "number"}
@@ -251,7 +234,11 @@ def build(
             written = _from_table(kind, job, work, sizes, options)
         else:
             opened = Opened(options, seed, work, progress or Quiet())
-            written = _assembled(assemble(kind, sizes[-1] // 2, opened), job, work)
+            made = assemble(kind, sizes[-1] // 2, opened)
+            opened.progress.start("writing")
+            _forget(job)
+            rows = write_rows(job, made.blocks(), work / "rows", {})
+            written = _Rows(rows, made.inputs, made.leaks, made.skipped, made.notes)
         _finish(Built(job.folder, kind, sizes, seed, {"rows": written.rows}), job, options, written)
     return open_built(job.folder)
 
@@ -269,8 +256,7 @@ def _sizes(kind: Kind, asked: Sequence[int], options: BuildOptions) -> tuple[int
     return sizes
 
 
-@dataclass(frozen=True)
-class _Rows:
+class _Rows(NamedTuple):
     """How many rows were written, and what the summary says of them, as in `Assembled`."""
 
     rows: int
@@ -278,13 +264,6 @@ class _Rows:
     leaks: Mapping[str, Any] | None
     skipped: Mapping[str, int]
     notes: Sequence[str]
-
-
-def _assembled(assembled: Assembled, job: Run, work: Path) -> _Rows:
-    assembled.opened.progress.start("writing")
-    _forget(job)
-    rows = write_rows(job, assembled.blocks(), work / "rows", {})
-    return _Rows(rows, assembled.inputs, assembled.leaks, assembled.skipped, assembled.notes)
 
 
 def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options: BuildOptions) -> _Rows:
@@ -298,10 +277,8 @@ def _from_table(kind: str, job: Run, work: Path, sizes: tuple[int, ...], options
         shutil.rmtree(work)
         fault = f"{rows:,} rows fit, not {wanted or 1:,}; {table.left_out:,} have another {column}"
         raise InputError(fault, "ask for a smaller size, or give `allow_fewer`", where=options.rows)
-    skipped = {
-        f"rows of another {column}": table.left_out,
-        "rows without the text of a query or document": table.empty,
-    }
+    no_text = "rows without the text of a query or document"
+    skipped = {f"rows of another {column}": table.left_out, no_text: table.empty}
     notes = [] if wanted is None or rows >= wanted else [f"There are only {rows:,} rows."]
     if wanted is not None and rows == wanted:
         notes.append(f"The table was read as far as its row {table.read:,}.")
@@ -337,7 +314,7 @@ def _finish(asked: Built, job: Run, options: BuildOptions, written: _Rows) -> No
             "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
             # How many processes searched changes nothing in the set.
             "options": {name: value for name, value in options.changed().items() if name != "workers"},
-            **vars(written),
+            **written._asdict(),
             "counts": {"by_size": by_size},
             "exports": exports,
         },

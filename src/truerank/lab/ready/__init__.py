@@ -151,18 +151,10 @@ def _ready(found: ReadyDesigns) -> Summary:
     lines = []
     for one in found.designs:
         lines += [one.name, f"  {one.says}", *([f"  in the paper: {one.paper}"] if one.paper else [])]
-    return Summary(("\n".join(lines), _table(found)), {"designs": facts})
-
-
-def _table(found: ReadyDesigns) -> Table:
     counts = ("training sets", "models", "seeds", "trainings", "cells")
-    columns = (
-        Column("name"),
-        *Column.numbers(",d", *counts),
-        Column("topics"),
-    )
+    columns = (Column("name"), *Column.numbers(",d", *counts), Column("topics"))
     rows = tuple((one.name, *one.size[:5], _topics(one.size)) for one in found.designs)
-    return Table("Ready designs", columns, rows, _NOTES)
+    return Summary(("\n".join(lines), Table("Ready designs", columns, rows, _NOTES)), {"designs": facts})
 
 
 def _topics(size: DesignSize) -> str | None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.plain import plain
+from truerank.core.tables import Column
+from truerank.core.views import columns
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.design import BenchmarkDesign, Design, ReportKind
 from truerank.lab.grid.results import GridResults
@@ -24,11 +27,13 @@ Choose = Literal["sizes", "runs"]
 GROUP_SIGN: Final = " | "
 
 _USUAL: Final[dict[str, Choose]] = {
-    "leakage": "sizes",
-    "transfer": "runs",
-    "survivorship": "sizes",
-    "pilot": "sizes",
-}
+    "leakage": "sizes", "transfer": "runs", "survivorship": "sizes", "pilot": "sizes"
+}  # fmt: skip
+
+
+def headings(text: str) -> tuple[Column, ...]:
+    """The columns of a table from a short text, as in `core.views`."""
+    return tuple(field.column() for field in columns(text))
 
 
 class Draws(NamedTuple):
@@ -68,9 +73,8 @@ class ReportOptions(Options):
         super().__post_init__()
         for name in ("memorisation_size", "pilot_size"):
             if (getattr(self, name) or 0) % 2:
-                raise OptionError(
-                    name, f"a training size of {getattr(self, name)}", "sizes are even: two instances a row"
-                )
+                fault = f"a training size of {getattr(self, name)}"
+                raise OptionError(name, fault, "sizes are even: two instances a row")
 
 
 @dataclass(frozen=True)
@@ -118,12 +122,8 @@ class ReportChoices(ReportOptions):
 
     def json(self) -> dict[str, Any]:
         """All of it, as plain values."""
-        return {
-            **{name: value for name, value in asdict(self).items() if name not in ("policy", "method")},
-            "measures": list(self.named),
-            "policy": self.policy.json(),
-            "method": self.method.json(),
-        }
+        rest = {"measures": list(self.named), "policy": self.policy.json(), "method": self.method.json()}
+        return {**plain(self, "policy", "method"), **rest}
 
 
 Floats = NDArray[np.float64]
@@ -197,11 +197,8 @@ class Board:
 
     def shared_sizes(self, row: BoardRow) -> tuple[int, ...]:
         """The sizes that are finished of every condition of which any is; what is not trained has none."""
-        by_condition = [
-            set(found)
-            for condition in self.conditions
-            if self.trained(row, condition) and (found := self.sizes(row, condition))
-        ]
+        trained = [condition for condition in self.conditions if self.trained(row, condition)]
+        by_condition = [set(found) for condition in trained if (found := self.sizes(row, condition))]
         shared = set.intersection(*by_condition) if by_condition else set()
         return tuple(sorted(shared, key=lambda size: (size == 0, size)))
 
@@ -237,26 +234,32 @@ def boards(results: GridResults, options: ReportChoices) -> tuple[Board, ...]:
     baseline = options.baseline or ""
     labels = cells["condition"].unique(maintain_order=True).to_list()
     if baseline not in labels:
-        raise OptionError(
-            "baseline",
-            f"no training set is called '{baseline}', which is the baseline",
-            f"name one of {', '.join(labels)} with `baseline`",
-        )
+        fault = f"no training set is called '{baseline}', which is the baseline"
+        raise OptionError("baseline", fault, f"name one of {', '.join(labels)} with `baseline`")
     if not (cells["status"] == "done").any():
         raise InputError("no cell is finished", "run 'truerank experiment run' first", where=results.folder)
     found = tuple(_boards(results, cells, options))
     if not any(board.sizes(row, board.baseline) for board in found for row in board.rows):
-        raise InputError(
-            f"no cell of the baseline '{options.baseline}' is finished",
-            "run 'truerank experiment run' again, or choose another one with `baseline`",
-            where=results.folder,
-        )
+        fault = f"no cell of the baseline '{options.baseline}' is finished"
+        remedy = "run 'truerank experiment run' again, or choose another one with `baseline`"
+        raise InputError(fault, remedy, where=results.folder)
     return found
 
 
 def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl.DataFrame:
     """The record with the columns `group`, `condition` and `row`."""
-    labels = _labels(design)
+    # Group and condition of each set; sets that have the same ones for a collection and model are told apart by name.
+    labels: dict[str, tuple[str, str]] = {}
+    taken: dict[tuple[str, ...], str] = {}
+    for one in design.sets:
+        group, sign, condition = (one.label or one.kind).rpartition(GROUP_SIGN)
+        label = (group if sign else "", condition)
+        models = [each.name for each in design.models if not each.sets or one.name in each.sets]
+        places = [(collection, model) for collection in one.collections for model in models]
+        if any(taken.get((*place, *label), one.name) != one.name for place in places):
+            label = (label[0], f"{condition} ({one.name})")
+        taken.update({(*place, *label): one.name for place in places})
+        labels[one.name] = label
     rankers: dict[str, list[str]] = {}
     for model in design.models:
         rankers.setdefault(model.model, []).append(model.name)
@@ -269,23 +272,6 @@ def arranged(cells: pl.DataFrame, design: Design, *, pooled: bool = False) -> pl
         pl.col("set").replace_strict({name: label[1] for name, label in labels.items()}).alias("condition"),
         row.alias("row"),
     )
-
-
-def _labels(design: Design) -> dict[str, tuple[str, str]]:
-    """Group and condition of each set; sets that have the same ones for a collection and model are told apart by their
-    names."""
-    found: dict[str, tuple[str, str]] = {}
-    taken: dict[tuple[str, ...], str] = {}
-    for one in design.sets:
-        group, sign, condition = (one.label or one.kind).rpartition(GROUP_SIGN)
-        label = (group if sign else "", condition)
-        models = [each.name for each in design.models if not each.sets or one.name in each.sets]
-        places = [(collection, model) for collection in one.collections for model in models]
-        if any(taken.get((*place, *label), one.name) != one.name for place in places):
-            label = (label[0], f"{condition} ({one.name})")
-        taken.update({(*place, *label): one.name for place in places})
-        found[one.name] = label
-    return found
 
 
 def _boards(results: GridResults, cells: pl.DataFrame, options: ReportChoices) -> Iterator[Board]:
@@ -301,11 +287,10 @@ def _boards(results: GridResults, cells: pl.DataFrame, options: ReportChoices) -
         pairs = own.select("group", "row").unique(maintain_order=True).rows()
         scores, first_stages = [], []
         for collection in benchmark.collections:
-            judged = results.qrels(collection)
-            scoring = (options.named or design.measures_of(collection), _policy(design, collection, options))
-            scores.append(_scored(results, collection, judged, done, scoring))
+            measures, policy = options.named or design.measures_of(collection), _policy(design, collection, options)
+            scores.append(_scored(results, collection, done, measures, policy))
             first = {"first stage": results.first_stage(collection)}
-            first_stages.append(evaluate(judged, first, [*scoring[0]], scoring[1]))
+            first_stages.append(evaluate(results.qrels(collection), first, [*measures], policy))
         yield Board(
             benchmark=benchmark,
             rows=tuple(BoardRow(*pair) for pair in pairs),
@@ -323,19 +308,11 @@ def _boards(results: GridResults, cells: pl.DataFrame, options: ReportChoices) -
 
 def _together(benchmark: BenchmarkDesign, parts: Sequence[Evaluation]) -> Evaluation:
     """The scores on all collections of a benchmark, one topic beside the other."""
-    topics = [
-        benchmark.topic(collection, topic)
-        for collection, part in zip(benchmark.collections, parts, strict=True)
-        for topic in part.topics
-    ]
-    return replace(
-        parts[0],
-        topics=tuple(topics),
-        values=np.concatenate([part.values for part in parts], axis=2),
-        missing={run: sum(part.missing[run] for part in parts) for run in parts[0].missing},
-        coverage={},
-        inputs={},
-    )
+    own = zip(benchmark.collections, parts, strict=True)
+    topics = tuple(benchmark.topic(collection, topic) for collection, part in own for topic in part.topics)
+    values = np.concatenate([part.values for part in parts], axis=2)
+    missing = {run: sum(part.missing[run] for part in parts) for run in parts[0].missing}
+    return replace(parts[0], topics=topics, values=values, missing=missing, coverage={}, inputs={})
 
 
 def _leaking(results: GridResults, benchmark: BenchmarkDesign) -> Iterator[str]:
@@ -347,34 +324,22 @@ def _leaking(results: GridResults, benchmark: BenchmarkDesign) -> Iterator[str]:
 
 
 def _scored(
-    results: GridResults,
-    collection: str,
-    judged: pl.DataFrame,
-    cells: Sequence[str],
-    scoring: tuple[tuple[str, ...], Policy],
+    results: GridResults, collection: str, cells: Sequence[str], measures: Sequence[str], policy: Policy
 ) -> Evaluation:
-    measures, policy = scoring
-    parts = []
+    judged, parts = results.qrels(collection), []
     for start in range(0, len(cells), _AT_ONCE):
         runs = {cell: results.run(cell, collection) for cell in cells[start : start + _AT_ONCE]}
         parts.append(evaluate(judged, runs, [*measures], policy))
-    return replace(
-        parts[0],
-        runs=tuple(run for part in parts for run in part.runs),
-        values=np.concatenate([part.values for part in parts]),
-        missing={run: count for part in parts for run, count in part.missing.items()},
-        coverage={},
-        inputs={},
-    )
+    names = tuple(run for part in parts for run in part.runs)
+    values = np.concatenate([part.values for part in parts])
+    missing = {run: count for part in parts for run, count in part.missing.items()}
+    return replace(parts[0], runs=names, values=values, missing=missing, coverage={}, inputs={})
 
 
 def _policy(design: Design, collection: str, options: ReportChoices) -> Policy:
     """The policy with the grade that is relevant, and the depth that was reranked, beyond which a relevant document is
     not found (MFR)."""
     policy, own = options.policy, design.collection(collection)
-    changes: dict[str, Any] = {}
-    if policy.depth is None:
-        changes["depth"] = max(own.depth, *(model.depth or own.depth for model in design.models))
-    if policy.rel == Policy().rel and not options.same_rel:
-        changes["rel"] = own.rel
-    return replace(policy, **changes)
+    depth = max(own.depth, *(model.depth or own.depth for model in design.models))
+    policy = replace(policy, depth=depth if policy.depth is None else policy.depth)
+    return replace(policy, rel=own.rel) if policy.rel == Policy().rel and not options.same_rel else policy

@@ -13,8 +13,9 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.core.figures import LinePanel, LineSeries
+from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
-from truerank.lab.reporting.board import Board, BoardRow, Choose, ReportChoices, size_name
+from truerank.lab.reporting.board import Board, BoardRow, Choose, ReportChoices, headings, size_name
 from truerank.measures import (
     Comparison,
     Difference,
@@ -65,7 +66,14 @@ def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mod
     cells = board.of(row, condition).filter(pl.col("size").is_in(list(sizes)))
     runs = board.evaluation(cells["cell"].to_list(), list(board.values(cells["cell"].to_list())))
     if mode == "runs":
-        named = board.evaluation(_run_names(cells), list(runs.values))
+        parts = {"model": "{}", "variant": "{}", "size": "{}", "seed": "seed {}"}
+        shown = {name: form for name, form in parts.items() if cells[name].n_unique() > 1 or name == "seed"}
+        # A model that is there in one variant says which.
+        if cells.select("model", "variant").n_unique() == cells["model"].n_unique():
+            shown.pop("variant", None)
+        rows = cells.iter_rows(named=True)
+        names = [" ".join(form.format(row[name]) for name, form in shown.items()) for row in rows]
+        named = board.evaluation(names, list(runs.values))
         choices = choose(named, board.folds)
         values = _picked(named, choices, board)
         return Tuned(values, choices, named.runs, (), np.zeros((0, len(named.measures))), runs.mean)
@@ -74,9 +82,9 @@ def tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], mod
         settings = board.evaluation(["no training"], list(settings.values))
     choices = choose(settings, board.folds)
     # What is not trained varies with no seed.
-    seeds = _shared_seeds(cells, sizes) if trained else ()
-    alone = [_of_seed(board, cells, sizes, seed) for seed in seeds]
-    picked = [_picked(one, choices, board) for one in alone]
+    by_size = [set(cells.filter(pl.col("size") == size)["seed"].to_list()) for size in sizes] if trained else []
+    seeds = tuple(sorted(set.intersection(*by_size))) if by_size else ()
+    picked = [_picked(_of_seed(board, cells, sizes, seed), choices, board) for seed in seeds]
     by_seed = board.evaluation([str(seed) for seed in seeds], picked).mean
     return Tuned(_picked(settings, choices, board), choices, settings.runs, seeds, by_seed, runs.mean)
 
@@ -96,21 +104,6 @@ def _of_seed(board: Board, cells: pl.DataFrame, sizes: Sequence[int], seed: int)
     own = cells.filter(pl.col("seed") == seed)
     values = [board.values(own.filter(pl.col("size") == size)["cell"].to_list()).mean(axis=0) for size in sizes]
     return board.evaluation([size_name(size) for size in sizes], values)
-
-
-def _shared_seeds(cells: pl.DataFrame, sizes: Sequence[int]) -> tuple[int, ...]:
-    by_size = [set(cells.filter(pl.col("size") == size)["seed"].to_list()) for size in sizes]
-    return tuple(sorted(set.intersection(*by_size))) if by_size else ()
-
-
-def _run_names(cells: pl.DataFrame) -> list[str]:
-    """What tells trainings apart, as far as it differs among them."""
-    parts = {"model": "{}", "variant": "{}", "size": "{}", "seed": "seed {}"}
-    shown = {name: form for name, form in parts.items() if cells[name].n_unique() > 1 or name == "seed"}
-    # A model that is there in one variant says which.
-    if cells.select("model", "variant").n_unique() == cells["model"].n_unique():
-        shown.pop("variant", None)
-    return [" ".join(form.format(row[name]) for name, form in shown.items()) for row in cells.iter_rows(named=True)]
 
 
 class EffectivenessEstimate(NamedTuple):
@@ -206,11 +199,7 @@ class Effectiveness:
     def details(self) -> Table:
         """Every number behind the table: intervals over topics, spread over seeds, p, and what was chosen."""
         columns = (
-            Column("measure"),
-            Column("queries"),
-            Column("model"),
-            Column("trained on"),
-            Column("topics", align="right", format=",d"),
+            *headings("measure, queries, model, trained_on, topics:,d"),
             *Column.numbers(".4f", "mean", "low", "high", above=("over topics",)),
             Column("seeds", ("over seeds",), align="right", format="d"),
             *Column.numbers(".4f", "mean", "sd", "low", "high", above=("over seeds",)),
@@ -246,12 +235,7 @@ class Effectiveness:
         rows.sort(key=lambda row: self.measures.index(row[0]))
         grouped = any(row[2] for row in rows)
         columns = (
-            Column("measure"),
-            Column("trained on"),
-            *([Column("queries")] if grouped else []),
-            Column("kind"),
-            Column("model"),
-            Column("other"),
+            *headings(f"measure, trained_on, {'queries, ' * grouped}kind, model, other"),
             *Column.numbers("+.4f", f"both on {self._base}", "afterwards", above=("model minus other",)),
         )
         cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
@@ -267,13 +251,12 @@ class Effectiveness:
         """How the numbers were made, one sentence each."""
         found = [self._chosen_by(), "Bold (or a star): the best of a row by each measure."]
         if self.comparison is not None:
-            found.append(
-                f"† differs from {self._base}: {self.comparison.method.sentences()[0][3:-1]}; {self._family()}."
-            )
+            method = self.options.method
+            how = f"{self.comparison.method.sentences()[0][3:-1]}; {method.corrected()}, α = {method.alpha:g}"
+            found.append(f"† differs from {self._base}: {how}.")
         if self.orders:
-            found.append(
-                f"‡ overtakes a model that stays trained on {self._base}; ↔ changes places with one when both change."
-            )
+            text = f"‡ overtakes a model that stays trained on {self._base}"
+            found.append(f"{text}; ↔ changes places with one when both change.")
         untrained = [
             f"{row.name} ({condition})"
             for row in self.shown_rows()
@@ -298,7 +281,7 @@ class Effectiveness:
             "topics": len(self.board.scores.topics),
             "leaking_topics": len(self.board.leaking),
             "estimates": [_estimate_json(one) for one in self.estimates.values()],
-            "comparison": None if self.comparison is None else self.comparison.json(),
+            "comparison": plain(self.comparison),
             "orders": [
                 {"group": group, "condition": condition, **found.json()}
                 for (group, condition, _), found in self.orders.items()
@@ -322,9 +305,6 @@ class Effectiveness:
             "best on the other folds is chosen, among the sizes that are finished of every training set."
         )
 
-    def _family(self) -> str:
-        return f"{self.options.method.corrected()}, α = {self.options.method.alpha:g}"
-
 
 def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
     """Tunes every row under every condition and compares it with itself under the baseline.
@@ -343,19 +323,10 @@ def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
             if shared or not board.trained(row, condition):
                 found[row, condition] = tuned(board, row, condition, shared, mode)
     comparison = _comparison(board, found, options)
-    return Effectiveness(
-        board=board,
-        options=options,
-        estimates={
-            (row, condition, measure): _estimate(board, found, (row, condition, measure), comparison, options)
-            for row, condition in found
-            for measure in board.scores.measures
-        },
-        values={key: one.values for key, one in found.items()},
-        comparison=comparison,
-        orders=dict(_orders(board, found)),
-        unmatched=tuple(unmatched),
-    )
+    keys = [(row, condition, measure) for row, condition in found for measure in board.scores.measures]
+    estimates = {key: _estimate(board, found, key, comparison, options) for key in keys}
+    values, orders = {key: one.values for key, one in found.items()}, dict(_orders(board, found))
+    return Effectiveness(board, options, estimates, values, comparison, orders, tuple(unmatched))
 
 
 def _comparison(board: Board, found: Mapping[tuple[BoardRow, str], Tuned], options: ReportChoices) -> Comparison | None:
@@ -403,17 +374,10 @@ def _estimate(
     if comparison is not None and condition != board.baseline:
         names = {(d.run, d.measure): d for d in comparison.differences}
         difference = names.get((f"{condition}/{row.name}", measure))
+    spread, sd = mean_interval(seeds, options.confidence), float(seeds.std(ddof=1)) if len(seeds) > 1 else None
+    runs, chosen = (float(np.nanmin(one.runs[:, place])), float(np.nanmax(one.runs[:, place]))), one.chosen(measure)
     return EffectivenessEstimate(
-        row=row,
-        condition=condition,
-        measure=measure,
-        mean=mean,
-        over_seeds=mean_interval(seeds, options.confidence),
-        sd_seeds=float(seeds.std(ddof=1)) if len(seeds) > 1 else None,
-        runs=(float(np.nanmin(one.runs[:, place])), float(np.nanmax(one.runs[:, place]))),
-        chosen=one.chosen(measure),
-        difference=difference,
-        difference_over_seeds=over_seeds,
+        row, condition, measure, mean, spread, sd, runs, chosen, difference, difference_over_seeds=over_seeds
     )
 
 
@@ -434,64 +398,39 @@ def _orders(
             for place, measure in enumerate(board.scores.measures):
                 if not (np.isfinite(before[:, place]).all() and np.isfinite(after[:, place]).all()):
                     continue
-                yield (
-                    (group, condition, measure),
-                    order_changes(
-                        {row.model: float(v) for row, v in zip(rows, before[:, place], strict=True)},
-                        {row.model: float(v) for row, v in zip(rows, after[:, place], strict=True)},
-                        measure=measure,
-                        ascending=lower_is_better(measure),
-                        conditions=(board.baseline, condition),
-                    ),
+                first, second = (
+                    {row.model: float(value) for row, value in zip(rows, means[:, place], strict=True)}
+                    for means in (before, after)
                 )
+                lower, conditions = lower_is_better(measure), (board.baseline, condition)
+                changes = order_changes(first, second, measure=measure, ascending=lower, conditions=conditions)
+                yield (group, condition, measure), changes
 
 
 def _detail(one: EffectivenessEstimate) -> tuple[Cell, ...]:
-    difference = one.difference
+    found, seeds = one.difference, one.difference_over_seeds
     shown: tuple[Cell, ...] = (None,) * 6
-    if difference is not None:
-        shown = (
-            difference.difference,
-            difference.low,
-            difference.high,
-            difference.p,
-            difference.p_corrected,
-            "†" if difference.significant else "",
-        )
-    seeds = one.difference_over_seeds
+    if found is not None:
+        mark = "†" if found.significant else ""
+        shown = (found.difference, found.low, found.high, found.p, found.p_corrected, mark)
     over: tuple[Cell, ...] = (None,) * 3 if seeds is None else seeds[1:]
     spread: tuple[Cell, ...] = (one.over_seeds.n, one.over_seeds.mean, one.sd_seeds, *one.over_seeds[2:])
-    return (
-        one.measure,
-        one.row.group,
-        one.row.model,
-        one.condition,
-        *one.mean,
-        *spread,
-        *one.runs,
-        *shown,
-        *over,
-        one.chosen,
-    )
+    names = (one.measure, one.row.group, one.row.model, one.condition)
+    return (*names, *one.mean, *spread, *one.runs, *shown, *over, one.chosen)
 
 
 def _estimate_json(one: EffectivenessEstimate) -> dict[str, Any]:
+    shown = ("difference", "low", "high", "p", "p_corrected", "significant", "better", "effect", "case")
     return {
-        "group": one.row.group,
-        "model": one.row.model,
+        **one.row._asdict(),
         "trained_on": one.condition,
         "measure": one.measure,
         **one.mean._asdict(),
         "over_seeds": {**one.over_seeds._asdict(), "sd": one.sd_seeds},
         "single_trainings": list(one.runs),
         "chosen": one.chosen,
-        "difference": None
-        if one.difference is None
-        else {
-            name: getattr(one.difference, name)
-            for name in ("difference", "low", "high", "p", "p_corrected", "significant", "better", "effect", "case")
-        },
-        "difference_over_seeds": None if one.difference_over_seeds is None else one.difference_over_seeds._asdict(),
+        "difference": one.difference and {name: getattr(one.difference, name) for name in shown},
+        "difference_over_seeds": plain(one.difference_over_seeds),
     }
 
 
@@ -517,26 +456,14 @@ class SizeEffect(NamedTuple):
     difference: MeanInterval
 
 
-def size_effects(board: Board, options: ReportChoices) -> tuple[SizeEffect, ...]:
-    """The effect of every condition on every row at each size, by the first measure.
-
-    Source: leakage paper, section 4, Figure 2.
-    """
-    return tuple(_effects(board, options))
-
-
 def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> Table:
     """One row per collection, set of topics, model, training set and size."""
     columns = (
-        Column("collection"),
-        Column("topics"),
-        Column("model"),
-        Column("trained on"),
+        *headings("collection, topics, model, trained_on"),
         Column("size", align="right"),
         Column("n", align="right", format=",d"),
         Column("seeds", align="right"),
-        Column("mean", (baseline,), align="right", format=".4f"),
-        Column("mean", ("with the fault",), align="right", format=".4f"),
+        *(Column("mean", (above,), "right", ".4f") for above in (baseline, "with the fault")),
         *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
     )
     rows = tuple(
@@ -574,17 +501,18 @@ def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:
         lines = []
         for row in dict.fromkeys(one.row for one in own):
             by_size = {one.size: one.difference for one in own if one.row == row}
-            values = tuple(
-                None if size not in by_size or by_size[size].mean is None else _point(by_size[size]) for size in sizes
-            )
-            lines.append(LineSeries(row.name, values))
+            lines.append(LineSeries(row.name, tuple(_point(by_size.get(size)) for size in sizes)))
         n = max(one.difference.n for one in own)
         title = f"{collection}: {condition}, n = {n:,} topics"
         found.append(LinePanel(title, tuple(map(size_name, sizes)), tuple(lines), zero=True))
     return tuple(found)
 
 
-def _effects(board: Board, options: ReportChoices) -> Iterator[SizeEffect]:
+def size_effects(board: Board, options: ReportChoices) -> Iterator[SizeEffect]:
+    """The effect of every condition on every row at each size, by the first measure.
+
+    Source: leakage paper, section 4, Figure 2.
+    """
     ids = np.array(board.scores.topics)
     chosen = {"leaking": np.isin(ids, np.array(board.leaking, dtype=ids.dtype)), "all": np.ones(len(ids), dtype=bool)}
     for topics, inside in chosen.items():
@@ -605,21 +533,16 @@ def _effect(
     first, second = (board.seed_means(row, side, [size]).values[0, 0, inside] for side in (condition, board.baseline))
     known = ~(np.isnan(first) | np.isnan(second))
     first, second = first[known], second[known]
-    return SizeEffect(
-        collection=board.collection,
-        topics=name,
-        row=row,
-        condition=condition,
-        size=size,
-        seeds=(len(board.of(row, condition, size)), len(board.of(row, board.baseline, size))),
-        mean=mean_interval(first, confidence),
-        baseline=mean_interval(second, confidence),
-        difference=difference_interval(first, second, confidence=confidence),
-    )
+    seeds = (len(board.of(row, condition, size)), len(board.of(row, board.baseline, size)))
+    mean, baseline = (mean_interval(values, confidence) for values in (first, second))
+    difference = difference_interval(first, second, confidence=confidence)
+    return SizeEffect(board.collection, name, row, condition, size, seeds, mean, baseline, difference)
 
 
-def _point(interval: MeanInterval) -> tuple[float, float | None, float | None]:
-    return float(interval.mean or 0.0), interval.low, interval.high
+def _point(interval: MeanInterval | None) -> tuple[float, float | None, float | None] | None:
+    if interval is None or interval.mean is None:
+        return None
+    return interval.mean, interval.low, interval.high
 
 
 def depth_table(found: Sequence[Effectiveness]) -> Table:
@@ -631,11 +554,7 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
     """
     baseline = found[0].board.baseline
     columns = (
-        Column("benchmark"),
-        Column("measure"),
-        Column("model"),
-        Column("trained on"),
-        Column("topics", align="right", format=",d"),
+        *headings("benchmark, measure, model, trained_on, topics:,d"),
         Column("mean", align="right"),
         *Column.numbers("+.4f", "mean", "low", "high", above=(f"difference to {baseline}",)),
         Column("p corrected", align="right", format=".4g"),
@@ -688,17 +607,11 @@ def depth_panels(found: Sequence[Effectiveness]) -> tuple[LinePanel, ...]:
         for measure in one.measures:
             lines = []
             for row in one.shown_rows():
-                points = [one.estimates.get((row, name, measure)) for name in one.board.designed]
-                lines.append(LineSeries(row.name, tuple(map(_depth_point, points))))
+                estimates = (one.estimates.get((row, name, measure)) for name in one.board.designed)
+                lines.append(LineSeries(row.name, tuple(_point(each and each.mean) for each in estimates)))
             lower = ", lower is better" if lower_is_better(measure) else ""
             panels.append(LinePanel(f"{one.board.collection}: {measure}{lower}", one.board.designed, tuple(lines)))
     return tuple(panels)
-
-
-def _depth_point(one: EffectivenessEstimate | None) -> tuple[float, float | None, float | None] | None:
-    if one is None or one.mean.mean is None:
-        return None
-    return one.mean.mean, one.mean.low, one.mean.high
 
 
 def _cells(one: EffectivenessEstimate, base: EffectivenessEstimate | None, shown: str | None) -> tuple[Any, ...]:

@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final
 
 import numpy as np
 import polars as pl
 
-from truerank.core.result import Result
+from truerank.core.figures import Picture, line_panels
+from truerank.core.page import Prose
+from truerank.core.plain import plain
+from truerank.core.report import Report, ReportPart, ReportSection
+from truerank.core.result import Result, Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
+from truerank.core.verdict import Verdict
+from truerank.core.views import Field, View, columns
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, cell_folder, open_results
 from truerank.lab.reporting.board import Board, BoardRow, ReportChoices, ReportOptions, boards, size_name
 from truerank.lab.reporting.effectiveness import (
+    TOPICS,
     Effectiveness,
     EffectivenessEstimate,
     SizeEffect,
+    depth_panels,
+    depth_table,
+    depths_compared,
     effectiveness,
+    panels,
     size_effects,
+    sizes_table,
 )
-from truerank.lab.reporting.memorisation import Memorised, Place, TopicSpread, memorised, significant
+from truerank.lab.reporting.memorisation import Memorised, Place, TopicSpread, memorised, memorised_tables, significant
 from truerank.loading import json_file
 from truerank.measures import (
     Comparison,
@@ -35,78 +47,45 @@ from truerank.measures import (
     mean_interval,
 )
 from truerank.measures.comparison import Significance
+from truerank.measures.report import difference_table
 from truerank.options import Flag, Out, Scoring, command
 from truerank.sources.inputs import inputs_of
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
 
-class ExperimentFinding(NamedTuple):
-    """A finding: what it is about, the verdict in few words, the sentence, and whether a difference was shown."""
-
-    subject: str
-    verdict: str
-    sentence: str
-    shown: bool
-
-
-def effect_statements(found: Sequence[Effectiveness]) -> tuple[ExperimentFinding, ...]:
-    """By collection and training set, which rows differ from the baseline by the first measure."""
-    return tuple(
-        statement
-        for one in found
-        for condition in one.board.faults
-        if (statement := _effect(one, condition)) is not None
-    )
-
-
-def order_statements(found: Sequence[Effectiveness]) -> tuple[str, ...]:
-    """By collection and training set, whether the order of the models changes, by every measure."""
-    return tuple(_orders(found))
-
-
-def memory_statements(
-    found: Sequence[Memorised], baseline: str, options: ReportChoices
-) -> tuple[ExperimentFinding, ...]:
-    """By collection and leak, what became of the ranks of leaked documents."""
-    places = dict.fromkeys((one.collection, one.condition) for one in found)
-    clear = significant(found, "offset", options)
-    return tuple(
-        _memory([one for one in found if (one.collection, one.condition) == place], baseline, clear) for place in places
-    )
-
-
-def _effect(one: Effectiveness, condition: str) -> ExperimentFinding | None:
+def _effect(one: Effectiveness, condition: str) -> Iterator[Verdict]:
+    """Which rows differ from the baseline by the first measure, for one training set."""
     measure = one.measures[0]
     rows = [
-        estimate
+        (estimate, estimate.difference)
         for row in one.shown_rows()
         if (estimate := one.estimates.get((row, condition, measure))) is not None
         and estimate.difference is not None
         and estimate.difference.difference is not None
     ]
-    subject = f"{one.board.collection}, {condition}"
     if not rows:
-        return None
-    survivors = [row for row in rows if row.difference is not None and row.difference.significant]
+        return
+    subject = f"{one.board.collection}, {condition}"
+    survivors = [row for row, difference in rows if difference.significant]
+    reach = _reach([difference.detectable for _, difference in rows if not difference.significant])
     against, lower = one.board.baseline, ", lower is better" if lower_is_better(measure) else ""
     if survivors:
+        word, rest = f"{len(survivors)} of {len(rows)} differ", len(rows) - len(survivors)
         named = "; ".join(_named(one, row) for row in survivors)
-        rest = [row for row in rows if row not in survivors]
-        others = f" No difference is shown for the other {len(rest) if len(rest) > 1 else 'one'}." if rest else ""
-        others += _reach([row.difference.detectable for row in rest if row.difference is not None])
-        return ExperimentFinding(
-            subject,
-            f"{len(survivors)} of {len(rows)} differ",
-            f"{measure}{lower}: {len(survivors)} of {len(rows)} differ from {against}, corrected: {named}.{others}"
-            f"{_by_seeds(survivors)}",
-            True,
-        )
-    named = "; ".join(_named(one, row) for row in rows) if len(rows) <= 6 else _range(rows)
+        others = f" No difference is shown for the other {rest if rest > 1 else 'one'}." if rest else ""
+        sentence = f"{measure}{lower}: {word} from {against}, corrected: {named}.{others}{reach}{_by_seeds(survivors)}"
+        yield Verdict(word, sentence, subject=subject, level="bad")
+        return
+    named = "; ".join(_named(one, row) for row, _ in rows)
+    if len(rows) > 6:
+        values = [difference.difference for _, difference in rows if difference.difference is not None]
+        ends = [end for _, difference in rows for end in (difference.low, difference.high) if end is not None]
+        around = f", intervals within [{min(ends):+.4f}, {max(ends):+.4f}]" if ends else ""
+        named = f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
     what = "no difference is shown" if len(rows) == 1 else f"no difference is shown for any of {len(rows)}"
-    found = _reach([row.difference.detectable for row in rows if row.difference is not None])
-    sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{found}"
-    return ExperimentFinding(subject, "cannot tell", sentence, False)
+    sentence = f"{measure}{lower}: {what} to {against}: {named} (intervals not corrected).{reach}"
+    yield Verdict("cannot tell", sentence, subject=subject)
 
 
 def _reach(detectable: Sequence[float | None], form: str = ".4f") -> str:
@@ -118,36 +97,33 @@ def _reach(detectable: Sequence[float | None], form: str = ".4f") -> str:
     return f" Differences below {limits} are too small for these topics to show reliably."
 
 
-def _orders(found: Sequence[Effectiveness]) -> Iterator[str]:
+def order_statements(found: Sequence[Effectiveness]) -> Iterator[str]:
+    """By collection and training set, whether the order of the models changes, by every measure."""
     for one in found:
         for group, condition in dict.fromkeys(key[:2] for key in one.orders):
-            changed = {
-                measure: one.orders[group, condition, measure]
-                for measure in one.measures
-                if (group, condition, measure) in one.orders
-            }
-            changed = {name: changes for name, changes in changed.items() if changes.swaps or changes.overtakings}
-            if not changed:
-                continue
             parts = []
-            for name, changes in changed.items():
-                passing = [f"{pair.system} would pass {pair.other}" for pair in changes.overtakings]
-                swapping = [f"{pair.better} and {pair.worse} change places" for pair in changes.swaps]
-                parts.append(f"{name} ({'; '.join([*passing, *swapping])})")
-            yield (
-                f"{one.board.collection}{f', {group}' if group else ''}: training on {condition} in place of "
-                f"{one.board.baseline} changes the order of the models by {', '.join(parts)}."
-            )
+            for name in one.measures:
+                changes = one.orders.get((group, condition, name))
+                if changes is not None and (changes.swaps or changes.overtakings):
+                    passing = [f"{pair.system} would pass {pair.other}" for pair in changes.overtakings]
+                    swapping = [f"{pair.better} and {pair.worse} change places" for pair in changes.swaps]
+                    parts.append(f"{name} ({'; '.join([*passing, *swapping])})")
+            if parts:
+                yield (
+                    f"{one.board.collection}{f', {group}' if group else ''}: training on {condition} in place of "
+                    f"{one.board.baseline} changes the order of the models by {', '.join(parts)}."
+                )
 
 
-def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place]) -> ExperimentFinding:
+def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place]) -> Verdict:
+    """What became of the ranks of the documents that leaked on one collection by one set."""
     first = found[0]
     changes = "; ".join(
         f"{one.row.name} rank {_signed(one.rank.difference, '+.2f')}, offset {_signed(one.offset.difference, '+.2f')}"
         for one in found
     )
     grown = [one for one in found if one.place in clear and (one.offset.difference.mean or 0) > 0]
-    verdict = f"offset grows for {len(grown)} of {len(found)}" if grown else "cannot tell"
+    word = f"offset grows for {len(grown)} of {len(found)}" if grown else "cannot tell"
     named = ", ".join(one.row.name for one in grown)
     tested = f"The offset grows, corrected, for {named}." if grown else "No growth of the offset survives correction."
     if len(grown) < len(found):
@@ -159,7 +135,8 @@ def _memory(found: Sequence[Memorised], baseline: str, clear: Collection[Place])
         f"ones (negative: it rises) and the offset to the non-relevant ones change by {changes} "
         f"(intervals not corrected). {tested}"
     )
-    return ExperimentFinding(f"{first.collection}, {first.condition}: memory", verdict, sentence, bool(grown))
+    subject = f"{first.collection}, {first.condition}: memory"
+    return Verdict(word, sentence, subject=subject, level="bad" if grown else "unknown")
 
 
 def _named(whole: Effectiveness, one: EffectivenessEstimate) -> str:
@@ -181,14 +158,6 @@ def _by_seeds(survivors: Sequence[EffectivenessEstimate]) -> str:
         and not (over.low is not None and over.high is not None and (over.low > 0 or over.high < 0))
     ]
     return f" Over seeds, the interval holds 0 or is not known: {', '.join(unsettled)}." if unsettled else ""
-
-
-def _range(rows: Sequence[EffectivenessEstimate]) -> str:
-    differences = [row.difference for row in rows if row.difference is not None]
-    values = [one.difference for one in differences if one.difference is not None]
-    ends = [end for one in differences for end in (one.low, one.high) if end is not None]
-    around = f", intervals within [{min(ends):+.4f}, {max(ends):+.4f}]" if ends else ""
-    return f"differences {min(values):+.4f} to {max(values):+.4f}{around}"
 
 
 def _signed(spread: TopicSpread, form: str) -> str:
@@ -215,10 +184,10 @@ class Pilot:
     options: ReportChoices
 
     def table(self) -> Table:
-        columns = [Column("model"), Column("seeds", align="right", format="d")]
+        shown = [Column("model"), Column("seeds", align="right", format="d")]
         for measure in self.scores.measures:
-            columns.append(Column("mean", (measure,), align="right"))
-            columns += Column.numbers(".4f", "low", "high", "sd over seeds", above=(measure,))
+            shown.append(Column("mean", (measure,), align="right"))
+            shown += Column.numbers(".4f", "low", "high", "sd over seeds", above=(measure,))
         rows = tuple(self._row(place, model) for place, model in enumerate(self.scores.runs))
         notes = [
             f"Trained on {self.baseline}, {size_name(self.size)} instances; by topic, values are means over seeds.",
@@ -230,18 +199,11 @@ class Pilot:
         if self.left_out:
             notes.append(f"Not finished at this size: {', '.join(self.left_out)}.")
         title = f"{self.collection}: the models at {size_name(self.size)} instances without the fault."
-        return Table(title, tuple(columns), rows, tuple(notes))
+        return Table(title, tuple(shown), rows, tuple(notes))
 
     def json(self) -> dict[str, Any]:
-        return {
-            "collection": self.collection,
-            "trained_on": self.baseline,
-            "size": self.size,
-            "scores": self.scores.json(),
-            "seeds": {model: values.tolist() for model, values in self.seeds.items()},
-            "comparison": None if self.comparison is None else self.comparison.json(),
-            "left_out": list(self.left_out),
-        }
+        rest = plain(self, "collection", "baseline", "options")
+        return {"collection": self.collection, "trained_on": self.baseline, **rest}
 
     def _row(self, place: int, model: str) -> tuple[Cell, ...]:
         cells: list[Cell] = [model, len(self.seeds[model])]
@@ -298,11 +260,8 @@ def _size(board: Board, rows: Sequence[BoardRow], wanted: int | None) -> int:
     if wanted is None:
         return max(counts, key=lambda size: (counts[size], size == 0, size))
     if wanted not in counts:
-        raise OptionError(
-            "pilot_size",
-            f"no model was trained on {board.baseline} with {size_name(wanted)} instances",
-            f"one of {', '.join(map(size_name, sorted(counts)))}",
-        )
+        fault = f"no model was trained on {board.baseline} with {size_name(wanted)} instances"
+        raise OptionError("pilot_size", fault, f"one of {', '.join(map(size_name, sorted(counts)))}")
     return wanted
 
 
@@ -310,7 +269,7 @@ _PACKAGES: Final = ("scipy", "ir-measures", "matplotlib")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ExperimentReport(Result, shown_in="truerank.lab.reporting.page"):
+class ExperimentReport(Result, shown_in="truerank.lab.reporting.experiment_report"):
     """What a grid shows.
 
     Attributes:
@@ -338,9 +297,14 @@ class ExperimentReport(Result, shown_in="truerank.lab.reporting.page"):
     out: Path | None = None
 
     @cached_property
-    def statements(self) -> tuple[ExperimentFinding, ...]:
+    def statements(self) -> tuple[Verdict, ...]:
         """What was found, most important first."""
-        return (*effect_statements(self.effects), *memory_statements(self.memorised, self.baseline, self.options))
+        clear = significant(self.memorised, "offset", self.options)
+        places: dict[tuple[str, str], list[Memorised]] = {}
+        for one in self.memorised:
+            places.setdefault((one.collection, one.condition), []).append(one)
+        effects = (found for one in self.effects for condition in one.board.faults for found in _effect(one, condition))
+        return (*effects, *(_memory(some, self.baseline, clear) for some in places.values()))
 
     @property
     def baseline(self) -> str:
@@ -406,17 +370,10 @@ def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
     remembered, missing = memorised(results, found, options) if leakage else ((), ())
     wanted = leakage or options.kind == "pilot"
     pilots = [one for board in found if wanted and (one := pilot(board, options)) is not None]
-    return ExperimentReport(
-        name=results.design.name,
-        options=options,
-        boards=found,
-        effects=effects,
-        sizes=tuple(effect for board in found if leakage for effect in size_effects(board, options)),
-        memorised=remembered,
-        pilots=tuple(pilots),
-        grid=grid_table(results),
-        left_out=(*_missing(results), *_left_out(results, found, effects), *missing),
-    )
+    sizes = tuple(effect for board in found if leakage for effect in size_effects(board, options))
+    left_out = (*_missing(results), *_left_out(results, found, effects), *missing)
+    name, grid = results.design.name, grid_table(results)
+    return ExperimentReport(name, options, found, effects, sizes, remembered, tuple(pilots), grid, left_out)
 
 
 def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Effectiveness, ...]) -> Iterator[str]:
@@ -435,25 +392,31 @@ def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Eff
 _NAMED: Final = 8
 
 
+_GRID: Final = View(
+    "grid",
+    "grid",
+    "The grid behind this report.",
+    (
+        *columns("training set=set, kind, model"),
+        *(Field(("cells", name), name, ",d") for name in ("planned", "done", "failed", "missing")),
+        *columns("not finished=open"),
+    ),
+    notes=(
+        "A cell is one training: a training set in one size, a model, a seed; or a checkpoint that is tested without "
+        "training. Sizes are in instances: a query with one relevant and one non-relevant document is two.",
+    ),
+    ruled="set",
+)
+
+
 def grid_table(results: GridResults) -> Table:
     """One row per training set and model: how many cells are finished, failed and missing, by size where any is not."""
-    columns = (
-        Column("training set"),
-        Column("kind"),
-        Column("model"),
-        *Column.numbers(",d", "planned", "done", "failed", "missing", above=("cells",)),
-        Column("not finished"),
-    )
     rows = []
     for (name, kind, model), cells in results.cells.group_by("set", "kind", "model", maintain_order=True):
         counts = {status: int((cells["status"] == status).sum()) for status in ("done", "failed", "missing")}
-        rows.append((name, kind, model, len(cells), *counts.values(), _open(cells)))
-    starts = tuple(place for place in range(1, len(rows)) if rows[place - 1][0] != rows[place][0])
-    notes = (
-        "A cell is one training: a training set in one size, a model, a seed; or a checkpoint that is tested without "
-        "training. Sizes are in instances: a query with one relevant and one non-relevant document is two.",
-    )
-    return Table("The grid behind this report.", columns, tuple(rows), notes, starts)
+        row = {"set": name, "kind": kind, "model": model, "planned": len(cells), **counts, "open": _open(cells)}
+        rows.append(row)
+    return _GRID.table({"grid": pl.DataFrame(rows)}, {})
 
 
 def _missing(results: GridResults) -> Iterator[str]:
@@ -494,3 +457,210 @@ def _reason(results: GridResults, address: str) -> str:
         reason = " ".join(str(found["reason"]).split()).rstrip(".")
         return f": {reason[:200]}"
     return ""
+
+
+_TITLES: Final = {
+    "found": "What was found",
+    "effectiveness": "Effectiveness by training set",
+    "sizes": "Effect by training size",
+    "memory": "What was memorised",
+    "pilot": "The models without the fault",
+    "details": "Every comparison",
+    "grid": "The grid",
+}
+#: Tables with more rows are in their files only.
+_LONGEST: Final = 60
+#: Tables that are for files and the page, not for a terminal.
+_LONG: Final = ("sizes",)
+_SECTIONS: Final = {
+    "effectiveness": "effectiveness",
+    "strategies": "effectiveness",
+    "depths": "effectiveness",
+    "order": "effectiveness",
+    "sizes": "sizes",
+    "memorised": "memory",
+    "pilot": "pilot",
+    "pairs": "details",
+    "grid": "grid",
+}
+_WHAT: Final = {
+    "leakage": "Rankers trained on sets that differ only in a leak",
+    "transfer": "Rankers trained on documents selected by different strategies",
+    "survivorship": "Rankers trained on sets annotated to different depths",
+    "pilot": "Rankers trained without any fault",
+}
+
+
+@summarises(ExperimentReport)
+def _summary(result: ExperimentReport) -> Summary:
+    found = tables(result)
+    shown = [table for name, table in found.items() if name not in _LONG and not name.endswith("-details")]
+    return Summary((*sentences(result), *shown), _facts(result, found), notes=page_note(result.out), width=120)
+
+
+@reports(ExperimentReport)
+def _report(result: ExperimentReport) -> Report:
+    found = tables(result)
+    parts: dict[str, list[ReportPart]] = {name: [] for name in _TITLES}
+    said = [*order_statements(result.effects), *result.left_out]
+    if said:
+        parts["found"].append(Prose(tuple(said)))
+    for picture in pictures(result):
+        parts[_SECTIONS[picture.name.partition("-")[0]]].append(picture)
+    for name, table in found.items():
+        section = "details" if name.endswith("-details") else _SECTIONS[name.partition("-")[0]]
+        if len(table.rows) > _LONGEST:
+            parts[section].append(Prose((f"{table.title} {len(table.rows):,} rows: tables/{name}.csv.",)))
+        else:
+            # Notes that stand below another table of the section are not repeated.
+            before = {note for part in parts[section] if isinstance(part, Table) for note in part.notes}
+            notes = tuple(note for note in table.notes if note not in before)
+            parts[section].append(replace(table, notes=notes))
+    collections = ", ".join(f"{one.collection} ({len(one.scores.topics):,} topics)" for one in result.boards)
+    compared = "" if result.options.kind == "pilot" else f", compared with {result.baseline}"
+    return Report(
+        title=f"Experiment: {result.name}",
+        lead=f"{_WHAT[str(result.options.kind)]}{compared}, on {collections}.",
+        verdicts=result.statements,
+        sections=tuple(ReportSection(name, _TITLES[name], tuple(some)) for name, some in parts.items()),
+        tables=found,
+        json=_facts(result, found),
+        footer=(
+            "An interval that holds 0 is no proof that there is no effect. Every table is in tables/ as CSV and LaTeX, "
+            "every figure in figures/. This page asks the network for nothing.",
+        ),
+    )
+
+
+def tables(result: ExperimentReport) -> Mapping[str, Table]:
+    """The tables by name, in reading order; the first is the main one of the kind of report."""
+    return dict(_tables(result))
+
+
+def sentences(result: ExperimentReport) -> tuple[str, ...]:
+    """What was found and what is missing, one paragraph each."""
+    found = [f"{one.subject}: {one.sentence}" for one in result.statements]
+    if not found:
+        found = ["Nothing is compared with the baseline."] if result.options.kind != "pilot" else []
+    return (*found, *order_statements(result.effects), *result.left_out)
+
+
+def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, Any]:
+    return {
+        "name": result.name,
+        "kind": result.options.kind,
+        "baseline": result.baseline,
+        "measures": list(dict.fromkeys(name for board in result.boards for name in board.scores.measures)),
+        "findings": [
+            {"subject": one.subject, "verdict": one.word, "sentence": one.sentence, "shown": one.level == "bad"}
+            for one in result.statements
+        ],
+        "sentences": list(sentences(result)),
+        "effectiveness": [one.json() for one in result.effects],
+        "sizes": [{**plain(one), "row": one.row.name} for one in result.sizes],
+        "memorisation": [one.json() for one in result.memorised],
+        "pilot": [one.json() for one in result.pilots],
+        "left_out": list(result.left_out),
+        "tables": list(found),
+        "options": result.options.json(),
+    }
+
+
+def _first_measure(result: ExperimentReport) -> str:
+    """That of figures and sentences; a benchmark may have its own."""
+    return " or ".join(dict.fromkeys(board.scores.measures[0] for board in result.boards))
+
+
+def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
+    names = {one: f"effectiveness-{one.board.collection}" for one in result.effects}
+    if result.effects and result.options.kind == "transfer":
+        yield "strategies", strategies_table(result.effects)
+    elif result.effects and result.options.kind == "survivorship":
+        yield "depths", depth_table(result.effects)
+    else:
+        for one, name in names.items():
+            yield name, one.table()
+    if result.sizes:
+        yield "sizes", sizes_table(result.sizes, _first_measure(result), result.baseline)
+    yield from memorised_tables(result.memorised, result.baseline, result.options).items()
+    for each in result.pilots:
+        yield f"pilot-{each.collection}", each.table()
+    for one, name in names.items():
+        if result.options.kind == "survivorship":
+            for number, (row, found) in enumerate(depths_compared(one).items(), start=1):
+                title = f"{one.board.collection}, {row}: training sets compared with each other."
+                yield f"pairs-{one.board.collection}-{number}", replace(difference_table(found), title=title)
+        order = one.order_table()
+        if order is not None:
+            yield name.replace("effectiveness", "order"), order
+        yield f"{name}-details", one.details()
+    yield "grid", result.grid
+
+
+def pictures(result: ExperimentReport) -> Iterator[Picture]:
+    if result.options.kind == "survivorship" and result.effects:
+        figure = line_panels(
+            depth_panels(result.effects), x_label="depth of the annotation", y_label="mean over topics"
+        )
+        caption = (
+            "Effectiveness by the depth of the annotation behind the training set, with "
+            f"{100 * result.options.confidence:.6g}% intervals over topics. The differences are tested in the table."
+        )
+        yield Picture("depths", caption, figure)
+    for topics in TOPICS if result.sizes else ():
+        chosen = panels(result.sizes, topics)
+        if chosen:
+            measure = _first_measure(result)
+            words = "the topics that leak" if topics == "leaking" else "all topics"
+            caption = (
+                f"{measure} with the fault minus {result.baseline}, by training size in instances, on {words}; "
+                f"{100 * result.options.confidence:.6g}% intervals over topics, not corrected for their number."
+            )
+            figure = line_panels(chosen, x_label="training instances", y_label=f"difference of {measure}")
+            yield Picture(f"sizes-{topics}", caption, figure)
+
+
+def strategies_table(found: Sequence[Effectiveness]) -> Table:
+    """One row per block of queries and strategy, the measures of every benchmark side by side.
+
+    The best of a block stands out; the first stage stands below. Where the design has several rankers, each strategy
+    has a row for each.
+
+    Source: transfer paper, section 6, Tables 4 and 5.
+    """
+    rows = list(dict.fromkeys(row for one in found for row in one.shown_rows()))
+    conditions = list(dict.fromkeys(name for one in found for name in one.board.designed))
+    places = [
+        (row, name)
+        for row in rows
+        for name in conditions
+        if any((row, name, measure) in one.estimates for one in found for measure in one.measures)
+    ]
+    shown_model, shown_group = len({row.model for row in rows}) > 1, any(row.group for row in rows)
+    lead = [*([Column("queries")] if shown_group else []), Column("selection")]
+    lead += [Column("ranker")] if shown_model else []
+    values = [(one, measure) for one in found for measure in one.measures]
+    measured = [Column(measure, (one.board.collection,), align="right") for one, measure in values]
+    cells: list[tuple[Cell, ...]] = []
+    for row, name in places:
+        own = [*([row.group] if shown_group else []), name, *([row.model] if shown_model else [])]
+        cells.append((*own, *(one.cell(row, name, measure) for one, measure in values)))
+    strong = [
+        (places.index((row, name)), len(lead) + column)
+        for column, (one, measure) in enumerate(values)
+        for row in rows
+        for name in one.best([place for place in places if place[0] == row], measure)
+    ]
+    last: list[Cell] = ["first stage", *[""] * (len(lead) - 1)]
+    last += [f"{float(one.board.first_stage.mean[0, one.measures.index(m)]):.4f}" for one, m in values]
+    rules = [place for place in range(1, len(places)) if places[place - 1][0] != places[place][0]]
+    said = [note for one in found for note in one.notes() if not note.startswith("What is reranked")]
+    notes = tuple(dict.fromkeys(note.replace("the best of a row", "the best of a block") for note in said))
+    return Table(
+        "Effectiveness by the strategy that selects the version of the relevant training documents.",
+        (*lead, *measured),
+        (*cells, tuple(last)),
+        notes,
+        (*rules, len(places)),
+        frozenset(strong),
+    )

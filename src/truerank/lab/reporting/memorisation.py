@@ -14,10 +14,11 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.results import GridResults
-from truerank.lab.reporting.board import Board, BoardRow, Draws, ReportChoices, size_name
+from truerank.lab.reporting.board import Board, BoardRow, Draws, ReportChoices, headings, size_name
 from truerank.measures import correct
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
@@ -36,16 +37,9 @@ SCORE_SCHEMA: Final[dict[str, Any]] = {
 LEAKED_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevant": pl.Boolean}
 #: What is known of a topic: see `Memorisation.topics`.
 TOPIC_VALUES: Final = (
-    "rank_with",
-    "rank_without",
-    "score_with",
-    "score_without",
-    "offset_with",
-    "offset_without",
-    "gain",
-    "loss",
+    "rank_with", "rank_without", "score_with", "score_without", "offset_with", "offset_without", "gain", "loss",
     "increase",
-)
+)  # fmt: skip
 _PAIR: Final = ("topic_id", "doc_id")
 
 
@@ -92,22 +86,13 @@ class Memorisation:
         known = self.topics.filter(pl.col(name).is_not_null())
         return tuple(known["topic_id"].to_list()), known[name].to_numpy()
 
-    def rank(self, draws: Draws | None = None) -> MemorisationChange:
-        """The mean rank of the leaked relevant documents, macro-averaged over topics."""
-        return self._change("rank", draws)
-
-    def score(self, draws: Draws | None = None) -> MemorisationChange:
-        return self._change("score", draws)
-
-    def offset(self, draws: Draws | None = None) -> MemorisationChange:
-        """How many ranks lie between the leaked relevant and non-relevant documents; the difference is the increase."""
-        return self._change("offset", draws)
-
     def spread(self, name: str, draws: Draws | None = None) -> TopicSpread:
         """One of `TOPIC_VALUES` summed up over topics."""
         return spread(self.values(name)[1], draws)
 
-    def _change(self, name: str, draws: Draws | None) -> MemorisationChange:
+    def change(self, name: str, draws: Draws | None = None) -> MemorisationChange:
+        """With and without the leak, macro-averaged over topics: rank and score of the leaked relevant documents, or
+        the offset, which says how many ranks lie between these and the non-relevant ones."""
         first, second = (self.values(f"{name}_{side}")[1] for side in ("with", "without"))
         p = difference_test(first, second, "paired-t").p if len(first) > 1 else None
         return MemorisationChange(spread(first, draws), spread(second, draws), spread(first - second, draws), p)
@@ -121,17 +106,15 @@ def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> 
     unusable = scores.filter(~pl.col("score").is_finite() | pl.col("score").is_null())
     if unusable.height:
         row = unusable.row(0, named=True)
-        raise InputError(
-            f"document {row['doc_id']} has {row['score']} as its score", "train the model again, or leave it out"
-        )
+        fault = f"document {row['doc_id']} has {row['score']} as its score"
+        raise InputError(fault, "train the model again, or leave it out")
     twice = scores.select(*by, "doc_id").is_duplicated()
     if twice.any():
         row = scores.filter(twice).row(0, named=True)
         raise InputError(f"document {row['doc_id']} stands twice in a ranking", "keep one of its scores")
     keys = list(by)
-    ordered = scores.with_columns(pl.col("score") + 0.0).sort(
-        *keys, "score", "doc_id", descending=[False] * len(keys) + [True, False]
-    )
+    descending = [False] * len(keys) + [True, False]
+    ordered = scores.with_columns(pl.col("score") + 0.0).sort(*keys, "score", "doc_id", descending=descending)
     before = pl.col("candidate").cast(pl.Int64).cum_sum().over(keys) - pl.col("candidate").cast(pl.Int64)
     return ordered.with_columns((before + 1).alias("rank"))
 
@@ -144,9 +127,8 @@ def memorisation(with_leak: pl.DataFrame, without: pl.DataFrame, leaked: pl.Data
     leaked = _columns(leaked, LEAKED_SCHEMA, "the leaked pairs").unique(maintain_order=False)
     if leaked.select(_PAIR).is_duplicated().any():
         pair = leaked.filter(leaked.select(_PAIR).is_duplicated()).sort(*_PAIR).row(0)
-        raise InputError(
-            f"topic {pair[0]}: document {pair[1]} leaked both as relevant and as non-relevant", "keep one of the two"
-        )
+        fault = f"topic {pair[0]}: document {pair[1]} leaked both as relevant and as non-relevant"
+        raise InputError(fault, "keep one of the two")
     sides = [_columns(side, SCORE_SCHEMA, "the scores") for side in (with_leak, without)]
     seeds = sorted(set(sides[0]["seed"].unique()) & set(sides[1]["seed"].unique()))
     if not seeds:
@@ -199,8 +181,7 @@ def difference_of_differences(
 
 
 def _differences(one: Memorisation, name: str) -> dict[str, float]:
-    topics, first = one.values(f"{name}_with")
-    _, second = one.values(f"{name}_without")
+    (topics, first), (_, second) = (one.values(f"{name}_{side}") for side in ("with", "without"))
     return dict(zip(topics, (first - second).tolist(), strict=True))
 
 
@@ -218,17 +199,10 @@ def _of_leaked(scores: pl.DataFrame, leaked: pl.DataFrame, seeds: Sequence[int])
 def _by_topic(pairs: pl.DataFrame) -> pl.DataFrame:
     """The values of each topic: the mean over documents within a seed, then over seeds."""
     relevant = pl.col("relevant")
-    means = [
-        pl.col(name).filter(relevant if kind == "relevant" else ~relevant).cast(pl.Float64).mean().alias(alias)
-        for name, kind, alias in (
-            ("rank_with", "relevant", "rank_with"),
-            ("rank_without", "relevant", "rank_without"),
-            ("score_with", "relevant", "score_with"),
-            ("score_without", "relevant", "score_without"),
-            ("rank_with", "other", "other_with"),
-            ("rank_without", "other", "other_without"),
-        )
-    ]
+    ranks, scores = ("rank_with", "rank_without"), ("score_with", "score_without")
+    means = [pl.col(name).filter(relevant).cast(pl.Float64).mean() for name in (*ranks, *scores)]
+    others = [pl.col(name).filter(~relevant).cast(pl.Float64).mean() for name in ranks]
+    means += [each.alias(each.meta.output_name().replace("rank", "other")) for each in others]
     counts = [
         pl.col("doc_id").filter(relevant).n_unique().alias("relevant"),
         pl.col("doc_id").filter(~relevant).n_unique().alias("non_relevant"),
@@ -292,45 +266,25 @@ class Memorised(NamedTuple):
         return self.collection, self.condition, self.row
 
     def json(self) -> dict[str, Any]:
-        changes = {
-            name: {
-                side: value._asdict() if isinstance(value, TopicSpread) else value
-                for side, value in change._asdict().items()
-            }
-            for name, change in (("rank", self.rank), ("score", self.score), ("offset", self.offset))
-        }
-        return {
-            "collection": self.collection,
-            "group": self.row.group,
-            "model": self.row.model,
-            "trained_on": self.condition,
-            "kind": self.kind,
-            "size": self.size,
-            "seeds": list(self.seeds),
-            "topics": self.topics,
-            "unscored": self.unscored,
-            **changes,
-            "gain": self.gain._asdict(),
-            "loss": self.loss._asdict(),
-        }
+        rest = plain(self, "collection", "row", "condition", "found")
+        return {"collection": self.collection, **self.row._asdict(), "trained_on": self.condition, **rest}
 
 
 def memorised(
     results: GridResults, boards: Sequence[Board], options: ReportChoices
 ) -> tuple[tuple[Memorised, ...], tuple[str, ...]]:
     """What every row remembers of every leak, at one training size."""
-    found, missing = [], []
+    found, missing, wanted = [], [], options.memorisation_size
     for board in boards:
         leaked = pl.concat([_named(board, each, results.leaked(each)) for each in board.benchmark.collections])
         for condition in board.faults:
             for row in board.rows:
                 sets = board.of(row, condition)["set"].unique().to_list()
                 pairs = leaked.filter(pl.col("set").is_in(sets)).select("topic_id", "doc_id", "relevant").unique()
-                size = _size(board, row, condition, options.memorisation_size)
+                size = _size(board, row, condition, wanted)
                 if not pairs.height:
                     continue
                 if size is None:
-                    wanted = options.memorisation_size
                     at = "in a shared size" if wanted is None else f"at {size_name(wanted)} instances"
                     missing.append(
                         f"{board.collection}, {row.name}: no finished training {at} both on {condition} and on "
@@ -338,12 +292,9 @@ def memorised(
                     )
                     continue
                 found.append(_one(results, board, (row, condition, size), pairs, options))
-    if missing and not found and options.memorisation_size is not None:
-        raise OptionError(
-            "memorisation_size",
-            f"no model was trained with {size_name(options.memorisation_size)} instances with and without a leak",
-            "choose another size",
-        )
+    if missing and not found and wanted is not None:
+        fault = f"no model was trained with {size_name(wanted)} instances with and without a leak"
+        raise OptionError("memorisation_size", fault, "choose another size")
     return tuple(found), tuple(missing)
 
 
@@ -357,7 +308,22 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportC
     }
     differences = list(_all_differences(found, options))
     if differences:
-        tables["memorised-differences"] = _differences_table(differences, baseline, options)
+        columns = (
+            *headings("collection, model, leak, other_leak"),
+            *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
+            *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
+        )
+        notes = (
+            f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",
+            f"Intervals: {_bootstrap(options)}; topics that both leaks have are drawn together.",
+        )
+        cells = tuple(
+            (collection, row.name, first, second, one.mean, other.mean, both.mean, both.low, both.high)
+            for collection, row, first, second, one, other, both in differences
+        )
+        tables["memorised-differences"] = Table(
+            "Mean score of the leaked relevant documents: the difference of the differences.", columns, cells, notes
+        )
     return {**tables, "memorised-offsets": _offsets(found, baseline, options)}
 
 
@@ -367,22 +333,12 @@ def _one(
     row, condition, size = key
     sides = [_scores(results, board, row, side, size) for side in (condition, board.baseline)]
     found, draws = memorisation(sides[0], sides[1], pairs), options.draws
+    rank, score, offset = (found.change(name, draws) for name in ("rank", "score", "offset"))
+    gain, loss = (found.spread(name, draws) for name in ("gain", "loss"))
     return Memorised(
-        collection=board.collection,
-        row=row,
-        condition=condition,
-        kind=board.kinds[condition],
-        size=size,
-        seeds=found.seeds,
-        topics=len(found.values("rank_with")[0]),
-        unscored=found.unscored,
-        rank=found.rank(draws),
-        score=found.score(draws),
-        offset=found.offset(draws),
-        gain=found.spread("gain", draws),
-        loss=found.spread("loss", draws),
-        found=found,
-    )
+        board.collection, row, condition, board.kinds[condition], size, found.seeds,
+        len(found.values("rank_with")[0]), found.unscored, rank, score, offset, gain, loss, found,
+    )  # fmt: skip
 
 
 def _scores(results: GridResults, board: Board, row: BoardRow, condition: str, size: int) -> pl.DataFrame:
@@ -425,13 +381,9 @@ def _layout(found: Sequence[Memorised]) -> tuple[list[str], list[tuple[str, Boar
 
 def significant(found: Sequence[Memorised], name: str, options: ReportChoices) -> frozenset[Place]:
     """Where a difference ("rank", "score", "offset") is significant by the paired t-test, corrected for all of them."""
-    p = [getattr(one, name).p for one in found]
-    corrected = correct(p, options.method.correction)
-    return frozenset(
-        one.place
-        for one, value in zip(found, corrected, strict=True)
-        if value is not None and value < options.method.alpha
-    )
+    corrected = correct([getattr(one, name).p for one in found], options.method.correction)
+    pairs = zip(found, corrected, strict=True)
+    return frozenset(one.place for one, value in pairs if value is not None and value < options.method.alpha)
 
 
 def _side_by_side(
@@ -454,7 +406,8 @@ def _side_by_side(
             one = by_place.get(place)
             cells += [None] * len(headings) if one is None else cells_of(one, "†" if place in marked else "")
         rows.append(tuple(cells))
-    return tuple(columns), tuple(rows), _rules(places)
+    rules = tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0])
+    return tuple(columns), tuple(rows), rules
 
 
 def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
@@ -509,28 +462,6 @@ def _all_differences(
                 yield one.collection, one.row, one.condition, other.condition, *changes, both
 
 
-def _differences_table(rows: Sequence[tuple[Any, ...]], baseline: str, options: ReportChoices) -> Table:
-    columns = (
-        Column("collection"),
-        Column("model"),
-        Column("leak"),
-        Column("other leak"),
-        *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
-        *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
-    )
-    notes = (
-        f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",
-        f"Intervals: {_bootstrap(options)}; topics that both leaks have are drawn together.",
-    )
-    cells = tuple(
-        (collection, row.name, first, second, one.mean, other.mean, both.mean, both.low, both.high)
-        for collection, row, first, second, one, other, both in rows
-    )
-    return Table(
-        "Mean score of the leaked relevant documents: the difference of the differences.", columns, cells, notes
-    )
-
-
 def _notes(found: Sequence[Memorised], options: ReportChoices) -> tuple[str, ...]:
     topics = dict.fromkeys(f"{one.collection}, {one.condition}: {one.topics:,} topics" for one in found)
     notes = [
@@ -557,10 +488,6 @@ def _at(found: Sequence[Memorised]) -> str:
 
 def _interval_title(options: ReportChoices) -> str:
     return f"{100 * options.confidence:.6g}% interval"
-
-
-def _rules(places: Sequence[tuple[str, BoardRow]]) -> tuple[int, ...]:
-    return tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0])
 
 
 def _plus_minus(spread: TopicSpread, form: str) -> str | None:

@@ -50,9 +50,8 @@ class Checkpoint:
         import torch
 
         options = {"dtype": torch.float32, **options}
-        return self.load(
-            lambda transformers: getattr(transformers, auto_class).from_pretrained(self.place, **options)
-        ).eval()
+        found = self.load(lambda library: getattr(library, auto_class).from_pretrained(self.place, **options))
+        return found.eval()
 
     def load(self, read: Callable[[Any], Any]) -> Any:
         """What `read` makes of transformers; its errors become one line."""
@@ -128,11 +127,8 @@ def kind_of(name: str) -> str:
         return "monot5"
     if modules is not None:
         return "ance"
-    raise OptionError(
-        "model",
-        f"the configuration of '{checkpoint.name}' does not tell what kind of ranker it is",
-        f"write KIND:{name} with one of monobert, monot5, ance, colbert",
-    )
+    fault = f"the configuration of '{checkpoint.name}' does not tell what kind of ranker it is"
+    raise OptionError("model", fault, f"write KIND:{name} with one of monobert, monot5, ance, colbert")
 
 
 def device_of(runtime: Runtime) -> str:
@@ -141,12 +137,10 @@ def device_of(runtime: Runtime) -> str:
 
     device = runtime.device or ("cuda" if torch.cuda.is_available() else "cpu")
     kind, _, number = device.partition(":")
-    known = kind in ("cpu", "cuda", "mps") and (not number or number.isdigit())
-    if (
-        not known
-        or (kind == "cuda" and int(number or 0) >= torch.cuda.device_count())
-        or (kind == "mps" and not torch.backends.mps.is_available())
-    ):
+    there = kind in ("cpu", "cuda", "mps") and (not number or number.isdigit())
+    if there and kind != "cpu":
+        there = int(number or 0) < torch.cuda.device_count() if kind == "cuda" else torch.backends.mps.is_available()
+    if not there:
         raise OptionError("device", f"torch sees no device '{device}'", "use `device` cpu")
     if kind == "cpu" and (runtime.precision == "fp16" or (runtime.precision == "bf16" and runtime.backend == "torch")):
         remedy = "use fp32, or int8 or bf16 with --backend openvino"

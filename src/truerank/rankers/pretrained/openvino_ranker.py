@@ -106,13 +106,9 @@ _FEWEST_ROWS: Final = 10
 class OpenVinoNetwork:
     """Runs rows of token ids and types through a network that was converted from torch.
 
-    Args:
-        run: gives outputs of `module` for ids and token types (None where it reads none), shape (rows, tokens) each;
-            where rows are packed, for tokens and pooling of a `PackedBatch`.
-        threads: processors to use; None for all that the process may use.
-        calibration: rows from which eight bits learn their ranges, each ids and types, shape (2, tokens).
-        key: what the eight-bit graph is kept under in the user's cache folder.
-        precision: of the products: "fp32", "bf16" or "bf16x3".
+    `run` gives the outputs of `module` for ids and token types (None where it reads none), shape (rows, tokens) each;
+    where rows are packed, for tokens and pooling of a `PackedBatch`. `calibration` has the rows from which eight bits
+    learn their ranges, each ids and types, shape (2, tokens); that graph is kept under `key` in the user's cache.
     """
 
     def __init__(

@@ -23,11 +23,7 @@ _AT_ONCE: Final = 1 << 14
 
 
 class DocumentTexts:
-    """Documents by id; memory does not grow with the collection.
-
-    Args:
-        path: the file, made by `collect`.
-    """
+    """Documents by id, in the file that `collect` made; memory does not grow with the collection."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -58,29 +54,22 @@ class DocumentTexts:
     @contextlib.contextmanager
     def writing(cls, path: Path) -> Iterator[Callable[[Iterable[Document]], None]]:
         """Gives what adds documents to a new file; the file appears when the block ends without an error."""
-        with kept_path(path) as temporary:
-            connection = sqlite3.connect(temporary)
-            try:
-                connection.execute("PRAGMA journal_mode=OFF")
-                connection.execute(_SCHEMA)
+        with kept_path(path) as temporary, contextlib.closing(sqlite3.connect(temporary)) as connection:
+            connection.execute("PRAGMA journal_mode=OFF")
+            connection.execute(_SCHEMA)
 
-                def add(documents: Iterable[Document]) -> None:
-                    rows = (tuple(map(_whole, one)) for one in documents)
-                    connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?)", rows)
+            def add(documents: Iterable[Document]) -> None:
+                rows = (tuple(map(_whole, one)) for one in documents)
+                connection.executemany("INSERT OR IGNORE INTO documents VALUES (?, ?, ?, ?)", rows)
 
-                yield add
-                connection.commit()
-            finally:
-                connection.close()
+            yield add
+            connection.commit()
 
     def ids(self) -> Iterator[str]:
         """The ids of all documents that are there, in their order."""
-        connection = sqlite3.connect(self.path)
-        try:
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
             for (doc_id,) in connection.execute("SELECT doc_id FROM documents ORDER BY doc_id"):
                 yield doc_id
-        finally:
-            connection.close()
 
     def of(self, doc_ids: Iterable[str]) -> dict[str, Document]:
         """Those of the documents that are there, by id."""
@@ -99,23 +88,17 @@ class DocumentTexts:
         there = {doc_id for doc_id, _ in self._rows("url", doc_ids)}
         absent = [doc_id for doc_id in doc_ids if doc_id not in there]
         if absent:
-            shown = first_few(absent, 3)
-            raise OptionError(
-                "docs", f"{len(absent):,} documents of {what} are not in it: {shown}", "give their collection"
-            )
+            fault = f"{len(absent):,} documents of {what} are not in it: {first_few(absent, 3)}"
+            raise OptionError("docs", fault, "give their collection")
 
     def _rows(self, columns: str, doc_ids: Iterable[str]) -> Iterator[tuple[str, ...]]:
         distinct = list(dict.fromkeys(doc_ids))
-        connection = sqlite3.connect(self.path)
-        try:
+        with contextlib.closing(sqlite3.connect(self.path)) as connection:
             for start in range(0, len(distinct), _AT_ONCE):
                 some = distinct[start : start + _AT_ONCE]
                 marks = ",".join("?" * len(some))
-                yield from connection.execute(
-                    f"SELECT doc_id, {columns} FROM documents WHERE doc_id IN ({marks})", some
-                )
-        finally:
-            connection.close()
+                query = f"SELECT doc_id, {columns} FROM documents WHERE doc_id IN ({marks})"
+                yield from connection.execute(query, some)
 
 
 def _whole(text: str) -> str:

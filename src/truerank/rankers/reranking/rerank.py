@@ -232,7 +232,10 @@ def _made(
     run, topics, docs = sources
     depth, passages, topic_field = options.depth, options.passages, options.field
     chosen = policy_named(options.split or ("whole" if passages == "first" else "sliding:150:75"))
-    first = _first_stage(run)
+    frame = read_run_frame(run)
+    order = pl.DataFrame({"topic_id": frame["topic_id"].unique(maintain_order=True)}).with_row_index("order")
+    ordered = frame.join(order, on="topic_id").sort("order", "score", "doc_id", descending=[False, True, False])
+    first = ordered.with_columns(pl.int_range(pl.len()).over("topic_id").alias("place"))
     queries = {query.topic_id: query.text for query in topic_queries(topics, topic_field) if normalise(query.text)}
     known = pl.col("topic_id").is_in(list(queries))
     candidates = first.filter(known & (pl.col("place") < depth)).select("topic_id", "doc_id", "place")
@@ -313,18 +316,16 @@ class _Task:
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
-        scores = CachedScores(
-            with_vectors(ranker, self.vectors), None if self.cache is None else ScoreCache(self.cache)
-        )
+        cache = None if self.cache is None else ScoreCache(self.cache)
+        scores = CachedScores(with_vectors(ranker, self.vectors), cache)
         texts = DocumentTexts(self.texts)
 
         def work(block: _Block) -> pl.DataFrame:
             asked, hits = scores.asked, scores.hits
             found = self._scored(block, texts, scores)
             counts = {"block": block.number, "asked": scores.asked - asked, "hits": scores.hits - hits}
-            return found.with_columns(**{name: pl.lit(count) for name, count in counts.items()}).cast(
-                pl.Schema(BLOCK_SCHEMA)
-            )
+            columns = [pl.lit(count).alias(name) for name, count in counts.items()]
+            return found.with_columns(columns).cast(pl.Schema(BLOCK_SCHEMA))
 
         return work
 
@@ -389,29 +390,16 @@ def _reranked(task: _Task, candidates: pl.DataFrame, blocks: _Blocks, job: Job) 
 def _sample(blocks: _Blocks, texts: DocumentTexts, policy: Policy, size: int) -> list[Pair]:
     """First passages of candidates at even distances, as they will be scored."""
     step = max(1, blocks.size // size)
-    chosen = [(query, doc_id) for block in blocks for query, doc_id in zip(block.queries, block.doc_ids, strict=True)][
-        ::step
-    ][:size]
+    pairs = [pair for block in blocks for pair in zip(block.queries, block.doc_ids, strict=True)]
+    chosen = pairs[::step][:size]
     held = texts.texts([doc_id for _, doc_id in chosen])
     return [Pair(query, next(policy.cut(joined(*held[doc_id])))) for query, doc_id in chosen if doc_id in held]
 
 
-def _first_stage(run: str | Path) -> pl.DataFrame:
-    """The run topic by topic, best first, with each document's place from 0."""
-    frame = read_run_frame(run)
-    order = pl.DataFrame({"topic_id": frame["topic_id"].unique(maintain_order=True)}).with_row_index("order")
-    ordered = frame.join(order, on="topic_id").sort("order", "score", "doc_id", descending=[False, True, False])
-    return ordered.with_columns(pl.int_range(pl.len()).over("topic_id").alias("place"))
-
-
 def _sums(found: pl.DataFrame) -> dict[str, int]:
     blocks = found.unique(["block"])
-    return {
-        "documents": len(found),
-        "passages": int(found["passages"].sum()),
-        "asked": int(blocks["asked"].sum()),
-        "hits": int(blocks["hits"].sum()),
-    }
+    counts = {"passages": found, "asked": blocks, "hits": blocks}
+    return {"documents": len(found), **{name: int(frame[name].sum()) for name, frame in counts.items()}}
 
 
 def reranked_table(found: Reranked) -> Table:
@@ -420,19 +408,12 @@ def reranked_table(found: Reranked) -> Table:
         (found.missing, "candidates are not in the collection and stand below what was reranked"),
         (found.no_text, "topics of the run have no text and were left as they are"),
     )
+    counts, topics = found.counts, found.run["topic_id"].n_unique()
+    row = (topics, len(found.run), counts["documents"], counts["passages"], counts["asked"] - counts["hits"])
     return Table(
         f"{found.tag}: {found.about['run']['name']} to depth {found.about['depth']}, {policy}",
-        (*Column.numbers(",d", "topics", "rows", "reranked", "passages", "scored", "from the cache"),),
-        (
-            (
-                found.run["topic_id"].n_unique(),
-                len(found.run),
-                found.counts["documents"],
-                found.counts["passages"],
-                found.counts["asked"] - found.counts["hits"],
-                found.counts["hits"],
-            ),
-        ),
+        Column.numbers(",d", "topics", "rows", "reranked", "passages", "scored", "from the cache"),
+        ((*row, counts["hits"]),),
         notes=(
             f"Ranker: {found.about['ranker']['name']}. Equal passages are scored once in a block.",
             f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
