@@ -1,6 +1,7 @@
 """The guard drops what the audit would propose, from lists, data sets and streams, and tells it."""
 
-from __future__ import annotations
+from __future__ from importlib import import_module
+import annotations
 
 import json
 from pathlib import Path
@@ -91,10 +92,8 @@ def test_other_columns_can_be_compared_too() -> None:
 
 
 def test_rows_are_counted_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.audits.leakage import guarding
-
     whole = guard(ROWS).report()
-    monkeypatch.setattr(guarding, "_BATCH", 2)
+    monkeypatch.setattr(import_module("truerank.audits.leakage.guard"), "_BATCH", 2)
     parts = guard(ROWS)
     assert parts.dataset == [ROWS[at] for at in KEPT]
     assert parts.report().rows["row"].to_list() == whole.rows["row"].to_list()
