@@ -1,9 +1,9 @@
 """The guard drops what the audit would propose, from lists, data sets and streams, and tells it."""
 
-from __future__ from importlib import import_module
-import annotations
+from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
