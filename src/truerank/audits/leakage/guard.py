@@ -1,4 +1,4 @@
-"""A guard for training data: rows with a test query are dropped while the data are read, and told.
+"""A guard for training data: rows with a test query are dropped while the data are read, and counted.
 
 With an audit, these are the rows that `leakage clean` removes by it. Without one, each row is looked at on its own,
 with the evidence of `leakage audit`: similarity under the encoder, the same content words, nearly the same letters.
