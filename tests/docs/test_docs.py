@@ -6,6 +6,7 @@ import dataclasses
 import importlib
 import importlib.util
 import inspect
+import pkgutil
 import re
 import subprocess
 import sys
@@ -205,3 +206,21 @@ def test_options_of_the_glossary_exist() -> None:
             texts = [text for name, text in sections.items() if name == command or name.startswith(f"{command} ")]
             texts = texts or [text for name, text in sections.items() if name.endswith(f" {command}")]
             assert any(f"`{option}" in text for text in texts), f"{option} in {command}"
+
+
+def test_the_walks_name_what_is_there() -> None:
+    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    walks = text[text.index("## Five walks") :]
+    packages = "|".join(path.name for path in (ROOT / "src" / "truerank").iterdir() if path.is_dir())
+    names = set(re.findall(rf"`((?:{packages})(?:\.\w+)+)`", walks))
+    assert len(names) > 60
+    assert [name for name in sorted(names) if not _is_there(f"truerank.{name}")] == []
+
+
+def _is_there(name: str) -> bool:
+    """Whether a dotted name is a module, or something in one."""
+    try:
+        pkgutil.resolve_name(name)
+    except (ImportError, AttributeError):
+        return False
+    return True

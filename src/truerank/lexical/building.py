@@ -83,8 +83,8 @@ class ArrayFile:
 
     def _header(self) -> None:
         shape = (self._rows, *self._columns)
-        told = {"descr": dtype_to_descr(self._kind), "fortran_order": False, "shape": shape}
-        write_array_header_1_0(self._file, told)
+        text = {"descr": dtype_to_descr(self._kind), "fortran_order": False, "shape": shape}
+        write_array_header_1_0(self._file, text)
 
 
 class StringFile:
@@ -395,17 +395,17 @@ def build_index(
     parts = tuple(IndexField.parse(text) for text in fields)
     if len({part.name for part in parts}) != len(parts) or not parts:
         raise OptionError("fields", "fields need different names", "name each field once")
-    target, told = Path(out).absolute(), progress or Quiet()
+    target, progress = Path(out).absolute(), progress or Quiet()
     _refuse_other(target)
     with temporary_folder(target) as folder:
         task = BlockTask(analyser or Analyser(), parts)
-        told.start("indexing", None)
-        runs, lengths = _sort_blocks(_blocks(task, documents, workers), folder, run_postings, told, documents)
+        progress.start("indexing", None)
+        runs, lengths = _sort_blocks(_blocks(task, documents, workers), folder, run_postings, progress, documents)
         if not sum(run.postings for run in runs):
             raise InputError(
                 "no document has a term", "check the analyser and the fields", where=documents.spec.location
             )
-        told.start("merging", None)
+        progress.start("merging", None)
         merge_runs(runs, folder, len(parts))
         np.save(folder / "documents.lengths.npy", lengths)
         _write_order(folder, documents)
@@ -490,7 +490,7 @@ def _blocks(task: BlockTask, documents: DocumentSource, workers: int) -> Iterato
 
 
 def _sort_blocks(
-    blocks: Iterable[Block], folder: Path, run_postings: int, told: Progress, documents: DocumentSource
+    blocks: Iterable[Block], folder: Path, run_postings: int, progress: Progress, documents: DocumentSource
 ) -> tuple[list[StoredRun], Any]:
     """Writes the runs and the ids; returns the runs and the lengths, shape (documents, fields)."""
     runs: list[StoredRun] = []
@@ -509,7 +509,7 @@ def _sort_blocks(
             buffer.add(block)
             lengths.append(block.lengths)
             seen += len(block.ids)
-            told.advance(len(block.ids))
+            progress.advance(len(block.ids))
             if buffer.size >= run_postings or len(buffer.numbers) >= RUN_TERMS:
                 close()
     if not seen:

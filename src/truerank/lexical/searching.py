@@ -178,7 +178,7 @@ def _searched(
     topics: str | Sequence[TopicQuery],
     model: Model | Expansion,
     how: tuple[int, str, str, int],
-    told: Progress,
+    progress: Progress,
 ) -> SearchResult:
     k, topic_field, tag, workers = how
     if tag.split() != [tag]:
@@ -189,11 +189,11 @@ def _searched(
     asked = [query for query in queries if normalise(query.text)]
     if not asked:
         raise InputError(f"no topic has a {topic_field}", "choose another with `field`", where=name)
-    told.start("searching", len(asked))
+    progress.start("searching", len(asked))
     opened = searcher.index
     found: list[tuple[str, BestDocuments]] = []
     no_terms = []
-    for query, ranking in _rankings(searcher, model, asked, (k, workers), told):
+    for query, ranking in _rankings(searcher, model, asked, (k, workers), progress):
         if ranking is None:
             no_terms.append(query.topic_id)
         else:
@@ -280,19 +280,19 @@ def _rankings(
     model: Model | Expansion,
     queries: Sequence[TopicQuery],
     size: tuple[int, int],
-    told: Progress,
+    progress: Progress,
 ) -> Iterator[tuple[TopicQuery, BestDocuments | None]]:
     k, workers = size
     if workers <= 1 or len(queries) <= _CHUNK:
         for query in queries:
             yield query, retrieve(searcher, model, query.text, k)
-            told.advance(1)
+            progress.advance(1)
         return
     chunks = [_Chunk(at // _CHUNK, queries[at : at + _CHUNK]) for at in range(0, len(queries), _CHUNK)]
     task = _Retrieval(searcher.index.folder, searcher.weights, model, k)
     for chunk, rankings in zip(chunks, in_order(LocalEngine(workers).run(task, chunks)), strict=True):
         yield from zip(chunk.queries, rankings, strict=True)
-        told.advance(len(chunk.queries))
+        progress.advance(len(chunk.queries))
 
 
 class _Chunk(NamedTuple):

@@ -145,7 +145,7 @@ def tune(
     opened = open_index(index)
     if not retrieval.any_analyser:
         require_analyser(opened, retrieval.preset)
-    tuning = _tuned(opened, (topics, qrels), model, choosing, k=k, how=retrieval, told=progress or Quiet())
+    tuning = _tuned(opened, (topics, qrels), model, choosing, k=k, how=retrieval, progress=progress or Quiet())
     if out is not None:
         inputs = (input_of_index(opened), *inputs_of(topics=topics, qrels=qrels))
         options: dict[str, Any] = {"model": tuning.base, "preset": retrieval.preset, "grid": tuning.grid}
@@ -164,7 +164,7 @@ def _tuned(
     *,
     k: int,
     how: Retrieval,
-    told: Progress,
+    progress: Progress,
 ) -> Tuning:
     (topics, qrels), folds, measure = given, choosing.folds, choosing.measure
     base = model_of(how.preset, model or "", how.set_)
@@ -173,12 +173,12 @@ def _tuned(
     settings = grid_of(values)
     searcher = Searcher(index, how.weights or None)
     queries = {query.topic_id: query for query in topic_queries(topics, how.field)}
-    told.start(f"{len(settings)} settings", len(settings))
+    progress.start(f"{len(settings)} settings", len(settings))
 
     def rank(setting: Mapping[str, Any], wanted: tuple[str, ...]) -> pl.DataFrame:
         chosen = [queries[topic] for topic in wanted if topic in queries]
         found = search(searcher, chosen, changed(base, setting), k=k).run
-        told.advance(1)
+        progress.advance(1)
         return found
 
     validation = cross_validate(

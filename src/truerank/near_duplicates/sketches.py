@@ -98,11 +98,11 @@ def boilerplate(blocks: Callable[[], Iterable[BlockPassages]], documents: int, s
     for number, passage in enumerate(passages):
         at = np.searchsorted(wanted, np.array(passage["windows"], np.uint64))
         counted.append((-int(total[at].min()), -len(at), number, at))
-    rows, told = [], np.zeros(len(wanted), np.bool_)
+    rows, text = [], np.zeros(len(wanted), np.bool_)
     for negative, _, number, at in sorted(counted, key=lambda one: one[:3]):
-        if -negative < max(_LEAST, share * documents) or told[at].mean() > 0.5:
+        if -negative < max(_LEAST, share * documents) or text[at].mean() > 0.5:
             continue
-        told[at] = True
+        text[at] = True
         rows.append((passages[number]["passage"], -negative, -negative / documents))
     return pl.DataFrame(rows, BOILERPLATE, orient="row")
 

@@ -285,7 +285,7 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
     idf_sample = tuple(row[3] for row in first)
     texts = job.folder.with_name(f"{job.folder.name}.texts")
 
-    def told(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+    def counted(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
         read = 0
         for block in blocks:
             read += len(block.texts)
@@ -293,7 +293,7 @@ def filter_blocks(rows: Rows, plan: FilterPlan, job: Job) -> Filtered:
             job.progress.advance(len(block.texts))
         keep_text(texts, str(read))
 
-    blocks = told(blocks_of(chain(first, stream), plan.block_size))
+    blocks = counted(blocks_of(chain(first, stream), plan.block_size))
     count = run_blocks(_FilterTask(plan, idf_sample), blocks, store, job.engine, known=is_whole(texts))
     sample, strata, margins = _sample(store, count, plan.most_sampled)
 

@@ -271,12 +271,12 @@ def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[BlockS
         bars.raise_by(kept)
         return bars.still_in(kept, task.floor, task.error)
 
-    def told(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
+    def counted(blocks: Iterator[TextBlock]) -> Iterator[TextBlock]:
         for block in blocks:
             yield block
             job.progress.advance(len(block.texts))
 
-    count = run_blocks(task, told(blocks_of(rows(), block_size)), store, job.engine, settle, known=True)
+    count = run_blocks(task, counted(blocks_of(rows(), block_size)), store, job.engine, settle, known=True)
     return store, count, bars
 
 

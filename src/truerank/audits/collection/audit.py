@@ -192,7 +192,7 @@ def audit(
         judged: judged pairs of documents, of the scheme duplicates.
         work: where the comparison of documents runs.
         out: a folder for findings, duplicates, items to judge, summary, report and manifest.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         The findings and the verdicts.

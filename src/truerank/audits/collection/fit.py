@@ -361,8 +361,8 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     related[np.arange(len(rows)), sample.own[rows]] &= sample.own[rows] < 0
     kept = (~related).sum(axis=1) > FEWEST
     if kept.sum() < FEWEST:
-        told = f"{len(rows)} judged topics with relevant documents" if len(rows) < FEWEST else "Topics of their own"
-        return Fit("not asked", f"{told} are too few.")
+        text = f"{len(rows)} judged topics with relevant documents" if len(rows) < FEWEST else "Topics of their own"
+        return Fit("not asked", f"{text} are too few.")
     if not values.any():
         return Fit("unrelated", "No relevant document that was looked for is among the results.")
     means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
@@ -375,16 +375,16 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
         return fit
     mean, error = float(at_own.mean()), float(at_own.std(ddof=1)) / len(rows) ** 0.5
     p = float(stats.norm.sf((mean - 0.5) * (12 * len(rows)) ** 0.5))  # places are uniform by chance
-    told = f"The judgments of a topic fit it better than they fit {mean:.0%} of the other topics"
+    text = f"The judgments of a topic fit it better than they fit {mean:.0%} of the other topics"
     if mean + stats.norm.isf(_LEVEL) * error >= _NO_FIT:
         word: FitWord = "fits" if p <= _LEVEL else "not asked"
-        return Fit(word, f"{told}{'' if word == 'fits' else f', but {len(rows)} topics are few'}.", p=p, own=mean)
+        return Fit(word, f"{text}{'' if word == 'fits' else f', but {len(rows)} topics are few'}.", p=p, own=mean)
     ids = tuple((sample.rows[row], "") for row in rows)
     grouped = np.isin(groups, rows)
     p = _grouping(values[grouped], groups[grouped], seed)
     if p <= _LEVEL:
-        return Fit("shuffled", f"{told}, which is chance; they fit other topics.", ids, p, own=mean)
-    return Fit("unrelated", f"{told}, which is chance; they fit no other.", ids, own=mean)
+        return Fit("shuffled", f"{text}, which is chance; they fit other topics.", ids, p, own=mean)
+    return Fit("unrelated", f"{text}, which is chance; they fit no other.", ids, own=mean)
 
 
 def _row_places(means: Floats, related: NDArray[np.bool_]) -> Floats:
@@ -423,12 +423,12 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
         return None
     order, offset = sample.names[best]
     leads = zip(seen.rows, seen.rules[best], strict=True)
-    told = (
+    text = (
         f"The judgments of a topic fit it better than they fit {seen.own.mean():.0%} of the other topics, and "
         f"{_where(order, offset)} better than {means[best]:.0%}."
     )
     return Fit(
-        "shifted", told, tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0), p, offset,
+        "shifted", text, tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0), p, offset,
         order, own=float(seen.own.mean()), best=float(means[best]),
     )  # fmt: skip
 
@@ -473,11 +473,11 @@ def _partly(sample: FitSample, seen: _Places) -> Fit | None:
     order, offset = sample.names[best]
     chosen = misfit[follow[best]]
     pairs = tuple((sample.rows[seen.rows[at]], sample.columns[seen.rules[best][at]]) for at in chosen)
-    told = (
+    text = (
         f"Of {len(seen.rows)} topics, {len(misfit)} have judgments that a quarter of the other topics fits better; "
         f"{len(chosen)} of these fit best {_where(order, offset)}."
     )
-    return Fit("shifted", told, pairs, p, offset, order, own=float(seen.own.mean()))
+    return Fit("shifted", text, pairs, p, offset, order, own=float(seen.own.mean()))
 
 
 def _grouping(values: Floats, groups: Ints, seed: int) -> float:
@@ -510,11 +510,11 @@ def _graded(judged: pl.DataFrame, seed: int) -> Fit:
         return Fit("not asked", f"{len(values)} topics with several grades are too few.")
     signs = np.random.default_rng(seed).choice((-1.0, 1.0), (_DRAWS, len(values)))
     p = _share(np.abs(signs @ values) >= abs(values.sum()) - 1e-9)
-    told = f"The correlation of grade and fit is {values.mean():+.2f} on average over {len(values)} topics"
+    text = f"The correlation of grade and fit is {values.mean():+.2f} on average over {len(values)} topics"
     if p > _LEVEL or values.mean() > 0:
-        return Fit("not asked" if p > _LEVEL else "fits", f"{told}.", p=p)
+        return Fit("not asked" if p > _LEVEL else "fits", f"{text}.", p=p)
     low = by_topic.filter(pl.col("correlation") < 0)["topic_id"]
-    return Fit("inverted", f"{told}, below 0 in {len(low)}.", tuple((one, "") for one in low), p)
+    return Fit("inverted", f"{text}, below 0 in {len(low)}.", tuple((one, "") for one in low), p)
 
 
 # -- findings ------------------------------------------------------------------------------------------------------

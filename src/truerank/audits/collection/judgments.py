@@ -237,8 +237,8 @@ def _lopsided(pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
     yield instances("no-relevant", none.with_columns(detail), len(by_topic))
     middle = float(by_topic.filter(pl.col("relevant") > 0)["relevant"].median() or 0)  # type: ignore[arg-type]
     wide = by_topic.filter((pl.col("relevant") >= _SWOLLEN) & (pl.col("relevant") >= _SWOLLEN_TIMES * middle))
-    told = pl.format("{} relevant documents, median {}", pl.col("relevant"), pl.lit(f"{middle:g}")).alias("detail")
-    yield instances("swollen-topic", wide.with_columns(told), len(by_topic))
+    text = pl.format("{} relevant documents, median {}", pl.col("relevant"), pl.lit(f"{middle:g}")).alias("detail")
+    yield instances("swollen-topic", wide.with_columns(text), len(by_topic))
     all_relevant = by_topic.filter(pl.col("relevant") == pl.col("judged"))
     # The chance by the share among the other topics, at least one of them being counted as not relevant.
     rest = int((by_topic["judged"] - by_topic["relevant"]).sum())

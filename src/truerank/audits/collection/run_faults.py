@@ -174,7 +174,7 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     rising = several.filter(share > _RISING)
     up, down = int(several["up"].sum()), int(several["down"].sum())
     steps = up + down
-    told = (
+    text = (
         f"The scores of {name} rise from rank to rank in {up:,d} of {steps:,d} steps, "
         f"in {len(rising):,d} of {len(several):,d} topics: {{why}}"
     )
@@ -183,7 +183,7 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
         remedy = "Write scores that fall from rank to rank: evaluation programs sort by score, not by rank."
         whole = len(rising) >= _HALF * len(several)
         topics = frozenset() if whole else frozenset(rising["topic_id"])
-        yield RunFault("rising-scores", name, "fault" if whole else "topics", topics, told.format(why=why), remedy)
+        yield RunFault("rising-scores", name, "fault" if whole else "topics", topics, text.format(why=why), remedy)
     flat = several.filter((pl.col("up") == 0) & (pl.col("down") == 0))
     if len(flat) and not files.by_rank:
         reason = (

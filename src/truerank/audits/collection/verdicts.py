@@ -51,8 +51,8 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
     settle = " ".join(_settling(doubts, not_looked))
     if faults:
         worst = _by_share(faults)
-        told = _told(worst)
-        return Verdict(_faulty(faults), f"{told[0].upper()}{told[1:]}.", _also(worst, doubts), settle, part)
+        text = _told(worst)
+        return Verdict(_faulty(faults), f"{text[0].upper()}{text[1:]}.", _also(worst, doubts), settle, part)
     if doubts:
         return Verdict("UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle, part)
     if not_looked:

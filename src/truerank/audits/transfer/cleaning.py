@@ -361,8 +361,8 @@ class _Sieve:
                 continue
             self.removed[kind] += 1
             flag = self._flags.get((qrel.topic_id, qrel.doc_id))
-            told = ("", "", "", "") if flag is None else (flag.better, f"{flag.difference:.6f}", *flag[2:])
-            cells = (qrel.topic_id, qrel.doc_id, str(qrel.relevance), why, *told)
+            text = ("", "", "", "") if flag is None else (flag.better, f"{flag.difference:.6f}", *flag[2:])
+            cells = (qrel.topic_id, qrel.doc_id, str(qrel.relevance), why, *text)
             removed.write(("\t".join(cell.translate(_BREAKS) for cell in cells) + "\n").encode("utf-8", "replace"))
 
     @property

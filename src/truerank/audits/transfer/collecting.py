@@ -412,7 +412,7 @@ def snapshots(
 
     Source: the transfer paper, section 3, "Wayback Machine Snapshots".
     """
-    told = progress or Quiet()
+    progress = progress or Quiet()
     if (docs is None) == (urls is None):
         raise OptionError("docs", "the URLs come from one place", "give `docs` or `urls`")
     if settings is not None:
@@ -425,10 +425,10 @@ def snapshots(
     how = {"options": options, "years": list(options.wanted.years), **archive.content()}
     with started("transfer snapshots", inputs, how, out, packages=_PACKAGES) as job:
         judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
-        pages = _pages(docs, urls, judged, told)
+        pages = _pages(docs, urls, judged, progress)
         usable = pages.filter(pl.col("reason") == "")["url"].unique(maintain_order=True)
-        fetched = fetch_pages(usable.to_list(), options.wanted, archive, job.folder, told)
-        store = _texts(fetched, content, job, told)
+        fetched = fetch_pages(usable.to_list(), options.wanted, archive, job.folder, progress)
+        store = _texts(fetched, content, job, progress)
         lengths = (_lengths(store.load(number)) for number in range(_blocks_of(fetched)))
         texts = pl.concat([pl.DataFrame(schema=_LENGTHS), *lengths])
         frame = _rows(pages, pl.concat([fetched, texts], how="horizontal"), options.wanted.years)

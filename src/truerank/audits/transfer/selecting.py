@@ -63,9 +63,9 @@ class Negatives:
     """Non-relevant documents: of a first stage's best, not judged relevant, drawn by the seed."""
 
     def __init__(
-        self, scan: Scan, sources: tuple[Version, ...], options: NegativeSource, folder: Path, told: Progress
+        self, scan: Scan, sources: tuple[Version, ...], options: NegativeSource, folder: Path, progress: Progress
     ) -> None:
-        self._scan, self._options, self._folder, self._told = scan, options, folder, told
+        self._scan, self._options, self._folder, self._progress = scan, options, folder, progress
         name = options.negatives or scan.versions[0]
         by_name = {version.name: version for version in sources}
         if name not in by_name:
@@ -79,7 +79,7 @@ class Negatives:
         The first stage is searched once: other draws have the same topics.
         """
         index = self._folder / f"index-{self._version.name}"
-        kept_index(self._version.source.spec.spec, index, analyser_of("anserini"), self._told)
+        kept_index(self._version.source.spec.spec, index, analyser_of("anserini"), self._progress)
         if self._by_topic is None:
             self._by_topic = {
                 str(key[0]): list(zip(part["doc_id"].to_list(), part["place"].to_list(), strict=True))
@@ -107,7 +107,9 @@ class Negatives:
         if self._options.run is None:
             asked = [TopicQuery(topic, query) for topic, query in topics.select("topic_id", "query").iter_rows()]
             asked.sort()
-            run = search(index, asked, model_of("anserini", "bm25", {}), k=self._options.depth, progress=self._told).run
+            run = search(
+                index, asked, model_of("anserini", "bm25", {}), k=self._options.depth, progress=self._progress
+            ).run
         else:
             run = read_run_frame(self._options.run).join(topics, on="topic_id", how="semi", maintain_order="left")
         run = run.sort("topic_id", "score", "doc_id", descending=[False, True, False])
@@ -253,7 +255,7 @@ def select(
         version: the versions, where they have moved since the scan. In Python also a mapping of names to sources.
         seed: of all choices.
         seeds: draws with so many seeds, from `seed` on, in folders seed-N; by default one draw in the folder itself.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         What was written.
@@ -270,7 +272,7 @@ def select(
 
     Source: the transfer paper, section 6.
     """
-    told = progress or Quiet()
+    progress = progress or Quiet()
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
     sources = read_versions(version or _sources(opened))
     names = tuple(one.name for one in sources)
@@ -285,14 +287,14 @@ def select(
     how = {"options": options, "first_stage": first_stage, "seed": seed}
     several = {} if seeds is None else {"seeds": seeds}
     with started("transfer select", inputs, how | several, out, packages=_PACKAGES) as job:
-        negatives = Negatives(opened, sources, first_stage, job.work / "first-stage", told)
+        negatives = Negatives(opened, sources, first_stage, job.work / "first-stage", progress)
         if seeds is None:
-            return _drawn(opened, sources, (options, seed), negatives, job, told=told)
+            return _drawn(opened, sources, (options, seed), negatives, job, progress=progress)
         draws = []
         for one in range(seed, seed + seeds):
             place = job.folder / f"seed-{one}"
             with started("transfer select", inputs, how | {"seed": one}, place, packages=_PACKAGES) as part:
-                draws.append(_drawn(opened, sources, (options, one), negatives, part, told=told))
+                draws.append(_drawn(opened, sources, (options, one), negatives, part, progress=progress))
             for strategy in options.strategy:
                 job.note(f"{place.name}/{file_of(strategy)}")
         found = _all_draws(draws, job.folder, tuple(range(seed, seed + seeds)))
@@ -319,7 +321,7 @@ def _drawn(
     negatives: Negatives,
     job: Run,
     *,
-    told: Progress,
+    progress: Progress,
 ) -> Selection:
     """Writes the tables of one draw."""
     options, seed = how
@@ -331,7 +333,7 @@ def _drawn(
         rows = rows.head(options.size // 2)
     if rows.is_empty():
         raise InputError("no row is left", "choose another `data_set` or `lacking`", where=str(opened.folder or "scan"))
-    texts = _texts(sources, rows, drawn.version, folder, told)
+    texts = _texts(sources, rows, drawn.version, folder, progress)
     writer = _Writer(wanted, rows, texts, drawn)
     chosen: dict[str, dict[str, int]] = {}
     fallbacks: dict[str, int] = {}
@@ -403,7 +405,7 @@ class _Wanted:
 
 
 def _texts(
-    sources: tuple[Version, ...], rows: pl.DataFrame, negatives: Version, folder: Path, told: Progress
+    sources: tuple[Version, ...], rows: pl.DataFrame, negatives: Version, folder: Path, progress: Progress
 ) -> dict[str, DocumentTexts]:
     found: dict[str, DocumentTexts] = {}
     for number, version in enumerate(sources):
@@ -412,7 +414,7 @@ def _texts(
             wanted |= set(rows["nonrelevant_id"].to_list())
         path = folder / f"texts-{number}.sqlite"
         path.unlink(missing_ok=True)
-        DocumentTexts.collect(path, version.source.spec.spec, frozenset(wanted), told)
+        DocumentTexts.collect(path, version.source.spec.spec, frozenset(wanted), progress)
         found[version.name] = DocumentTexts(path)
     return found
 

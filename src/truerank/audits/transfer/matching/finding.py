@@ -115,7 +115,7 @@ def matched_into(
     out: str | Path,
     given: tuple[tuple[Version, ...], str | None],
     how: tuple[MatchOptions, UrlRules],
-    told: Progress,
+    progress: Progress,
     texts: Texts | None = None,
 ) -> Matched:
     """Matches versions that are open, and writes what `match` writes."""
@@ -123,7 +123,7 @@ def matched_into(
     options = {"matching": matching, "urls": urls}
     inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
     with started("transfer match", (*version_inputs(versions), *inputs), options, out) as job:
-        reader = reader_of(versions, qrels, matching, urls, told)
+        reader = reader_of(versions, qrels, matching, urls, progress)
         reader.keep_in(job.unfinished() if texts is None else texts.folder / "match", texts)
         result = replace(matched(reader), folder=job.folder)
         counts = {name: count["documents"] for name, count in result.counts.items()}
@@ -133,12 +133,12 @@ def matched_into(
 
 
 def reader_of(
-    versions: tuple[Version, ...], qrels: str | None, options: MatchOptions, urls: UrlRules, told: Progress
+    versions: tuple[Version, ...], qrels: str | None, options: MatchOptions, urls: UrlRules, progress: Progress
 ) -> VersionReader:
     """What reads the versions; nothing is read of them yet."""
     judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
     mapping = None if options.mapping is None else read_mapping(options.mapping, [one.name for one in versions])
-    return VersionReader(versions, judged, Rules(options, urls, mapping), told)
+    return VersionReader(versions, judged, Rules(options, urls, mapping), progress)
 
 
 @dataclass(frozen=True)

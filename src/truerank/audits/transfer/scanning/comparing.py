@@ -187,8 +187,8 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
     for first, second in setting.pairs:
         for better, worse in ((first, second), (second, first)):
             for name, above in very.items():
-                told = {"aggregation": name, "better": better, "worse": worse, "very": above}
-                about[set_name(better, worse, name)] = told
+                text = {"aggregation": name, "better": better, "worse": worse, "very": above}
+                about[set_name(better, worse, name)] = text
     about["all versions"] = {"aggregation": "", "better": "", "worse": "", "very": 2.0}
     notes = []
     if found.kind == "logistic":
@@ -210,11 +210,11 @@ def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[st
             if not found.fitted[name].tells
         ]
     notes += _about_texts(options.evidence)
-    agreement = {ranker.name: dict(told) for ranker, told in zip(setting.rankers, setting.agreed, strict=True) if told}
+    agreement = {ranker.name: dict(text) for ranker, text in zip(setting.rankers, setting.agreed, strict=True) if text}
     notes += [
-        f"Scores of {name} in low precision agree with full precision: tau {told['tau']:.4f}, largest difference "
-        f"{told['largest difference']:g}, of {told['pairs']:.0f} pairs."
-        for name, told in agreement.items()
+        f"Scores of {name} in low precision agree with full precision: tau {text['tau']:.4f}, largest difference "
+        f"{text['largest difference']:g}, of {text['pairs']:.0f} pairs."
+        for name, text in agreement.items()
     ]
     return {
         "versions": list(setting.names),

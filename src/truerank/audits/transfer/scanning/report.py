@@ -70,8 +70,8 @@ def _scan_summary(scan: Scan) -> Summary:
     if scan.summary["below"]:
         parts.append(below_table(scan))
     if skipped := scan.summary["skipped"]:
-        told = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
-        parts.append(f"Not compared: {told}")
+        text = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
+        parts.append(f"Not compared: {text}")
     return Summary(tuple(parts), scan.json(), verdicts=tuple(_verdicts(scan)), notes=page_note(scan.folder), width=110)
 
 
@@ -174,8 +174,8 @@ def _cut_off(scan: Scan) -> str:
     cuts = scan.summary["cut_off"]
     if scan.summary["percentile"] is None:
         return f"difference above {cuts['max']:g}"
-    told = ", ".join(f"{label} {cuts[name]:g}" for name, label in AGGREGATIONS.items())
-    return f"difference above percentile {scan.summary['percentile']:g}: {told}"
+    text = ", ".join(f"{label} {cuts[name]:g}" for name, label in AGGREGATIONS.items())
+    return f"difference above percentile {scan.summary['percentile']:g}: {text}"
 
 
 def _low(name: str, one: Mapping[str, Any]) -> str:
@@ -278,5 +278,5 @@ def _cut(text: str, words: int) -> str:
 
 def _skipped(scan: Scan) -> Iterator[Part]:
     if scan.summary["skipped"]:
-        told = ", ".join(f"{count:,d} {reason}" for reason, count in scan.summary["skipped"].items())
-        yield Prose((f"Judged documents left out: {told}. They stand in skipped.parquet.",))
+        text = ", ".join(f"{count:,d} {reason}" for reason, count in scan.summary["skipped"].items())
+        yield Prose((f"Judged documents left out: {text}. They stand in skipped.parquet.",))

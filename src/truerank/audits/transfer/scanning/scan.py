@@ -119,7 +119,7 @@ def scan(
         urls: without `matched`: which differences between URLs count.
         runtime: what runs the model.
         out: a folder for scores, candidates, data sets, figures and report.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         Scores, candidates and data sets.
@@ -198,7 +198,7 @@ class _Work:
     plan: ScanPlan
     job: Run
     folder: Path
-    told: Progress
+    progress: Progress
 
     def matched(
         self, given: Matched | str | Path | None, how: tuple[MatchOptions, UrlRules]
@@ -208,7 +208,7 @@ class _Work:
             return (load_matched(given) if isinstance(given, str | Path) else given), None
         qrels, plan = self.sources[0], self.plan
         texts = Texts(self.folder, _judged(qrels, plan.rel), but_first=plan.samples.first_stage is not None)
-        return matched_into(self.job.folder / "matched", (self.versions, qrels), how, self.told, texts), texts
+        return matched_into(self.job.folder / "matched", (self.versions, qrels), how, self.progress, texts), texts
 
     def compared(self, links: Matched, kept: Texts | None, scoring: ScanScoring) -> Scan:
         """Scores the versions of the judged documents and compares them."""
@@ -225,13 +225,13 @@ class _Work:
         folder = self.folder / _content(rows)[:16]
         texts = self._collected(rows, folder, kept)
         job.log("start", work=self.folder.name, engine=scoring.engine)
-        specs = [_with_index(spec, self.versions[0], folder, self.told) for spec in plan.rankers]
+        specs = [_with_index(spec, self.versions[0], folder, self.progress) for spec in plan.rankers]
         prepared = [_prepared(spec, rows, texts, plan, job) for spec in specs]
         found = []
         for one, named in zip(prepared, plan.rankers, strict=True):
             local = engine.in_process
             scores = RowScoring(one.opened if local else placed(one.spec, one.opened), texts, one.policy, cache)
-            blocks = Job(folder / one.opened.fingerprint[:16], engine, self.told)
+            blocks = Job(folder / one.opened.fingerprint[:16], engine, self.progress)
             found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
             job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
             job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
@@ -249,7 +249,7 @@ class _Work:
             path = None if kept is None else kept.path(number)
             texts[version.name] = path or folder / f"texts-{number}.sqlite"
             wanted = frozenset(rows[id_column(version.name)].drop_nulls().unique().to_list())
-            DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, self.told)
+            DocumentTexts.collect(texts[version.name], version.source.spec.spec, wanted, self.progress)
         return texts
 
 
@@ -343,13 +343,13 @@ class _Prepared:
     agreed: Mapping[str, float]
 
 
-def _with_index(spec: RankerSpec, judged: Version, folder: Path, told: Progress) -> RankerSpec:
+def _with_index(spec: RankerSpec, judged: Version, folder: Path, progress: Progress) -> RankerSpec:
     """BM25 without an index takes its statistics from the judged version."""
     if spec.name != "bm25":
         return spec
     index = folder / "index"
     preset = str(dict(spec.settings).get("preset", "anserini"))
-    kept_index(judged.source.spec.spec, index, analyser_of(preset), told)
+    kept_index(judged.source.spec.spec, index, analyser_of(preset), progress)
     return replace(spec, name=f"bm25:{index}")
 
 
