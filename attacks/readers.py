@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from seeds import FILES
 from truerank import loading, sources
-from truerank.audits.leakage import cleaning
+from truerank.audits.leakage.clean import _removed_before
 from truerank.audits.pool import judged_topics, stopping
 from truerank.audits.survivorship import answers
 from truerank.audits.track import analysis, validation
@@ -224,7 +224,7 @@ def _mapping(spec: str) -> None:
 
 
 def _removed(spec: str) -> None:
-    cleaning._removed_before(spec)
+    _removed_before(spec)
 
 
 _READ: Final[dict[str, Callable[[str], object]]] = {

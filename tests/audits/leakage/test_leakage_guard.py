@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -91,10 +92,8 @@ def test_other_columns_can_be_compared_too() -> None:
 
 
 def test_rows_are_counted_over_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.audits.leakage import guarding
-
     whole = guard(ROWS).report()
-    monkeypatch.setattr(guarding, "_BATCH", 2)
+    monkeypatch.setattr(import_module("truerank.audits.leakage.guard"), "_BATCH", 2)
     parts = guard(ROWS)
     assert parts.dataset == [ROWS[at] for at in KEPT]
     assert parts.report().rows["row"].to_list() == whole.rows["row"].to_list()

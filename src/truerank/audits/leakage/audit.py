@@ -69,25 +69,19 @@ from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
 
-@dataclass(frozen=True)
-class Known:
-    """What an audit knows when everything was read; `encoder` is in full precision and proposes the reformulation
-    types.
-    """
-
-    proposed: Proposed
-    tests: Sequence[TopicSet]
-    encoder: Encoder
-    judgments: Judgments | None
-    checked: Mapping[str, Sensitivity]
-
-
-def summarise(known: Known, options: AuditOptions) -> AuditResult:
-    """The result of an audit."""
-    proposed, tests, judgments = known.proposed, known.tests, known.judgments
+def summarise(
+    proposed: Proposed,
+    tests: Sequence[TopicSet],
+    encoder: Encoder,
+    *,
+    judgments: Judgments | None,
+    checked: Mapping[str, Sensitivity],
+    options: AuditOptions,
+) -> AuditResult:
+    """The result of an audit; `encoder` is in full precision and proposes the reformulation types."""
     pairs = _with_evidence(proposed.pairs, options.threshold)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
-    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, known.encoder)
+    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
     judged = None if judgments is None else annotate(pairs, judgments)
     above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
     unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
@@ -95,12 +89,13 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
     )
     prefilter = _recall(proposed, topic_texts(tests, options.fields), options)
     nothing = Sensitivity(kinds=[], other_topics={})
+    spoken = {test.name: {text.topic_id for text in topic_texts([test], options.fields)} for test in tests}
     summary = AuditSummary(
         threshold=options.threshold,
         floor=options.lowest,
         calibrated_for=options.calibrated_for,
-        calibrated=known.encoder.name == options.calibrated_for,
-        encoder=known.encoder.name,
+        calibrated=encoder.name == options.calibrated_for,
+        encoder=encoder.name,
         mode=options.mode,
         top_k=options.k,
         sources=proposed.counts,
@@ -110,11 +105,11 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
                 TestEvidence(
                     candidates.filter(above, test=test.name),
                     unsettled.filter(test=test.name),
-                    known.checked.get(test.name, nothing),
+                    checked.get(test.name, nothing),
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
-                    _silent(test, options),
-                    known.encoder.name == options.calibrated_for,
-                    _unread(test, options, known.encoder),
+                    sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
+                    encoder.name == options.calibrated_for,
+                    _unread(test, options, encoder),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                 ),
@@ -129,7 +124,12 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
     if screens := {name: asdict(one.screen) for name, one in proposed.found.items() if one.screen is not None}:
         summary["first_pass"] = screens
     if judgments is not None and judged is not None:
-        summary["labels"] = _judged_counts(judged, options.threshold)
+        leaks, others, unjudged = (int(judged.filter(above)["judged"].eq_missing(answer).sum()) for answer in _ANSWERS)
+        summary["labels"] = {
+            "above": {"leaks": leaks, "not_leaks": others, "unjudged": unjudged},
+            "precision_above": round(leaks / (leaks + others), 6) if leaks + others else None,
+            "leaks_at_or_below": int(judged["judged"].sum()) - leaks,
+        }
         scope = scope_notes({test.name: [topic.topic_id for topic in test.topics] for test in tests}, judgments)
         summary["labels"] |= {"test_sets": " ".join(scope)} if scope else {}
     neighbours = proposed.pairs.filter(pl.col("rank") <= options.k).select(list(NEIGHBOUR_SCHEMA))
@@ -138,6 +138,9 @@ def summarise(known: Known, options: AuditOptions) -> AuditResult:
         answered = judged.filter(pl.col("judged").is_not_null())
         decided = answered.select("test", "topic_id", "source", "query_id", "judged").unique(maintain_order=True)
     return AuditResult(summary, candidates.select(list(CANDIDATE_SCHEMA)), neighbours, judged=decided)
+
+
+_ANSWERS: Final = (True, False, None)
 
 
 def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
@@ -161,16 +164,6 @@ def _confirmed(judged: pl.DataFrame, threshold: float) -> tuple[set[str], set[st
     return set(sure), set(open_)
 
 
-def _judged_counts(judged: pl.DataFrame, threshold: float) -> dict[str, Any]:
-    above = judged.filter(pl.col("similarity") > pl.lit(threshold, pl.Float32))
-    leaks, others = int((above["judged"] == True).sum()), int((above["judged"] == False).sum())  # noqa: E712
-    return {
-        "above": {"leaks": leaks, "not_leaks": others, "unjudged": len(above) - leaks - others},
-        "precision_above": round(leaks / (leaks + others), 6) if leaks + others else None,
-        "leaks_at_or_below": int((judged["judged"] == True).sum()) - leaks,  # noqa: E712
-    }
-
-
 def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> tuple[int, int]:
     """Of the pairs at or below the threshold that words or letters propose: the leaks, and those judged to be none."""
     if judged is None:
@@ -179,11 +172,6 @@ def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> t
     below = pl.col("similarity") <= pl.lit(threshold, pl.Float32)
     answers = judged.filter(below & listed, test=test)["judged"].drop_nulls()
     return int(answers.sum()), int((~answers).sum())
-
-
-def _silent(test: TopicSet, options: AuditOptions) -> int:
-    spoken = {text.topic_id for text in topic_texts([test], options.fields)}
-    return sum(topic.topic_id not in spoken for topic in test.topics)
 
 
 def _unread(test: TopicSet, options: AuditOptions, encoder: Encoder) -> int:
@@ -332,8 +320,7 @@ def audit(
         job.keeps_others = True
         folder = job.unfinished(prepared.identity())
         job.log("start", work=folder.name, engine=options.engine)
-        told = partial(_log_choice, job)
-        result = replace(prepared.result(folder, progress, told), folder=job.folder)
+        result = replace(prepared.result(folder, progress, partial(_log_choice, job)), folder=job.folder)
         job.read(*prepared.inputs(result))
         if passes := result.summary.get("first_pass"):
             job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
@@ -412,25 +399,31 @@ class PreparedAudit:
         """What was read, with the numbers of queries and topics."""
         options, encoding, judged, _ = self.given
         counts, encoder = result.summary["sources"], self.models.encoder
-        train = [_train_input(name, source, counts[name]["read"]) for name, source in self.sources]
+        train = []
+        for name, source in self.sources:
+            # Its bytes were hashed for the fingerprint already.
+            kind, _, rest = source.fingerprint.partition(":")
+            shown = pinned(source.spec, source.fingerprint) if kind == "hf" else shown_source(source.spec)
+            hashed = rest.partition(";")[0] if kind == "sha256" else None
+            train.append(Input(name, shown, "train", counts[name]["read"], hashed))
         tests = [input_of("test", spec, test.name, len(test.topics)) for spec, test in self.tests]
         variants = [input_of("variants", spec, name) for name, spec in options.variants.items()]
         used = Input(encoder.name, encoding.encoder, "encoder", None, encoder.fingerprint)
         labels = () if self.judgments is None else label_inputs(judged)
-        before = [
-            Input(Path(folder).name, str(folder), "baseline", None, hash_file(Path(folder) / "candidates.parquet"))
-            for folder in [options.baseline]
-            if folder is not None
-        ]
-        return (*train, *tests, *variants, used, *labels, *before)
+        read = (*train, *tests, *variants, used, *labels)
+        if options.baseline is None:
+            return read
+        folder = Path(options.baseline)
+        pairs = hash_file(folder / "candidates.parquet")
+        return (*read, Input(folder.name, options.baseline, "baseline", None, pairs))
 
     def result(
-        self, folder: Path, progress: Progress | None, told: Callable[[ChosenWay], None] = lambda choice: None
+        self, folder: Path, progress: Progress | None, chosen: Callable[[ChosenWay], None] = lambda choice: None
     ) -> AuditResult:
         options, _, _, redaction = self.given
         progress = progress or Quiet()
         held = held_words([source for _, source in self.sources])
-        plan = self.models.plan(self.texts, options, len(self.sources), folder, told, held=held)
+        plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
@@ -438,7 +431,9 @@ class PreparedAudit:
         progress.start("reformulation types")
         tests = [test for _, test in self.tests]
         proposed = _with_columns(proposed, self.sources)
-        result = summarise(Known(proposed, tests, self.models.encoder, self.judgments, checked), options)
+        result = summarise(
+            proposed, tests, self.models.encoder, judgments=self.judgments, checked=checked, options=options
+        )
         if redaction.redact:
             result = redact(result, key)
         if options.baseline is not None:
@@ -508,13 +503,6 @@ def _with_columns(proposed: Proposed, sources: Sequence[tuple[str, QuerySource]]
             left_out = [other for other in others if other not in read[source.spec.location]]
             counts[name] = {**counts[name], "column": column, "not_compared": left_out}
     return replace(proposed, counts=counts)
-
-
-def _train_input(name: str, source: QuerySource, rows: int) -> Input:
-    """The input of a source; its bytes were hashed for the fingerprint already."""
-    kind, _, rest = source.fingerprint.partition(":")
-    shown = pinned(source.spec, source.fingerprint) if kind == "hf" else shown_source(source.spec)
-    return Input(name, shown, "train", rows, rest.partition(";")[0] if kind == "sha256" else None)
 
 
 def _log_choice(job: Run, choice: ChosenWay) -> None:

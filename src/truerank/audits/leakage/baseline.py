@@ -88,7 +88,13 @@ def since_baseline(result: AuditResult, baseline: AuditResult | str | Path) -> N
     """
     before = opened_audit(baseline)
     now_above, before_above = _keyed(result.above()), _keyed(before.above())
-    _refuse_other_redaction(now_above, before_above, before.folder)
+    marks = [{key_mark(text) for text in pairs["key"]} for pairs in (now_above, before_above)]
+    if all(marks) and marks[0] != marks[1]:
+        fault = "the two audits were redacted with different keys"
+        if {None} in marks:
+            which = "this audit is" if marks[1] == {None} else "the baseline is"
+            fault = f"{which} redacted and the other is not"
+        raise InputError(fault, "redact both with the same key", where=before.folder)
     new = now_above.join(before_above, on=_KEY, how="anti", maintain_order="left")
     gone = before_above.join(now_above, on=_KEY, how="anti")
     tests = {name: _news(name, now_above, new, gone) for name in result.summary["tests"]}
@@ -131,13 +137,3 @@ def _warnings(now: AuditSummary, before: AuditSummary) -> Iterable[str]:
             yield f"{what} of the baseline that are missing here: {', '.join(missing)}."
     if now["mode"] != before["mode"]:
         yield f"The baseline was made in {before['mode']} mode, this audit in {now['mode']} mode."
-
-
-def _refuse_other_redaction(now: pl.DataFrame, before: pl.DataFrame, where: Path | None) -> None:
-    marks = [{key_mark(text) for text in pairs["key"]} for pairs in (now, before)]
-    if not all(marks) or marks[0] == marks[1]:
-        return
-    if marks[0] == {None} or marks[1] == {None}:
-        which = "this audit is" if marks[1] == {None} else "the baseline is"
-        raise InputError(f"{which} redacted and the other is not", "redact both with the same key", where=where)
-    raise InputError("the two audits were redacted with different keys", "redact both with the same key", where=where)

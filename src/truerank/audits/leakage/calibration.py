@@ -239,8 +239,6 @@ _BIN: Final = 0.01
 _CELLS_AT_ONCE: Final = 4_000_000
 _RULES: Final = ("lower-bound", "point", "lowest")
 _TOLERANCE: Final = 1e-12
-
-
 _SUPPORT: Final = Support()
 
 

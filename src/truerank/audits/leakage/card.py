@@ -284,7 +284,11 @@ def _statement(
         "calibration": _calibration(result, calibration),
         "mode": found["mode"],
         "redacted": redact_key is not None,
-        "sources": list(_sources(result)),
+        "sources": [
+            {"name": name, **{key: count for key, count in counts.items() if key != "fingerprint"}}
+            | ({"hash": counts["fingerprint"]} if "fingerprint" in counts else {})
+            for name, counts in found["sources"].items()
+        ],
         "tests": list(_tests(result, pairs)),
     }
     if result.folder is not None and redact_key is None:
@@ -307,14 +311,6 @@ def _calibration(result: AuditResult, calibration: Calibration | None) -> dict[s
         "min_precision": calibration.settings["min_precision"],
         "pairs": calibration.counts["pairs"],
     }
-
-
-def _sources(result: AuditResult) -> Iterator[dict[str, Any]]:
-    for name, counts in result.summary["sources"].items():
-        source: dict[str, Any] = {"name": name, **{key: count for key, count in counts.items() if key != "fingerprint"}}
-        if "fingerprint" in counts:
-            source["hash"] = counts["fingerprint"]
-        yield source
 
 
 def _tests(result: AuditResult, pairs: bool) -> Iterator[dict[str, Any]]:

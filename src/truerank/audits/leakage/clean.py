@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Annotated, Any, Final, Literal, NamedTuple
+from typing import IO, Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -104,11 +104,6 @@ class TrainCleaning(Cleaning):
     left: Mapping[str, int]
     warnings: tuple[str, ...]
 
-    def counts(self) -> dict[str, Any]:
-        """The counts alone."""
-        names = ("read", "kept", "removed", "removed_queries", "topics", "not_found")
-        return {name: getattr(self, name) for name in names}
-
 
 @dataclass(frozen=True)
 class LeakRules(Options):
@@ -167,6 +162,9 @@ def clean_train(
         fingerprint = source.fingerprint.removeprefix("sha256:").partition(";")[0] if form.path else None
         job.read(Input(spec.name, shown_source(spec), "train", swept.read, fingerprint), leaks.source)
         job.skipped = {"skipped": swept.skipped, "empty": swept.empty}
+    topics = defaultdict[str, set[str]](set)
+    for leak in (leak for key in swept.queries for leak in leaks.by_key[key]):
+        topics[leak.test].add(leak.topic_id)
     return TrainCleaning(
         out=out,
         removed_file=removed_file,
@@ -175,16 +173,13 @@ def clean_train(
         kept=swept.read - swept.removed,
         removed=swept.removed,
         removed_queries=len(swept.queries),
-        topics=_topics(leak for key in swept.queries for leak in leaks.by_key[key]),
+        topics={test or "(labels)": len(topics[test]) for test in sorted(topics)},
         not_found=len(leaks.by_key) - len(swept.queries),
         threshold=leaks.threshold,
         basis=rules.basis,
         judged=leaks.judged,
         left=leaks.left,
-        warnings=(
-            *_warnings(spec, source.fingerprint, leaks, swept.queries, swept.skipped),
-            *_columns_left(spec, leaks.audit, swept.columns),
-        ),
+        warnings=tuple(_warnings(spec, source.fingerprint, leaks, swept)),
     )
 
 
@@ -348,26 +343,14 @@ def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
             raise InputError("no list of removed queries", "give a .removed.tsv", where=path, line=row.line)
         values = {name: row.values.get(name, "") for name in _REMOVED}
         key = normalise(values["query_id"])
-        leak = LeakPair(
-            test=values["test"],
-            topic_id=values["topic_id"],
-            field=values["field"],
-            source="",
-            query_id=values["query_id"],
-            text=key,
-            similarity=_similarity(values["similarity"], path, row.line),
-            type=values["type"],
-            why=values["why"],
-        )
-        by_key.setdefault(key, []).append(leak)
+        try:
+            similarity = float(values["similarity"]) if values["similarity"] else None
+        except ValueError as error:
+            fault = f"'{values['similarity']}' is no similarity"
+            raise InputError(fault, "give a .removed.tsv", where=path, line=row.line) from error
+        kept = {name: values[name] for name in ("test", "topic_id", "field", "query_id", "type", "why")}
+        by_key.setdefault(key, []).append(LeakPair(source="", text=key, similarity=similarity, **kept))
     return LeakingTexts(by_key, None, Input(path.name, str(path), "audit", len(by_key), hash_file(path)), 0, None, {})
-
-
-def _similarity(cell: str, path: Path, line: int) -> float | None:
-    try:
-        return float(cell) if cell else None
-    except ValueError as error:
-        raise InputError(f"'{cell}' is no similarity", "give a .removed.tsv", where=path, line=line) from error
 
 
 class _Sieve:
@@ -408,26 +391,9 @@ def _compared_columns(spec: SourceSpec, audit: AuditResult | None) -> dict[str, 
     return {column: name for name, column in named.items() if column is not None and name == f"{stem}#{column}"}
 
 
-def _columns_left(spec: SourceSpec, audit: AuditResult | None, columns: Sequence[str | None]) -> Iterator[str]:
-    if left := [column for column in _compared_columns(spec, audit) if column not in columns]:
-        yield (
-            f"{spec.name} is written as its queries alone: leaks in {', '.join(left)} were not removed. "
-            "Download it and clean the file."
-        )
-
-
-def _topics(leaks: Iterable[LeakPair]) -> dict[str, int]:
-    topics: defaultdict[str, set[str]] = defaultdict(set)
-    for leak in leaks:
-        topics[leak.test].add(leak.topic_id)
-    return {test or "(labels)": len(topics[test]) for test in sorted(topics)}
-
-
-def _warnings(
-    spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, found: Collection[str], skipped: int
-) -> Iterator[str]:
-    if skipped:
-        yield f"{skipped:,d} records hold no readable query; they were kept unseen."
+def _warnings(spec: SourceSpec, fingerprint: str, leaks: LeakingTexts, swept: _Sweep) -> Iterator[str]:
+    if swept.skipped:
+        yield f"{swept.skipped:,d} records hold no readable query; they were kept unseen."
     if leaks.audit is None:
         return
     summary, name = leaks.audit.summary, spec.name
@@ -442,8 +408,15 @@ def _warnings(
     # Of a column of its own, the fingerprint names the column.
     if any(before is not None and fingerprint not in (before, before.partition(";column=")[0]) for before in hashes):
         yield f"{name} has changed since the audit: queries that are new in it were not audited."
-    lost = sum(any(leak.source in names for leak in leaks.by_key[key]) for key in leaks.by_key if key not in found)
+    lost = sum(
+        any(leak.source in names for leak in leaks.by_key[key]) for key in leaks.by_key if key not in swept.queries
+    )
     if lost:
         yield f"{lost:,d} leaking queries that the audit found in {name} are not in it."
     if summary["mode"] != "exhaustive":
         yield f"The audit ran in {summary['mode']} mode and may have missed leaking queries."
+    if left := [column for column in _compared_columns(spec, leaks.audit) if column not in swept.columns]:
+        yield (
+            f"{name} is written as its queries alone: leaks in {', '.join(left)} were not removed. "
+            "Download it and clean the file."
+        )

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 
@@ -61,42 +60,6 @@ class KindEffect:
     leaked: int
     counted: int
     placebos: tuple[Placebo, ...]
-
-
-def kind_effects(
-    audit: ExampleAudit,
-    scores: Evaluation,
-    sources: tuple[QrelSource, RunSource],
-    *,
-    kinds: Collection[str],
-    matched_by: str | None,
-    resampling: Resampling,
-    of_topics: Callable[[Collection[str]], tuple[Placebo, ...]],
-) -> Iterator[KindEffect]:
-    """Takes out what leaks, one kind after the other."""
-    ranked: RankedDocuments | None = None
-    for found in audit.kinds:
-        if kinds and found.kind not in kinds:
-            continue
-        removed: Literal["topics", "documents"] = "topics" if kind_named(found.kind).test == "query" else "documents"
-        column = audit.rows(found.kind)["topic_id" if removed == "topics" else "doc_id"]
-        leaked = set(column.drop_nulls().to_list())
-        counted, placebos = 0, tuple[Placebo, ...]()
-        if leaked and removed == "topics":
-            counted = len(leaked.intersection(scores.topics))
-            placebos = of_topics(leaked)
-        elif leaked:
-            ranked = _ranked(scores, sources) if ranked is None else ranked
-            counted = len(leaked.intersection(ranked.documents.to_list()))
-            measures = " ".join(scores.measures)
-            placebos = document_placebos(ranked, leaked, measures, matched_by=matched_by, resampling=resampling)
-        yield KindEffect(found.kind, found.verdict, removed, len(leaked), counted, placebos)
-
-
-def _ranked(scores: Evaluation, sources: tuple[QrelSource, RunSource]) -> RankedDocuments:
-    by_rank: Ties = "rank"
-    official = any(measure.NAME == "RR_MSMARCO" for measure in parse_measures(" ".join(scores.measures)))
-    return RankedDocuments.of(*sources, Scoring(ties=scores.policy.ties), [by_rank] if official else [])
 
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -237,7 +200,9 @@ def effect(
     `measures.document_placebo` for random removals.
     """
     confidence, seed = resampling.confidence, resampling.seed
-    _check_kinds(kinds, audit)
+    if kinds and not holds_examples(audit):
+        raise OptionError("kinds", "this is no audit of whole examples", "leave it out, or give that of such an audit")
+    check_kinds(kinds)
     # Read twice: for the scores, and for the removal of documents.
     qrels, run = _held(qrels), _held(run)
     scores = evaluated_means(qrels, run, measures, ties)
@@ -250,7 +215,9 @@ def effect(
         )
     keys = list(itertools.product(scores.measures, scores.runs))
     values = np.stack([scores.of(run, measure) for measure, run in keys], axis=1)
-    p = _permutation_p(values, leaked, seed)
+    p = np.full(len(keys), np.nan)
+    if leaked.any() and not leaked.all():
+        p = shuffle_p(values, leaked, permutations=_PERMUTATIONS, seed=seed).p
     rows = [
         _run_effect(key, values[:, i], leaked, confidence, (float(p[i]), len(scores.runs)))
         for i, key in enumerate(keys)
@@ -287,19 +254,37 @@ def _held(source: Any) -> Any:
     return list(source) if isinstance(source, Iterator) else source
 
 
-def _check_kinds(kinds: Collection[str], audit: LeakedTopics) -> None:
-    if kinds and not holds_examples(audit):
-        raise OptionError("kinds", "this is no audit of whole examples", "leave it out, or give that of such an audit")
-    check_kinds(kinds)
-
-
 def _by_kind(
-    audit: LeakedTopics, scores: Evaluation, sources: tuple[QrelSource, RunSource], **how: Any
+    audit: LeakedTopics,
+    scores: Evaluation,
+    sources: tuple[QrelSource, RunSource],
+    *,
+    kinds: Collection[str],
+    matched_by: str | None,
+    resampling: Resampling,
 ) -> Iterator[KindEffect]:
+    """Takes out what leaks, one kind after the other."""
     if not isinstance(audit, ExampleAudit | str | Path) or not holds_examples(audit):
         return
-    of_topics = partial(random_removals, scores, matched_by=how["matched_by"], resampling=how["resampling"])
-    yield from kind_effects(opened_examples(audit), scores, sources, **how, of_topics=of_topics)
+    audit, measures = opened_examples(audit), " ".join(scores.measures)
+    ranked: RankedDocuments | None = None
+    for one in audit.kinds:
+        if kinds and one.kind not in kinds:
+            continue
+        of_queries = kind_named(one.kind).test == "query"
+        leaked = set(audit.rows(one.kind)["topic_id" if of_queries else "doc_id"].drop_nulls())
+        counted, placebos = 0, tuple[Placebo, ...]()
+        if leaked and of_queries:
+            counted = len(leaked.intersection(scores.topics))
+            placebos = random_removals(scores, leaked, matched_by, resampling)
+        elif leaked:
+            if ranked is None:
+                by_rank: Ties = "rank"
+                official = any(measure.NAME == "RR_MSMARCO" for measure in parse_measures(measures))
+                ranked = RankedDocuments.of(*sources, Scoring(ties=scores.policy.ties), [by_rank] if official else [])
+            counted = len(leaked.intersection(ranked.documents.to_list()))
+            placebos = document_placebos(ranked, leaked, measures, matched_by=matched_by, resampling=resampling)
+        yield KindEffect(one.kind, one.verdict, "topics" if of_queries else "documents", len(leaked), counted, placebos)
 
 
 def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
@@ -422,13 +407,6 @@ def _run_effect(
         p=None if math.isnan(p) else p,
         p_corrected=None if math.isnan(p) else min(1.0, p * comparisons),
     )
-
-
-def _permutation_p(values: Floats, leaked: NDArray[np.bool_], seed: int) -> Floats:
-    """Two-sided p of each column's difference of means, shape (columns,); NaN where one side has no topic."""
-    if leaked.all() or not leaked.any():
-        return np.full(values.shape[1], np.nan)
-    return shuffle_p(values, leaked, permutations=_PERMUTATIONS, seed=seed).p
 
 
 def _order(scores: Evaluation, measure: str, clean: NDArray[np.bool_]) -> Order:

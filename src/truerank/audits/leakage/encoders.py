@@ -62,7 +62,7 @@ class Models:
         options: AuditOptions,
         sources: int = 1,
         folder: Path | None = None,
-        told: Callable[[ChosenWay], None] = lambda choice: None,
+        chosen: Callable[[ChosenWay], None] = lambda choice: None,
         *,
         held: Mapping[str, int] | None = None,
     ) -> SearchPlan:
@@ -82,7 +82,7 @@ class Models:
         return SearchPlan(
             open_exact=partial(_reading, exact, self.cache),
             # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
-            choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", measured, told),
+            choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", measured, chosen),
             topic_vectors=_begun(partial(encode_each_once, self.encoder, normalised)),
             floor=options.lowest,
             top_k=options.k,
@@ -104,7 +104,7 @@ class _FirstPass:
     spec: EncoderSpec | None
     choice: Path | None
     measured: bool
-    told: Callable[[ChosenWay], None]
+    chosen: Callable[[ChosenWay], None]
 
     def __call__(self, rows: Rows) -> tuple[Callable[[], Encoder], str] | None:
         """What opens the encoder of the first pass, and how that is called; None where there is better none."""
@@ -135,7 +135,7 @@ class _FirstPass:
             choice = usual_first_pass(spec, elsewhere=True)
         if self.choice is not None:
             keep_json(self.choice, asdict(choice.way))
-        self.told(choice)
+        self.chosen(choice)
         return choice.way
 
 

@@ -1,4 +1,4 @@
-"""A guard for training data: rows with a test query are dropped while the data are read, and told.
+"""A guard for training data: rows with a test query are dropped while the data are read, and counted.
 
 With an audit, these are the rows that `leakage clean` removes by it. Without one, each row is looked at on its own,
 with the evidence of `leakage audit`: similarity under the encoder, the same content words, nearly the same letters.
@@ -7,9 +7,9 @@ with the evidence of `leakage audit`: similarity under the encoder, the same con
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, groupby, islice
+from itertools import groupby, islice
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
 
@@ -102,7 +102,9 @@ class LeakageGuard:
     def __init__(self, evidence: _TestQueries | _Audited, columns: Sequence[str]) -> None:
         self._evidence = evidence
         self._columns = tuple(columns)
-        self._counts = _Counts()
+        self._read = self._dropped = 0
+        self._topics: dict[str, dict[str, None]] = {}
+        self._rows: list[DroppedRow] = []
 
     def look_at(self, first: Sequence[Mapping[str, Any]]) -> None:
         """Tells the columns to compare from the first rows, where they are not given."""
@@ -119,23 +121,22 @@ class LeakageGuard:
         dropped: dict[int, DroppedRow] = {}
         for one in self._evidence.dropped(texts):
             if one.topic_id:
-                self._counts.topics.setdefault(one.test, {})[one.topic_id] = None
+                self._topics.setdefault(one.test, {})[one.topic_id] = None
             if one.row not in dropped or (one.similarity or 0) > (dropped[one.row].similarity or 0):
-                dropped[one.row] = one._replace(row=self._counts.read + one.row)
+                dropped[one.row] = one._replace(row=self._read + one.row)
         size = len(next(iter(rows.values())))
-        self._counts.read += size
-        self._counts.dropped += len(dropped)
-        self._counts.rows += [dropped[row] for row in sorted(dropped)][: _KEPT - len(self._counts.rows)]
+        self._read += size
+        self._dropped += len(dropped)
+        self._rows += [dropped[row] for row in sorted(dropped)][: _KEPT - len(self._rows)]
         return [row not in dropped for row in range(size)]
 
     def report(self) -> GuardReport:
         """What was dropped so far; of a stream, what was read of it in this process."""
-        counts = self._counts
         return GuardReport(
-            counts.read,
-            counts.dropped,
-            {test: tuple(ids) for test, ids in counts.topics.items()},
-            pl.DataFrame(counts.rows, schema=_SCHEMA, orient="row"),
+            self._read,
+            self._dropped,
+            {test: tuple(ids) for test, ids in self._topics.items()},
+            pl.DataFrame(self._rows, schema=_SCHEMA, orient="row"),
             self._columns,
             *self._evidence.means(),
         )
@@ -199,19 +200,15 @@ def guard(
         watch.dataset = dataset.filter(watch.keeps, batched=True, batch_size=_BATCH)
     elif isinstance(dataset, list | tuple) and all(isinstance(row, Mapping) for row in dataset):
         watch.look_at(dataset[:_FIRST])
-        watch.dataset = list(chain.from_iterable(_kept(dataset, watch)))
+        watch.dataset = []
+        for start in range(0, len(dataset), _BATCH):
+            some = dataset[start : start + _BATCH]
+            keeps = watch.keeps({column: [row.get(column) for row in some] for column in watch._columns})
+            watch.dataset += [row for row, keep in zip(some, keeps, strict=True) if keep]
     else:
         fault = f"cannot read a {type(dataset).__name__}"
         raise OptionError("dataset", fault, "give a datasets.Dataset, an IterableDataset, or a list of mappings")
     return watch
-
-
-@dataclass
-class _Counts:
-    read: int = 0
-    dropped: int = 0
-    topics: dict[str, dict[str, None]] = field(default_factory=dict)
-    rows: list[DroppedRow] = field(default_factory=list)
 
 
 _SCHEMA: Final[dict[str, Any]] = {
@@ -344,10 +341,3 @@ def _chosen(first: Sequence[Mapping[str, Any]], columns: Sequence[str], roles: S
         fault = f"no column '{missing[0]}'" if missing else "no column is known to hold queries"
         raise OptionError("columns", fault, f"choose among {', '.join(there)}")
     return chosen
-
-
-def _kept(rows: Sequence[Mapping[str, Any]], watch: LeakageGuard) -> Iterator[Iterable[Mapping[str, Any]]]:
-    for start in range(0, len(rows), _BATCH):
-        some = rows[start : start + _BATCH]
-        keeps = watch.keeps({column: [row.get(column) for row in some] for column in watch._columns})
-        yield [row for row, keep in zip(some, keeps, strict=True) if keep]

@@ -10,7 +10,7 @@ from pathlib import Path
 import polars as pl
 
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
-from truerank.records import Topic, TopicText
+from truerank.records import TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.normalising import normalise
@@ -28,19 +28,13 @@ _FEWEST_HOLDERS = 10
 
 def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[TopicText, ...]:
     """The topic texts that are compared: the fields named, and every variant; empty texts are left out."""
-    found: list[TopicText] = []
+    texts: list[TopicText] = []
     for test in tests:
         for topic in test.topics:
-            found += [text for text in _texts_of(test.name, topic, fields) if normalise(text.text)]
-    return tuple(found)
-
-
-def _texts_of(test: str, topic: Topic, fields: Sequence[str]) -> Iterator[TopicText]:
-    for name in fields:
-        if name != "variant":
-            yield TopicText(test, topic.topic_id, name, 0, getattr(topic, name))
-    for number, variant in enumerate(topic.variants, start=1):
-        yield TopicText(test, topic.topic_id, "variant", number, variant)
+            own = [(name, 0, str(getattr(topic, name))) for name in fields if name != "variant"]
+            own += [("variant", number, variant) for number, variant in enumerate(topic.variants, start=1)]
+            texts += [TopicText(test.name, topic.topic_id, *text) for text in own if normalise(text[2])]
+    return tuple(texts)
 
 
 class DistinctQueries:
@@ -135,15 +129,13 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
     for every in _first_texts(sources):
         holders.update({key(word) for word in every})
         read += 1
-    rarest = [min((holders[name] for name in _both(*pair)), default=None) for pair in texts.iter_rows()]
+    rarest = []
+    for pair in texts.iter_rows():
+        topic, query = ({key(word) for word in core(text).words} for text in pair)
+        rarest.append(min((holders[name] for name in topic & query), default=None))
     shared = (pl.Series(rarest, dtype=pl.Int64) / max(read, 1)).cast(pl.Float32)
     found = pairs.join(texts.with_columns(shared=shared), on=texts.columns, how="left", maintain_order="left")
     return found.with_columns(pl.when(weak).then("shared")), max(_FEWEST_HOLDERS / max(read, 1), _COMMON)
-
-
-def _both(topic: str, query: str) -> set[str]:
-    """The keys of the words that two texts share."""
-    return {key(word) for word in core(topic).words} & {key(word) for word in core(query).words}
 
 
 def _first_texts(sources: Sequence[QuerySource]) -> Iterator[list[str]]:

@@ -32,8 +32,6 @@ from truerank.text.normalising import normalise
 KEY_VARIABLE: Final = "TRUERANK_REDACT_KEY"
 _SHORTEST: Final = 16
 _HASHED: Final = re.compile(r"hmac:([0-9a-f]{8}):[0-9a-f]{16}")
-#: Parts of the summary that may quote a text.
-_QUOTING: Final = ("labels",)
 _TEXT_COLUMNS: Final = ("topic_text", "query_text")
 
 
@@ -96,18 +94,16 @@ def redact(result: AuditResult, key: bytes) -> AuditResult:
     frames = (result.candidates, result.neighbours)
     texts = {text for frame in frames for column in _TEXT_COLUMNS for text in frame[column].unique()}
     hashes = {text: text if key_mark(text) else hash_text(text, key) for text in texts}
-    candidates, neighbours = (_hashed(frame, hashes) for frame in frames)
+    candidates, neighbours = (
+        frame.with_columns(pl.col(column).replace_strict(hashes, return_dtype=pl.String) for column in _TEXT_COLUMNS)
+        if hashes
+        else frame
+        for frame in frames
+    )
     quoted = {normalise(text): hash_ for text, hash_ in hashes.items()}
-    parts = {name: _without(quoted, part) if name in _QUOTING else part for name, part in result.summary.items()}
+    parts = {name: _without(quoted, part) if name == "labels" else part for name, part in result.summary.items()}
     return replace(
         result, summary=cast("AuditSummary", parts), candidates=candidates, neighbours=neighbours, folder=None
-    )
-
-
-def _hashed(frame: pl.DataFrame, hashes: dict[str, str]) -> pl.DataFrame:
-    return frame.with_columns(
-        pl.col(column).replace_strict(hashes, return_dtype=pl.String) if hashes else pl.col(column)
-        for column in _TEXT_COLUMNS
     )
 
 

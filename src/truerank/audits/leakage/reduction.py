@@ -129,14 +129,11 @@ def reduce_topics(
             _write(spec, topics, frozenset(removed), target, out)
         job.note(out.name)
         job.skipped = {"leaked_topics": list(removed)}
-    return TestReduction(out, name, before, after, removed, _detectable(sds, before, after))
-
-
-def _detectable(sds: Mapping[str, float] | Sequence[float], before: int, after: int) -> tuple[Detectable, ...]:
-    spreads = list(sds.items()) if isinstance(sds, Mapping) else [("", sd) for sd in sds]
-    return tuple(
+    spreads = sds.items() if isinstance(sds, Mapping) else (("", sd) for sd in sds)
+    detectable = tuple(
         Detectable(sd, of, detectable_difference(before, sd), detectable_difference(after, sd)) for of, sd in spreads
     )
+    return TestReduction(out, name, before, after, removed, detectable)
 
 
 def _name(spec: SourceSpec, audit: AuditResult, name: str | None) -> str:

@@ -338,22 +338,6 @@ def _lead(summary: AuditSummary) -> str:
     )
 
 
-def sections(result: AuditResult) -> tuple[ReportSection, ...]:
-    summary = result.summary
-    similarities = tuple(
-        Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
-        for picture in similarity_pictures(result)
-    )
-    return (
-        ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
-        ReportSection("similarities", "How similar the nearest queries are", similarities),
-        ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
-        ReportSection("trust", "How far to trust the threshold", tuple(_trust(result))),
-        ReportSection("sources", "What was read", tuple(_sources(summary))),
-        ReportSection("pairs", "Every pair", tuple(_pair_parts(result))),
-    )
-
-
 def _counts(result: AuditResult) -> Iterator[Part]:
     summary = result.summary
     tests = [name for name, test in summary["tests"].items() if test["fields"]]
@@ -370,11 +354,7 @@ def _counts(result: AuditResult) -> Iterator[Part]:
 
 
 def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
-    counted = {
-        (test, type_): count
-        for test, type_, count in above.group_by("test", "type").len().iter_rows()
-        if type_ is not None and type_ != ""
-    }
+    counted = {(test, kind): count for test, kind, count in above.group_by("test", "type").len().iter_rows() if kind}
     found = {type_ for _, type_ in counted}
     rows = [type_ for type_ in _TYPES if type_ in found] + sorted(found.difference(_TYPES))
     if not rows:
@@ -600,11 +580,22 @@ def _summary(result: AuditResult) -> Summary:
 def _report(result: AuditResult) -> Report:
     summary = result.summary
     tests = list(summary["tests"])
+    similarities = tuple(
+        Drawing(to_svg(picture.figure, name=picture.name, description=picture.caption), picture.caption)
+        for picture in similarity_pictures(result)
+    )
     return Report(
         title=f"Leakage audit of {listed(tests) if len(tests) <= 3 else f'{len(tests)} test sets'}",
         lead=_lead(summary),
         verdicts=tuple(_verdicts(summary)),
-        sections=sections(result),
+        sections=(
+            ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
+            ReportSection("similarities", "How similar the nearest queries are", similarities),
+            ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
+            ReportSection("trust", "How far to trust the threshold", tuple(_trust(result))),
+            ReportSection("sources", "What was read", tuple(_sources(summary))),
+            ReportSection("pairs", "Every pair", tuple(_pair_parts(result))),
+        ),
         json=summary,
         footer=(
             "Above the threshold means greater than it. A query is its normalised text: queries that differ in blanks "

@@ -82,6 +82,7 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
         return
     nothing = (None,) * len(_VERDICTS)
     draws = max((placebo.draws for _, placebo in compared), default=0)
+    drawn = {one.removed for one, _ in compared}
     yield Table(
         title="Did scores move more than chance without what leaks?",
         columns=(*heads("kind_of_leak, leaks:,d, that_count:,d, removed"), *_VERDICTS),
@@ -93,18 +94,11 @@ def kind_tables(kinds: Sequence[KindEffect], matched_by: str | None) -> Iterator
         notes=(
             *(f"{one.kind}: {kind_named(one.kind).phrase}; the audit says {one.verdict}." for one in kinds),
             *(f"{one.kind}, {placebo.measure}: {placebo.what}. {placebo.reason}" for one, placebo in compared),
-            *(_random(draws, matched_by, kinds) if compared else ()),
+            *([f"Random topics: {draws:,d} removals of as many{_topics_matched(matched_by)}."] * ("topics" in drawn)),
+            *(_documents(draws, matched_by) if "documents" in drawn else ()),
             *(_explained(compared[0][1]) if compared else ()),
         ),
     )
-
-
-def _random(draws: int, matched_by: str | None, kinds: Sequence[KindEffect]) -> Iterator[str]:
-    compared = {one.removed for one in kinds if one.placebos}
-    if "topics" in compared:
-        yield f"Random topics: {draws:,d} removals of as many{_topics_matched(matched_by)}."
-    if "documents" in compared:
-        yield from _documents(draws, matched_by)
 
 
 def _documents(draws: int, matched_by: str | None) -> Iterator[str]:

@@ -244,13 +244,6 @@ class _Leak(NamedTuple):
     why: str
 
 
-class _Leaking(NamedTuple):
-    """The documents that go, by id, and how many stay because people said so."""
-
-    by_id: dict[str, _Leak]
-    cleared: int
-
-
 def reduce_corpus(
     docs: str | Path,
     audit: ExampleAudit | str | Path,
@@ -269,14 +262,14 @@ def reduce_corpus(
     out, spec = Path(out), parse(str(docs))
     found = opened_examples(audit)
     judgments = opened_labels(judged)
-    leaking = _leaking(found, judgments, rules)
+    leaking, cleared = _leaking(found, judgments, rules)
     form = _form(spec, out)
-    left = None if qrels is None else _judgments(str(qrels), leaking.by_id.keys())
+    left = None if qrels is None else _judgments(str(qrels), leaking.keys())
     removed_file, qrels_file = (out.with_name(f"{out.name}.{name}") for name in ("removed.tsv", "qrels"))
     if qrels is not None and parse(str(qrels)).scheme == "file":
         refuse_overwrite(qrels_path(parse(str(qrels)).path), qrels_file)
     source = open_documents(spec, strict=rules.strict)
-    sieve = _Sieve(leaking.by_id)
+    sieve = _Sieve(leaking)
     given = {"remove": "docs", "rules": rules, "votes": judged.votes}
     with started("leakage clean", label_inputs(judged), given, out, file=True) as job, ExitStack() as files:
         target, listed = files.enter_context(written(out)), files.enter_context(written(removed_file))
@@ -287,7 +280,7 @@ def reduce_corpus(
         names = [out.name, removed_file.name]
         if qrels is not None and left is not None:
             with files.enter_context(written(qrels_file)).open() as stream:
-                stream.writelines(_kept_lines(str(qrels), leaking.by_id.keys(), frozenset(left.lost)))
+                stream.writelines(_kept_lines(str(qrels), leaking.keys(), frozenset(left.lost)))
             names.append(qrels_file.name)
             job.read(input_of("qrels", str(qrels), rows=left.read))
         files.close()
@@ -303,10 +296,10 @@ def reduce_corpus(
         test=str(found.test["name"]),
         read=sieve.read,
         removed=sieve.removed,
-        kinds=dict(Counter(kind for leak in leaking.by_id.values() for kind in leak.kinds)),
-        ids=tuple(leaking.by_id),
-        not_found=len(leaking.by_id) - len(sieve.seen),
-        cleared=leaking.cleared,
+        kinds=dict(Counter(kind for leak in leaking.values() for kind in leak.kinds)),
+        ids=tuple(leaking),
+        not_found=len(leaking) - len(sieve.seen),
+        cleared=cleared,
         basis=rules.basis,
         judged=0 if judgments is None else len(judgments.pairs),
         kept=sieve.read - sieve.removed,
@@ -315,8 +308,8 @@ def reduce_corpus(
     )
 
 
-def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules) -> _Leaking:
-    """The documents that leak by the audit and by what people said of its pairs."""
+def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules) -> tuple[dict[str, _Leak], int]:
+    """The documents that go, by id, and how many stay because people said so."""
     if rules.threshold is not None:
         raise OptionError("threshold", "the pairs of an audit of whole examples have no similarity", "leave it out")
     if rules.match != "text":
@@ -335,7 +328,7 @@ def _leaking(found: ExampleAudit, judgments: Judgments | None, rules: LeakRules)
         parts = [tuple(dict.fromkeys(filter(None, part))) for part in zip(*(pair[:3] for pair in pairs), strict=True)]
         said = any(pair[3] for pair in pairs)
         by_id[doc] = _Leak(parts[0], parts[1], parts[2], "judged a leak" if said else "found by the audit")
-    return _Leaking(by_id, every["doc_id"].n_unique() - len(by_id))
+    return by_id, every["doc_id"].n_unique() - len(by_id)
 
 
 def _form(spec: SourceSpec, out: Path) -> SourceForm:
@@ -378,17 +371,16 @@ def _write(source: DocumentSource, form: SourceForm, target: Target, sieve: _Sie
     documents = (one for block in source.records() for one in block)
     if form.path is None:
         with target.open() as stream:
-            stream.writelines(_record(one.document) for one in documents if not sieve.leaks(one.document, one.line))
+            for document, _, line, _ in documents:
+                if not sieve.leaks(document, line):
+                    names = {"_id": document.doc_id, "url": document.url, "title": document.title}
+                    shown = {name: text for name, text in names.items() if text or name == "_id"}
+                    record = json.dumps(shown | {"text": document.body}, ensure_ascii=False)
+                    stream.write(f"{record}\n".encode("utf-8", "surrogatepass"))
     elif form.format == "trec":
         copy_spans(form.path, target, _spans(form.path, documents, sieve))
     else:
         copy(form, target, (one.line for one in documents if sieve.leaks(one.document, one.line)))
-
-
-def _record(document: Document) -> bytes:
-    names = {"_id": document.doc_id, "url": document.url, "title": document.title, "text": document.body}
-    shown = {name: text for name, text in names.items() if text or name in ("_id", "text")}
-    return (json.dumps(shown, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass")
 
 
 def _spans(path: Path, documents: Iterable[FoundDocument], sieve: _Sieve) -> Iterator[tuple[int, int | None]]:
@@ -409,11 +401,11 @@ def _spans(path: Path, documents: Iterable[FoundDocument], sieve: _Sieve) -> Ite
         yield first, None
 
 
-def _check(sieve: _Sieve, leaking: _Leaking, found: ExampleAudit, spec: SourceSpec) -> None:
+def _check(sieve: _Sieve, leaking: Mapping[str, _Leak], found: ExampleAudit, spec: SourceSpec) -> None:
     if sieve.read == sieve.removed:
         fault = "every document leaks, nothing would remain"
         raise InputError(fault, "clean the training data instead", where=spec.location)
-    if leaking.by_id and not sieve.removed:
+    if leaking and not sieve.removed:
         fault = f"it holds none of the leaking documents of {found.test['name']}"
         raise InputError(fault, "give the audited corpus", where=spec.location)
 

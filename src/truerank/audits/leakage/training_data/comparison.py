@@ -23,11 +23,7 @@ from truerank.work.jobs import Job
 from truerank.work.kept import is_whole, keep_json, keep_text, kept_json, kept_text
 
 _QUERIES: Final = "queries"
-
-
 _DOCUMENTS: Final = "documents"
-
-
 #: Evidence that a frame can be, too.
 _OF_FRAMES: Final = ("ngram", "near", "contains")
 
@@ -165,12 +161,8 @@ def compare_plants(
 
 
 _FORMAT: Final = 5
-
-
 #: Beside the texts of a source: the passages that many of them hold; written last.
 _PASSAGES: Final = "passages.json"
-
-
 #: Beside those in another form: that they are whole.
 _WHOLE: Final = "formed"
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from hashlib import blake2b
 from itertools import groupby, product
@@ -76,8 +77,8 @@ class AnswerTexts:
     documents that it leaks, and the topics of each relevant document.
     """
 
-    topics: Mapping[str, frozenset[str]]
-    documents: Mapping[str, frozenset[str]]
+    topics: Mapping[str, Set[str]]
+    documents: Mapping[str, Set[str]]
     relevant: Mapping[str, frozenset[str]]
 
 
@@ -90,9 +91,13 @@ class ExamplePlaces(NamedTuple):
 
 
 def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerTexts) -> ExamplePlaces:
-    """Reads the examples once more and says where leaking texts stand."""
-    hashes = np.sort(np.array([int(one, 16) for one in wanted], np.uint64))
-    found, counts = _Found(answers), {}
+    """Reads the examples once more and says where leaking texts stand: the first example with each text or pair, and
+    the number of examples that have it.
+    """
+    hashes = np.sort(np.array([int(text, 16) for text in wanted], np.uint64))
+    places: dict[tuple[str, ...], list[Any]] = {}
+    together: dict[tuple[str, ...], list[Any]] = {}
+    counts = {}
     for name, source in training.sources:
         roles: Counter[str] = Counter()
         examples = 0
@@ -100,9 +105,17 @@ def locate(training: TrainingTexts, wanted: Collection[str], answers: AnswerText
             roles.update(block.roles)
             examples += sum(1 for _ in groupby(block.ids))
             for leaking in _examples(block, hashes):
-                found.note(name, leaking)
+                for text in {(text.training_id, text.role): text for text in reversed(leaking)}.values():
+                    key = (text.training_id, name, text.role)
+                    places.setdefault(key, [text.example_id, 0, text.text])[1] += 1
+                for pair in sorted(set(_answered(leaking, answers))):
+                    together.setdefault((*pair, name), [leaking[0].example_id, 0])[1] += 1
         counts[name] = {"examples": examples, **{f"{role}_texts": roles[role] for role in ROLES if roles[role]}}
-    return ExamplePlaces(_frame(found.places, PLACES), _frame(found.together, TOGETHER), counts)
+    where, pairs = (
+        pl.DataFrame([(*key, *values) for key, values in rows.items()], schema=schema, orient="row")
+        for rows, schema in ((places, PLACES), (together, TOGETHER))
+    )
+    return ExamplePlaces(where, pairs, counts)
 
 
 class _Text(NamedTuple):
@@ -126,37 +139,13 @@ def _examples(block: ExampleBlock, hashes: Any) -> Iterator[list[_Text]]:
         yield list(members)
 
 
-class _Found:
-    """What is known so far: a text or pair with its first example and the number of examples that have it."""
-
-    def __init__(self, answers: AnswerTexts) -> None:
-        self.places: dict[tuple[str, ...], list[Any]] = {}
-        self.together: dict[tuple[str, ...], list[Any]] = {}
-        self._answers = answers
-
-    def note(self, source: str, leaking: list[_Text]) -> None:
-        for text in {(one.training_id, one.role): one for one in reversed(leaking)}.values():
-            key = (text.training_id, source, text.role)
-            self.places.setdefault(key, [text.example_id, 0, text.text])[1] += 1
-        for pair in sorted(set(self._answered(leaking))):
-            self.together.setdefault((*pair, source), [leaking[0].example_id, 0])[1] += 1
-
-    def _answered(self, leaking: list[_Text]) -> Iterator[tuple[str, str, str, str]]:
-        """Topic, document, and the texts that they stand in."""
-        topics, documents = self._answers.topics, self._answers.documents
-        for query, document in product(leaking, leaking):
-            if query.role == "query" and document.role == "positive":
-                for doc_id in documents.get(document.training_id, ()):
-                    for topic in self._answers.relevant[doc_id] & topics.get(query.training_id, frozenset()):
-                        yield topic, doc_id, query.training_id, document.training_id
-
-
-def _frame(found: Mapping[tuple[str, ...], list[Any]], schema: Mapping[str, Any]) -> pl.DataFrame:
-    return pl.DataFrame([(*key, *values) for key, values in found.items()], schema=dict(schema), orient="row")
-
-
-#: What the pairs show of their texts; the whole texts are joined.
-_SHOWN: Final = ("test_text", "training_text")
+def _answered(leaking: Sequence[_Text], answers: AnswerTexts) -> Iterator[tuple[str, str, str, str]]:
+    """Topic, document, and the texts that they stand in."""
+    for query, document in product(leaking, leaking):
+        if query.role == "query" and document.role == "positive":
+            for doc_id in answers.documents.get(document.training_id, ()):
+                for topic in answers.relevant[doc_id] & answers.topics.get(query.training_id, frozenset()):
+                    yield topic, doc_id, query.training_id, document.training_id
 
 
 def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts: Mapping[str, str]) -> pl.DataFrame:
@@ -171,11 +160,8 @@ def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts:
         schema={"test_id": pl.String, "doc_id": pl.String, "test_text": pl.String},
     )
     relevant = list(test.relevant or ())
-    found = found._replace(
-        queries=found.queries.drop(_SHOWN),
-        query_documents=found.query_documents.drop(_SHOWN),
-        documents=found.documents.drop(_SHOWN),
-    )
+    asked, inside, answered = (frame.drop("test_text", "training_text") for frame in found[:3])
+    found = found._replace(queries=asked, query_documents=inside, documents=answered)
     frames = []
     for kind in KINDS:
         if kind.name == "pair":
@@ -189,7 +175,9 @@ def joined(test: TestTexts, found: ComparedTexts, located: ExamplePlaces, texts:
         places = located.places.filter(pl.col("role").is_in(kind.training))
         frames.append(pairs.join(places, on="training_id").with_columns(kind=pl.lit(kind.name)))
     order = {kind.name: place for place, kind in enumerate(KINDS)}
-    whole = pl.concat([pl.DataFrame(schema=LEAKS), *(_shaped(frame) for frame in frames)])
+    # Columns that a frame lacks are null.
+    whole = pl.concat([pl.DataFrame(schema=LEAKS), *frames], how="diagonal_relaxed")
+    whole = whole.select(pl.col(name).cast(kind) for name, kind in LEAKS.items())
     return whole.sort(
         pl.col("kind").replace_strict(order, return_dtype=pl.Int32),
         *("topic_id", "field", "doc_id", "source", "role", "training_text", "training_document", "example_id"),
@@ -223,12 +211,6 @@ def _together(
         )
         .with_columns(kind=pl.lit("pair"), role=pl.lit("query+positive"))
     )
-
-
-def _shaped(frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with the columns of `LEAKS`; those that it lacks are null."""
-    missing = [pl.lit(None, kind).alias(name) for name, kind in LEAKS.items() if name not in frame.columns]
-    return frame.with_columns(missing).select(pl.col(name).cast(kind) for name, kind in LEAKS.items())
 
 
 @command
@@ -336,18 +318,9 @@ class PreparedExamples:
         kinds = ("query-query", "query-document", "document")
         semantic, unread = dict(zip(kinds, found.semantic, strict=True)), dict(zip(kinds, found.unread, strict=True))
         known = ExampleEvidence(
-            self.test,
-            leaks,
-            templates,
-            sources,
-            seen,
-            self.options,
-            self.rules,
-            documents,
-            semantic,
-            unread,
+            self.test, leaks, templates, sources, seen, self.options, self.rules, documents, semantic, unread,
             found.crowded,
-        )
+        )  # fmt: skip
         return ExampleAudit(
             kinds=tuple(verdicts(known)),
             leaks=leaks,
@@ -361,25 +334,17 @@ class PreparedExamples:
 
     def _answers(self, found: ComparedTexts) -> AnswerTexts:
         relevant = self.test.relevant or {}
-        topics: dict[str, set[str]] = {}
+        topics, documents = defaultdict[str, set[str]](set), defaultdict[str, set[str]](set)
         for place, training_id in found.queries.select("test_id", "training_id").iter_rows():
-            topics.setdefault(training_id, set()).add(self.test.texts[int(place)].topic_id)
-        documents: dict[str, set[str]] = {}
+            topics[training_id].add(self.test.texts[int(place)].topic_id)
         for doc_id, training_id in found.documents.select("test_id", "training_id").iter_rows():
             if doc_id in relevant:
-                documents.setdefault(training_id, set()).add(doc_id)
-        return AnswerTexts(
-            {name: frozenset(members) for name, members in topics.items()},
-            {name: frozenset(members) for name, members in documents.items()},
-            relevant,
-        )
+                documents[training_id].add(doc_id)
+        return AnswerTexts(topics, documents, relevant)
 
     def _compared(self, kept: KeptSides, documents: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
         """The queries and some documents by id, as they are compared."""
-        return (
-            dict(self.test.queries(kept.form)),
-            {doc_id: kept.form(text) for doc_id, text in documents.items()},
-        )
+        return dict(self.test.queries(kept.form)), {doc_id: kept.form(text) for doc_id, text in documents.items()}
 
     def _texts(self, wanted: Iterable[str]) -> _Texts:
         """Reads the documents once more: the texts of those that leak, and a sample of all and of the relevant."""
@@ -420,17 +385,9 @@ class PreparedExamples:
             sides = kept.documents, kept.training_documents
             return compare_plants(sides, documents, plants, ways, job, document=True)
 
-        found = check(
-            material,
-            ExampleSight(
-                of_queries,
-                None if kept.documents is None else of_documents,
-                self.rules.contained_words,
-                kept.form,
-            ),
-            sample=self.options.sample,
-            seed=self.options.seed,
-        )
+        looked = None if kept.documents is None else of_documents
+        sight = ExampleSight(of_queries, looked, self.rules.contained_words, kept.form)
+        found = check(material, sight, sample=self.options.sample, seed=self.options.seed)
         keep_json(path, list(found))
         return found
 
@@ -447,10 +404,10 @@ def _apart(
         apart(found.query_documents, (queries, theirs), (kept.queries, kept.training_documents)),
         apart(found.documents, (documents, theirs), (kept.documents or kept.queries, kept.training_documents)),
     )
-    one, other = (
+    overlaps, templates = (
         found._replace(queries=each[0], query_documents=each[1], documents=each[2]) for each in zip(*split, strict=True)
     )
-    return one, other
+    return overlaps, templates
 
 
 class _Texts(NamedTuple):
@@ -505,7 +462,11 @@ class TouchedTexts:
 
 def with_documents(train: Sequence[str]) -> tuple[str, ...]:
     """The training sources that hold more than queries."""
-    return tuple(source for source in train if _has_documents(source))
+    found = []
+    for source in train:
+        with suppress(InputError):
+            found += [source] if any(role != "query" for _, role in open_examples(source).roles.columns) else []
+    return tuple(found)
 
 
 def touched_texts(
@@ -557,10 +518,3 @@ def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audi
         {name: tuple(kind for kind in SCORED_KINDS if kind in documents[name]) for name in sorted(documents)},
         audited,
     )
-
-
-def _has_documents(source: str) -> bool:
-    try:
-        return any(role != "query" for _, role in open_examples(source).roles.columns)
-    except InputError:
-        return False

@@ -5,7 +5,6 @@ from __future__ import annotations
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from functools import cache
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -129,6 +128,11 @@ class _Comparison:
                 for cell, of_cell in self._cells(row, test, checks.get(test.name)):
                     cells.append({"training": row.name, "test": test.name, **cell})
                     pairs += [of_cell.select(MATRIX_PAIRS.keys())] if len(of_cell) else []
+        texts = {
+            f"{role} {one.name}": {part: count for part in PARTS if (count := self._size(one, part))}
+            for role, sets in (("training", self.suite.training), ("test", self.suite.tests))
+            for one in sets
+        }
         return LeakageMatrix(
             self.suite,
             self.rules,
@@ -136,7 +140,7 @@ class _Comparison:
             pl.DataFrame(cells, schema=CELLS, orient="row"),
             pl.concat(pairs),
             checks,
-            dict(self._counted()),
+            texts,
             {one.name: rows for one in self.suite.tests if (rows := tuple(self.kept.boilerplate(one)))},
             work=tuple(self._work()),
         )
@@ -228,7 +232,7 @@ class _Comparison:
         ours = {unit.key for unit in tests}
         silent = [(unit.key in ours, self.kept.texts(unit).unread) for unit in read.values()]
         unread_by_encoder = sum(n for own, n in silent if own), sum(n for own, n in silent if not own)
-        pairs = pl.concat(frames) if frames else _no_pairs()
+        pairs = pl.concat([pl.DataFrame(schema=_WITH_EXAMPLES), *frames])
         return Compared(part, items, texts, pairs, tuple(states), itself, checked, unread, crowded, unread_by_encoder)
 
     def _pair_cell(
@@ -275,13 +279,8 @@ class _Comparison:
         keep_json(path, found)
         return found
 
-    def _counted(self) -> Iterator[tuple[str, dict[str, int]]]:
-        for role, sets in (("training", self.suite.training), ("test", self.suite.tests)):
-            for one in sets:
-                counts = {
-                    part: sum(len(self.kept.texts(unit)) for unit in self.kept.units(one, part)) for part in PARTS
-                }
-                yield f"{role} {one.name}", {part: count for part, count in counts.items() if count}
+    def _size(self, one: SuiteSet, part: str) -> int:
+        return sum(len(self.kept.texts(unit)) for unit in self.kept.units(one, part))
 
     def _work(self) -> Iterator[str]:
         read, again = list(dict.fromkeys(self.kept.read)), list(dict.fromkeys(self.kept.again))
@@ -295,11 +294,6 @@ class _Comparison:
 _ROLES: Final = ("query", "positive")
 #: Pairs with the source of the examples that hold the training text.
 _WITH_EXAMPLES: Final = {**MATRIX_PAIRS, "example_of": pl.String}
-
-
-@cache
-def _no_pairs() -> pl.DataFrame:
-    return pl.DataFrame(schema=_WITH_EXAMPLES)
 
 
 def _known_of(pairs: Path) -> Path:

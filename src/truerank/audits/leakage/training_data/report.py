@@ -30,8 +30,6 @@ _WIDTH: Final = 100
 #: Pairs of one kind that the page lists, and characters of a text that it shows.
 _LISTED: Final = 1000
 _SHOWN: Final = 300
-#: Kinds whose training texts have more than one role.
-_SEVERAL_ROLES: Final = tuple(kind.name for kind in KINDS if len(kind.training) > 1 and kind.name != "pair")
 _MEANINGS: Final = {
     "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries.",
     "CLEAN": "Everything was read, and nothing that this audit can see was found. What it can see is measured with "
@@ -84,10 +82,10 @@ def _report(result: ExampleAudit) -> Report:
 
 
 def _parts(result: ExampleAudit) -> Iterator[Table | str]:
-    told: set[str] = set()
+    known: set[str] = set()
     for one in result.kinds:
-        new = [sentence for sentence in one.settle if sentence not in told]
-        told.update(new)
+        new = [sentence for sentence in one.settle if sentence not in known]
+        known.update(new)
         lines = textwrap.wrap(normalise(" ".join((one.why, *new))), _WIDTH - 4)
         yield "\n".join([f"{one.verdict}: {kind_named(one.kind).phrase}", *(f"    {line}" for line in lines)])
     yield kinds_table(result)
@@ -249,60 +247,51 @@ def _listing(result: ExampleAudit, kind: str) -> Listing:
     rows = result.rows(kind)
     shown = rows.sort("examples", descending=True, maintain_order=True).head(_LISTED)
     more = f" The first {_LISTED:,d} of {rows.height:,d}." if rows.height > _LISTED else ""
+    title = f"{kind_named(kind).title}.{more}"
+    compared = ("test_text", "training_text")
+    columns = tuple(_columns(shown, several=len(result.sources) > 1))
+    return Listing(kind, title, columns, ("pair", "pairs"), "-examples", compared=compared, whole="leaks.parquet")
 
-    def texts(name: str) -> list[str]:
-        return [text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …" for text in shown[name].fill_null("").to_list()]
 
-    columns = [
-        ListingColumn(
-            "topic", "Topic", texts("topic_id"), kind="label", filter="choose", shown=_has(shown, "topic_id")
-        ),
-        ListingColumn("document", "Document", texts("doc_id"), kind="code", shown=_has(shown, "doc_id")),
-        ListingColumn("test_text", "Test text", texts("test_text"), searched=True),
-        ListingColumn("training_text", "Training text", texts("training_text"), searched=True),
-    ]
+def _columns(shown: pl.DataFrame, *, several: bool) -> Iterator[ListingColumn]:
+    kind = shown.item(0, "kind")
+
+    def texts(name: str, title: str, key: str = "", **how: Any) -> ListingColumn:
+        cut = [text if len(text) <= _SHOWN else f"{text[:_SHOWN]} …" for text in shown[name].fill_null("").to_list()]
+        return ListingColumn(key or name, title, cut, **how)
+
+    def there(name: str) -> bool:
+        return bool(shown[name].is_not_null().any())
+
+    chosen: dict[str, Any] = {"kind": "label", "filter": "choose"}
+    yield texts("topic_id", "Topic", "topic", shown=there("topic_id"), **chosen)
+    yield texts("doc_id", "Document", "document", kind="code", shown=there("doc_id"))
+    yield texts("test_text", "Test text", searched=True)
+    yield texts("training_text", "Training text", searched=True)
     if kind == "pair":
-        columns += [
-            ListingColumn("document_text", "Relevant document", texts("document_text"), searched=True),
-            ListingColumn("training_document", "Training positive", texts("training_document"), searched=True),
-            ListingColumn("document_evidence", "Evidence of the answer", texts("document_evidence"), kind="label"),
-        ]
-    columns += [
-        ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose"),
-        ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0),
-        ListingColumn("example", "Example", texts("example_id"), kind="code"),
-        ListingColumn(
-            "source", "Source", texts("source"), kind="label", filter="choose", shown=len(result.sources) > 1
-        ),
-        ListingColumn("role", "Role", texts("role"), kind="label", filter="choose", shown=kind in _SEVERAL_ROLES),
-        *(
-            ListingColumn(name, title, shown[name].fill_null(0.0).to_list(), kind="number", digits=2, shown=False)
-            for name, title in (
-                ("ngram_test", "N-grams of the test text"),
-                ("ngram_training", "N-grams of the training text"),
-                ("jaccard", "Jaccard"),
-                ("containment", "Containment"),
-                ("cosine", "Cosine"),
-            )
-        ),
-        *(
-            ListingColumn(name, title, shown[name].to_list(), kind="number", digits=0, shown=False)
-            for name, title in (("test_words", "Words, test"), ("training_words", "Words, training"))
-        ),
-    ]
-    return Listing(
-        name=kind,
-        title=f"{kind_named(kind).title}.{more}",
-        columns=tuple(columns),
-        nouns=("pair", "pairs"),
-        sort="-examples",
-        compared=("test_text", "training_text"),
-        whole="leaks.parquet",
-    )
+        yield texts("document_text", "Relevant document", searched=True)
+        yield texts("training_document", "Training positive", searched=True)
+        yield texts("document_evidence", "Evidence of the answer", kind="label")
+    yield texts("evidence", "Evidence", **chosen)
+    yield ListingColumn("examples", "Examples", shown["examples"].to_list(), kind="number", digits=0)
+    yield texts("example_id", "Example", "example", kind="code")
+    yield texts("source", "Source", shown=several, **chosen)
+    yield texts("role", "Role", shown=kind != "pair" and len(kind_named(kind).training) > 1, **chosen)
+    for name, heading in _MEASURED.items():
+        digits = 0 if name.endswith("words") else 2
+        values = shown[name].fill_null(0.0).to_list() if digits else shown[name].to_list()
+        yield ListingColumn(name, heading, values, kind="number", digits=digits, shown=False)
 
 
-def _has(rows: pl.DataFrame, name: str) -> bool:
-    return bool(rows[name].is_not_null().any())
+_MEASURED: Final = {
+    "ngram_test": "N-grams of the test text",
+    "ngram_training": "N-grams of the training text",
+    "jaccard": "Jaccard",
+    "containment": "Containment",
+    "cosine": "Cosine",
+    "test_words": "Words, test",
+    "training_words": "Words, training",
+}
 
 
 _CELL: Final = 24.0
@@ -442,10 +431,6 @@ _MATRIX_WIDTH: Final = 110
 #: Pairs of a cell that the page has; all are in pairs.parquet.
 _MOST_OF_CELL: Final = 50
 _LISTING: Final = "list"
-#: Columns of pairs that the page shows as texts.
-_TEXTS: Final = (
-    "training", "source", "test", "part", "test_id", "test_text", "training_text", "training_id", "evidence",
-)  # fmt: skip
 _CAPTION: Final = (
     "Training sets in rows, test sets in columns. A number counts the topics or documents that leak: the same text, "
     "n-grams, near-duplicates or meaning; the darker, the larger their share. A corner marks those with the same "
@@ -589,35 +574,36 @@ def _sets(result: LeakageMatrix) -> Iterator[Part]:
 
 
 def _pairs(result: LeakageMatrix) -> Iterator[Part]:
-    cell = ["training", "test", "part"]
     strength = pl.max_horizontal(pl.col("exact").cast(pl.Float64), "ngram_test", "jaccard", "cosine").fill_null(0)
     ordered = result.pairs.with_columns(strength=strength).sort("strength", descending=True, maintain_order=True)
-    pairs = ordered.filter(pl.int_range(pl.len()).over(cell) < _MOST_OF_CELL)
-    order = {name: at for at, name in enumerate([*(one.name for one in result.suite.training)])}
-    pairs = pairs.with_columns(row=pl.col("training").replace_strict(order, return_dtype=pl.Int64)).sort(
-        "row", maintain_order=True
-    )
+    pairs = ordered.filter(pl.int_range(pl.len()).over("training", "test", "part") < _MOST_OF_CELL)
+    order = {one.name: at for at, one in enumerate(result.suite.training)}
+    row = pl.col("training").replace_strict(order, return_dtype=pl.Int64)
+    pairs = pairs.with_columns(row=row).sort("row", maintain_order=True)
     if pairs.is_empty():
         yield Prose(("No pair was found.",))
         return
-    texts = {name: pairs[name].fill_null("").to_list() for name in _TEXTS}
+
+    def texts(name: str, title: str, **how: Any) -> ListingColumn:
+        return ListingColumn(name, title, pairs[name].fill_null("").to_list(), **how)
+
+    chosen: dict[str, Any] = {"kind": "label", "filter": "choose"}
+    cosines = ["" if value is None else f"{value:.3f}" for value in pairs["cosine"]]
     yield Listing(
         _LISTING,
         f"At most {_MOST_OF_CELL} pairs of each cell, the strongest first.",
         (
-            ListingColumn("training", "Training", texts["training"], kind="label", filter="choose"),
-            ListingColumn("source", "Held by", texts["source"], kind="label", filter="choose", shown=False),
-            ListingColumn("test", "Test", texts["test"], kind="label", filter="choose"),
-            ListingColumn("part", "Part", texts["part"], kind="label", filter="choose"),
-            ListingColumn("test_id", "Test id", texts["test_id"], kind="code"),
-            ListingColumn("test_text", "Test text", texts["test_text"], searched=True),
-            ListingColumn("training_text", "Training text", texts["training_text"], searched=True),
-            ListingColumn("training_id", "Training id", texts["training_id"], kind="code"),
+            texts("training", "Training", **chosen),
+            texts("source", "Held by", shown=False, **chosen),
+            texts("test", "Test", **chosen),
+            texts("part", "Part", **chosen),
+            texts("test_id", "Test id", kind="code"),
+            texts("test_text", "Test text", searched=True),
+            texts("training_text", "Training text", searched=True),
+            texts("training_id", "Training id", kind="code"),
             ListingColumn("jaccard", "Jaccard", pairs["jaccard"].fill_null(0).to_list(), kind="number", digits=2),
-            ListingColumn(
-                "cosine", "Cosine", ["" if value is None else f"{value:.3f}" for value in pairs["cosine"]], kind="label"
-            ),
-            ListingColumn("evidence", "Evidence", texts["evidence"], kind="label", filter="choose"),
+            ListingColumn("cosine", "Cosine", cosines, kind="label"),
+            texts("evidence", "Evidence", **chosen),
         ),
         ("pair", "pairs"),
         compared=("test_text", "training_text"),

@@ -338,45 +338,22 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
     """The leaks of topics as candidates: those of queries, and of queries together with their answers."""
     audit, leaks = chosen_leaks(found, kinds)
     leaks = leaks.filter(pl.col("topic_id").is_not_null())
-    given = {
-        "test": pl.lit(audit.test["name"]),
-        "variant_no": pl.lit(0),
-        "topic_text": pl.col("test_text"),
-        "query_id": pl.col("example_id"),
-        "query_text": pl.col("training_text"),
-        "similarity": pl.lit(1.0),
-        "rank": pl.lit(1),
-        "type": pl.lit(""),
-        "title_type": pl.lit(""),
-        "shared": pl.lit(None),
-    }
-    frame = leaks.with_columns(**given)
-    frame = frame.select(pl.col(name).cast(kind) for name, kind in CANDIDATE_SCHEMA.items())
+    literals = {"test": audit.test["name"], "variant_no": 0, "similarity": 1.0, "rank": 1, "type": "", "title_type": ""}
+    frame = leaks.with_columns(
+        **{name: pl.lit(value) for name, value in {**literals, "shared": None}.items()},
+        topic_text="test_text",
+        query_id="example_id",
+        query_text="training_text",
+    ).select(pl.col(name).cast(kind) for name, kind in CANDIDATE_SCHEMA.items())
+    test = TestSummary(
+        topics=audit.test["topics"], verdict="CONTAMINATED" if frame.height else "UNKNOWN", why="", evidence=[],
+        settle=[], leaked_topics=frame["topic_id"].unique(maintain_order=True).to_list(),
+        below={"topics": 0, "queries": 0, "pairs": 0, "fields": {}}, fields={}, sensitivity=[], other_topics={},
+    )  # fmt: skip
     summary = AuditSummary(
-        threshold=_THRESHOLD,
-        floor=_THRESHOLD,
-        calibrated_for="",
-        calibrated=False,
-        encoder="",
-        mode="exhaustive",
-        top_k=0,
-        sources={},
-        tests={
-            audit.test["name"]: TestSummary(
-                topics=audit.test["topics"],
-                verdict="CONTAMINATED" if frame.height else "UNKNOWN",
-                why="",
-                evidence=[],
-                settle=[],
-                leaked_topics=frame["topic_id"].unique(maintain_order=True).to_list(),
-                below={"topics": 0, "queries": 0, "pairs": 0, "fields": {}},
-                fields={},
-                sensitivity=[],
-                other_topics={},
-            )
-        },
-        prefilter=None,
-    )
+        threshold=_THRESHOLD, floor=_THRESHOLD, calibrated_for="", calibrated=False, encoder="", mode="exhaustive",
+        top_k=0, sources={}, tests={audit.test["name"]: test}, prefilter=None,
+    )  # fmt: skip
     return AuditResult(summary, frame, pl.DataFrame(schema=NEIGHBOUR_SCHEMA), audit.folder)
 
 
@@ -450,23 +427,19 @@ class LeakageMatrix(Result, shown_in="truerank.audits.leakage.training_data.repo
             "encoder": self.encoder,
             "threshold": self.rules.threshold,
             "training": [
-                {
-                    "name": one.name,
-                    "license": one.license,
-                    "parents": list(one.parents),
-                    "texts": dict(self.texts.get(f"training {one.name}", {})),
-                }
-                for one in self.suite.training
+                {"name": row.name, "license": row.license, "parents": list(row.parents), "texts": texts}
+                for row in self.suite.training
+                for texts in [dict(self.texts.get(f"training {row.name}", {}))]
             ],
             "tests": [
                 {
-                    "name": one.name,
-                    "license": one.license,
-                    "texts": dict(self.texts.get(f"test {one.name}", {})),
-                    "sensitivity": list(self.checks[one.name]["kinds"]) if one.name in self.checks else [],
-                    "boilerplate": [dict(row) for row in self.boilerplate.get(one.name, ())],
+                    "name": test.name,
+                    "license": test.license,
+                    "texts": dict(self.texts.get(f"test {test.name}", {})),
+                    "sensitivity": list(self.checks[test.name]["kinds"]) if test.name in self.checks else [],
+                    "boilerplate": plain(self.boilerplate.get(test.name, ())),
                 }
-                for one in self.suite.tests
+                for test in self.suite.tests
             ],
             "cells": self.cells.to_dicts(),
         }

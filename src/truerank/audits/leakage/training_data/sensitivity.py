@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from random import Random
-from typing import Final, Literal, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -22,30 +22,6 @@ from truerank.records import TopicText
 from truerank.text.passages import sentences
 from truerank.text.rewordings import KINDS as REWORDINGS
 from truerank.text.rewordings import SEEN_KINDS, reword
-
-TextChange = Literal[
-    "excerpt",
-    "truncated",
-    "re-wrapped",
-    "boilerplate added",
-    "markup",
-    "sentence changed",
-    "OCR damage",
-    "phrases exchanged",
-]
-
-#: What a plant of each kind is, as narrowly as it is made: a verdict claims no more.
-CLAIMS: Final[dict[str, str]] = {
-    "as it stands": "the text inside another",
-    "excerpt": "30 to 70% of the words, at least 16",
-    "truncated": "the first 40 to 80% of the words",
-    "re-wrapped": "other ends of lines",
-    "boilerplate added": "a line before or behind",
-    "markup": "tags added or taken off",
-    "sentence changed": "one sentence by another",
-    "OCR damage": "a misread sign in one of 12 words",
-    "phrases exchanged": "phrases and synonyms of a list, sentences in another order",
-}
 
 #: Words that are a sentence where a text has no signs.
 _SENTENCE: Final = 14
@@ -92,8 +68,9 @@ _PHRASES: Final = tuple(
 )  # fmt: skip
 
 
-def changed(change: TextChange, text: str, other: str, rng: Random) -> str | None:
-    made = _CHANGES[change](text, other, rng)
+def changed(change: str, text: str, other: str, rng: Random) -> str | None:
+    make, _ = _CHANGES[change]
+    made = make(text, other, rng)
     return None if made is None or made == text else made
 
 
@@ -188,27 +165,21 @@ def _turned(part: str, rng: Random) -> str:
     return " ".join(every[cut:] + every[:cut])
 
 
-_CHANGES: Final[Mapping[TextChange, Callable[[str, str, Random], str | None]]] = {
-    "excerpt": _excerpt,
-    "truncated": _truncated,
-    "re-wrapped": _rewrapped,
-    "boilerplate added": _boilerplate,
-    "markup": _markup,
-    "sentence changed": _sentence,
-    "OCR damage": _ocr,
-    "phrases exchanged": _phrases,
+#: What makes each change, and what it is, as narrowly as it is made: a verdict claims no more.
+_CHANGES: Final[Mapping[str, tuple[Callable[[str, str, Random], str | None], str]]] = {
+    "excerpt": (_excerpt, "30 to 70% of the words, at least 16"),
+    "truncated": (_truncated, "the first 40 to 80% of the words"),
+    "re-wrapped": (_rewrapped, "other ends of lines"),
+    "boilerplate added": (_boilerplate, "a line before or behind"),
+    "markup": (_markup, "tags added or taken off"),
+    "sentence changed": (_sentence, "one sentence by another"),
+    "OCR damage": (_ocr, "a misread sign in one of 12 words"),
+    "phrases exchanged": (_phrases, "phrases and synonyms of a list, sentences in another order"),
 }
-CHANGES: Final[tuple[TextChange, ...]] = tuple(_CHANGES)
-
-
+CHANGES: Final = tuple(_CHANGES)
 _AS_IT_STANDS: Final = "as it stands"
-_IN_DOCUMENT: Final[tuple[TextChange | Literal["as it stands"], ...]] = (
-    _AS_IT_STANDS,
-    "re-wrapped",
-    "boilerplate added",
-    "markup",
-    "OCR damage",
-)
+CLAIMS: Final = {_AS_IT_STANDS: "the text inside another", **{name: claim for name, (_, claim) in _CHANGES.items()}}
+_IN_DOCUMENT: Final = (_AS_IT_STANDS, "re-wrapped", "boilerplate added", "markup", "OCR damage")
 _DOCUMENT: Final = ("excerpt", "truncated", "re-wrapped", "boilerplate added", "markup", "sentence changed")
 #: The changes of which CLEAN asks that at least 95% are found, by kind of leak.
 REQUIRED: Final[Mapping[str, tuple[str, ...]]] = {

@@ -216,19 +216,19 @@ class TextStream:
         elif isinstance(self.source, DocumentSource):
             yield from ((one[0], one.text) for one in self.source)
         else:
-            stream = iter(self._training_texts(self.source))
+            stream = (
+                ((query[0], query.text) for query in self.source)
+                if isinstance(self.source, QuerySource)
+                else (
+                    (example_id, text)
+                    for block in self.source.batches()
+                    for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True)
+                    if role == self.kind
+                )
+            )
             first = list(islice(stream, _FIRST))
             prompt = prompts([text for _, text in first])
             yield from ((text_id, prompt.sub("", text, count=1)) for text_id, text in chain(first, stream))
-
-    def _training_texts(self, source: ExampleSource | QuerySource) -> Iterator[tuple[str, str]]:
-        if isinstance(source, ExampleSource):
-            for block in source.batches():
-                for example_id, role, text in zip(block.ids, block.roles, block.texts, strict=True):
-                    if role == self.kind:
-                        yield example_id, text
-        else:
-            yield from ((one[0], one.text) for one in source)
 
     @property
     def unread(self) -> int:
@@ -358,11 +358,9 @@ def read_suite(path: str | Path) -> Suite:
 
 def _named(top: YamlMapping, key: str) -> list[tuple[str, Value]]:
     """The sets below a heading by name; none is a fault."""
-    value = top.need(key, f"name at least one set below '{key}:'")
-    found = list(value.table())
-    if not found:
-        value.fault("nothing in it", f"name at least one set below '{key}:'")
-    return found
+    remedy = f"name at least one set below '{key}:'"
+    value = top.need(key, remedy)
+    return list(value.table()) or value.fault("nothing in it", remedy)
 
 
 @dataclass(frozen=True)

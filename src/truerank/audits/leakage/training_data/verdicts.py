@@ -77,13 +77,15 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
     if lacking:
         why = f"Not looked for: {' and '.join(fault for fault, _ in lacking)}."
         return KindVerdict(kind.name, "UNKNOWN", why, settle=tuple(remedy for _, remedy in lacking))
-    if role := _absent(kind, known):
+    # A pair needs texts of each role, other kinds of any.
+    roles = [role for role in kind.training if not known.texts(role)]
+    if roles and (kind.name == "pair" or len(roles) == len(kind.training)):
         read = "; ".join(f"{name}: {source['roles']}" for name, source in known.sources.items())
         return KindVerdict(
             kind.name,
             "UNKNOWN",
-            f"Not looked for: no training text was read as a {role} ({read}).",
-            settle=(f"If the data has such texts, name their column with --roles {role}=COLUMN.",),
+            f"Not looked for: no training text was read as a {roles[0]} ({read}).",
+            settle=(f"If the data has such texts, name their column with --roles {roles[0]}=COLUMN.",),
         )
     rows = known.leaks.filter(pl.col("kind") == kind.name)
     of, noun = _asked(kind, known), kind.noun[1]
@@ -121,13 +123,6 @@ def _verdict(kind: LeakKind, known: ExampleEvidence) -> KindVerdict:
         return KindVerdict(kind.name, "UNKNOWN", why, seen, settle, **facts)
     why = f"Everything was read, and none of {of:,d} {noun} was found."
     return KindVerdict(kind.name, "CLEAN", why, seen, (), **facts)
-
-
-def _absent(kind: LeakKind, known: ExampleEvidence) -> str | None:
-    """A role without which this kind cannot be looked for, where no training text has it."""
-    if kind.name == "pair":
-        return next((role for role in kind.training if not known.texts(role)), None)
-    return None if known.texts(*kind.training) else kind.training[0]
 
 
 def _asked(kind: LeakKind, known: ExampleEvidence) -> int:
