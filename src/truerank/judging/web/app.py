@@ -210,7 +210,7 @@ class Guard:
 
 
 _TITLES: Final = {
-    "percentage": "AnnotatorAgreement",
+    "percentage": "agreement",
     "cohen": "Cohen's kappa",
     "fleiss": "Fleiss' kappa",
     "krippendorff": "Krippendorff's alpha",
