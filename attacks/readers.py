@@ -20,7 +20,7 @@ from truerank.audits.leakage.clean import _removed_before
 from truerank.audits.pool import judged_topics, stopping
 from truerank.audits.survivorship import answers
 from truerank.audits.track import analysis, validation
-from truerank.audits.transfer import estimating
+from truerank.audits.transfer import estimates as estimating
 from truerank.audits.transfer.matching import versions
 from truerank.errors import TruerankError
 from truerank.judging import load_scheme, models, samples

@@ -34,8 +34,8 @@ from pathlib import Path
 import polars as pl
 
 from shared_data import LOGS, SHARED, log_path, require_shared
-from truerank.near_duplicates import shingling
-from truerank.near_duplicates.shingling import shingled
+from truerank.near_duplicates import shingles as shingling
+from truerank.near_duplicates.shingles import shingled
 from truerank.overlaps import KeptTexts, OverlapRules, compare, keep
 from truerank.overlaps import results as overlap_results
 from truerank.overlaps.results import without_parts

@@ -306,7 +306,7 @@ def choices(folder: Path, documents: int = 10_000) -> None:
     import polars as pl
 
     from truerank.near_duplicates import Shingles
-    from truerank.near_duplicates.shingling import shingled
+    from truerank.near_duplicates.shingles import shingled
     from truerank.text.words import spans
 
     with (folder / "corpus.jsonl").open(encoding="utf-8") as lines:

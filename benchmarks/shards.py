@@ -35,7 +35,7 @@ from shared_data import LOGS, SHARED, log_path, recombined, require_shared, tabl
 from truerank import collection, leakage, transfer
 from truerank.audits.leakage.proposals import DistinctQueries, topic_texts
 from truerank.audits.leakage.training_data.results import ExampleOptions
-from truerank.audits.transfer.matching.finding import MatchOptions
+from truerank.audits.transfer.matching.matches import MatchOptions
 from truerank.audits.transfer.scanning.options import ScanScoring
 from truerank.errors import ShardFinishedError
 from truerank.near_duplicates import sketches

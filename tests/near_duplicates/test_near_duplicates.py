@@ -21,18 +21,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from truerank.errors import InputError, OptionError, ShardFinishedError
-from truerank.near_duplicates import (
-    Equivalents,
-    Shingles,
-    between,
-    comparing,
-    joining,
-    keep,
-    open_sketches,
-    within,
-)
+from truerank.near_duplicates import Equivalents, Shingles, between, keep, open_sketches, within
+from truerank.near_duplicates import comparison as comparing
+from truerank.near_duplicates import joins as joining
 from truerank.near_duplicates import sketches as sketch_blocks
-from truerank.near_duplicates.shingling import shingled, windows_of
+from truerank.near_duplicates.shingles import shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.engines import LocalEngine, open_engine
@@ -317,7 +310,8 @@ def test_a_killed_process_leaves_what_another_continues(tmp_path: Path) -> None:
     script = """
 import os, signal, sys
 from pathlib import Path
-from truerank.near_duplicates import within, sketches, joining
+from truerank.near_duplicates import within, sketches
+from truerank.near_duplicates import joins as joining
 from truerank.work.jobs import Job
 sketches._DOCUMENTS, joining._PART, joining._FEW = 40, 2000, 0
 class Killing:

@@ -164,7 +164,7 @@ def test_kept_texts_parts_and_processes_give_the_same_bytes(tmp_path: Path, monk
     kept = keep(training, OverlapRules(), Job(tmp_path / "training"))
     assert compare(test, open_kept(kept.folder), job=Job(tmp_path / "work")).frame.equals(once)
     assert compare(iter(test), iter(training), job=Job(tmp_path / "two", LocalEngine(2))).frame.equals(once)
-    monkeypatch.setattr("truerank.overlaps.keeping.PART", 120)
+    monkeypatch.setattr("truerank.overlaps.kept_texts.PART", 120)
     parts = keep(training, OverlapRules(), Job(tmp_path / "parts"))
     assert len(parts.parts) == 3
     pieces = compare(test, parts).frame
@@ -206,7 +206,7 @@ def test_kept_texts_of_other_ngrams_are_refused(tmp_path: Path) -> None:
 
 
 def test_crowds_are_counted_where_no_pair_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("truerank.overlaps.comparing._CROWD", 2)
+    monkeypatch.setattr("truerank.overlaps.comparison._CROWD", 2)
     text = "one two three four five six"
     words = text.split()
     training = [(f"{at}-{n}", " ".join([*words[at : at + 3], f"tail{n}"])) for at in range(4) for n in range(3)]

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from truerank.near_duplicates import Shingles, keep
-from truerank.near_duplicates.shingling import CommonShingles, shingled
+from truerank.near_duplicates.shingles import CommonShingles, shingled
 from truerank.overlaps import OverlapRules, compare
-from truerank.overlaps.keeping import ComparedForm
+from truerank.overlaps.kept_texts import ComparedForm
 from truerank.overlaps.wording import Common, familiar, without_familiar
 from truerank.work.jobs import Job
 

@@ -14,7 +14,7 @@ import pytest
 
 import truerank
 from toy_encoder import Opener, TrigramEncoder
-from truerank.audits.transfer.scanning.scoring import RowScoring
+from truerank.audits.transfer.scanning.scores import RowScoring
 from truerank.errors import OptionError
 from truerank.rankers.base import RankerSpec, Runtime, placed
 from truerank.text.passages import policy_named

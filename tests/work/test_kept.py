@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from truerank.near_duplicates import Shingles, within
-from truerank.near_duplicates.joining import save_array
+from truerank.near_duplicates.joins import save_array
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
 from truerank.work.kept import all_whole, is_whole, keep_json, kept_json

@@ -73,7 +73,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
         given = resolved(settings, given)
         given = replace(given, sources=completed(given.sources))
     # Imported here: all audits together would make the help of this command wait.
-    from truerank.claims.answering import answered, only_planned
+    from truerank.claims.answers import answered, only_planned
 
     progress = progress or Quiet()
     plan = planned(given.sources, given.options.trials)

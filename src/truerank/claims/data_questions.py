@@ -12,19 +12,19 @@ import numpy as np
 import polars as pl
 
 from truerank.audits.collection.audit import audit as collection_audit
-from truerank.audits.collection.cleaning import clean as collection_clean
 from truerank.audits.collection.options import CollectionOptions, Parts
+from truerank.audits.collection.repairs import clean as collection_clean
 from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
 from truerank.audits.leakage.audit import audit as leakage_audit
 from truerank.audits.leakage.options import AuditOptions
 from truerank.audits.leakage.training_data.examples import touched_texts, with_documents
 from truerank.audits.leakage.training_data.results import ExampleOptions
-from truerank.audits.transfer.carrying import carry
-from truerank.audits.transfer.cleaning import Removal
-from truerank.audits.transfer.cleaning import clean as transfer_clean
-from truerank.audits.transfer.matching.finding import MatchOptions
 from truerank.audits.transfer.matching.links import Route
+from truerank.audits.transfer.matching.matches import MatchOptions
+from truerank.audits.transfer.removal import Removal
+from truerank.audits.transfer.removal import clean as transfer_clean
+from truerank.audits.transfer.routes import carry
 from truerank.audits.transfer.scanning.scan import scan
 from truerank.claims.claim import Claim, Repair, change_by, signed
 from truerank.claims.inquiry import ClaimMaterial, Inquiry

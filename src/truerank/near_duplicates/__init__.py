@@ -20,9 +20,9 @@ Similarities are computed from all shingles, not estimated from a sketch. docs/n
 it guarantees, what it misses, and what it costs.
 """
 
-from truerank.near_duplicates.comparing import between, within
+from truerank.near_duplicates.comparison import between, within
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents
-from truerank.near_duplicates.shingling import Shingles
+from truerank.near_duplicates.shingles import Shingles
 from truerank.near_duplicates.sketches import Documents, ExtraColumns, Sketches, keep, open_sketches
 
 __all__ = [

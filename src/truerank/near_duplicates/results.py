@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from truerank.errors import OptionError
-from truerank.near_duplicates.shingling import Shingles
+from truerank.near_duplicates.shingles import Shingles
 
 #: Kinds of pairs: the same text after normalising; the same words in the same order; Jaccard similarity of shingles
 #: from the threshold on; one contains the other. A pair has the first kind that applies.

@@ -25,8 +25,8 @@ Similarities are those of `near_duplicates`, without what is familiar in the tes
 of short texts are compared as in `leakage audit` (`text.wording`), and by their letters (`overlaps.wording`).
 """
 
-from truerank.overlaps.comparing import compare, compare_all
-from truerank.overlaps.keeping import KeptTexts, keep, kept_before, open_kept
+from truerank.overlaps.comparison import compare, compare_all
+from truerank.overlaps.kept_texts import KeptTexts, keep, kept_before, open_kept
 from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, OverlapRules, Overlaps
 
 __all__ = [

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.near_duplicates import Shingles
-from truerank.near_duplicates.shingling import Numbers, shingled
+from truerank.near_duplicates.shingles import Numbers, shingled
 from truerank.overlaps.results import TextPart
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.errors import OptionError
 from truerank.near_duplicates import Shingles, Sketches
-from truerank.near_duplicates.shingling import UNSPACED_SIGN
+from truerank.near_duplicates.shingles import UNSPACED_SIGN
 from truerank.options import Options, Range
 
 #: Texts with more words than this are not compared by their content words.

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.near_duplicates import Shingles, Sketches
-from truerank.near_duplicates.shingling import UNSPACED_SIGN, Hashes, Numbers, among, word_shingles
+from truerank.near_duplicates.shingles import UNSPACED_SIGN, Hashes, Numbers, among, word_shingles
 from truerank.overlaps.wording import alike, holders
 from truerank.text.words import FUNCTION_WORDS
 

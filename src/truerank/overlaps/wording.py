@@ -22,7 +22,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.near_duplicates import Sketches
-from truerank.near_duplicates.shingling import Hashes, Numbers, among, starts_of
+from truerank.near_duplicates.shingles import Hashes, Numbers, among, starts_of
 from truerank.overlaps.results import BRIEF_WORDS, WORDING_LIMIT, OverlapRules, TextPart
 from truerank.text.normalising import normalise
 from truerank.text.wording import (

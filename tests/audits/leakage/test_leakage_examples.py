@@ -279,7 +279,7 @@ def test_pairs_that_were_not_compared_make_no_clean_result(
     train = write_lines(tmp_path / "train.jsonl", rows)
     said = "not all pairs with them were compared"
     assert said not in leakage.examples(train, collection, **given).of("document-corpus").why
-    monkeypatch.setattr("truerank.overlaps.comparing._CROWD", 1)
+    monkeypatch.setattr("truerank.overlaps.comparison._CROWD", 1)
     verdict = leakage.examples(train, collection, **given).of("document-corpus")
     assert verdict.verdict == "UNKNOWN"
     assert said in verdict.why

@@ -208,7 +208,7 @@ def test_clean_needs_texts_that_were_read_and_compared(
     assert "UNKNOWN" in found["none"] and "the training data has no query" in found["none"]
     # From what was kept, too.
     assert reasons() == found
-    monkeypatch.setattr("truerank.overlaps.comparing._CROWD", 2)
+    monkeypatch.setattr("truerank.overlaps.comparison._CROWD", 2)
     shutil.rmtree(tmp_path / "out")
     for _ in range(2):
         assert "UNKNOWN" in reasons()["crowd"] and "1 word sequences stand in so many" in reasons()["crowd"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import polars as pl
 import pytest
 
-from truerank.audits.transfer.scanning.scoring import id_column
+from truerank.audits.transfer.scanning.scores import id_column
 from truerank.audits.transfer.scanning.text_evidence import favoured, new_text, repeated_texts, text_losses, word_runs
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document

@@ -11,8 +11,8 @@ from scipy.stats import binomtest
 from transfer_example import FAULTS, Files, options, write
 from truerank import transfer
 from truerank.audits.transfer import Scan
-from truerank.audits.transfer.describing import registered_domain
-from truerank.audits.transfer.estimating import Counts, _estimate
+from truerank.audits.transfer.descriptions import registered_domain
+from truerank.audits.transfer.estimates import Counts, _estimate
 from truerank.cli import main
 from truerank.errors import InputError
 

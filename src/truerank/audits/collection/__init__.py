@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from truerank.audits.collection.audit import audit
 from truerank.audits.collection.card import CollectionCard, card
-from truerank.audits.collection.cleaning import CollectionCleaning, clean
 from truerank.audits.collection.options import CollectionOptions, Parts
+from truerank.audits.collection.repairs import CollectionCleaning, clean
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, load_audit
 
 __all__ = [

@@ -49,7 +49,7 @@ from truerank.judging.ratings import read_ratings
 from truerank.measures.magnitudes import Proportion, proportion
 from truerank.measures.scoring import named_runs
 from truerank.near_duplicates import within
-from truerank.near_duplicates.shingling import Shingles
+from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Labels, Out, Scoring, Workers, command
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of

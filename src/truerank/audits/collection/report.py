@@ -11,7 +11,7 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.audits.collection.card import CollectionCard
-from truerank.audits.collection.cleaning import CollectionCleaning, clean_lines
+from truerank.audits.collection.repairs import CollectionCleaning, clean_lines
 from truerank.audits.collection.results import (
     PARTS,
     CollectionAudit,

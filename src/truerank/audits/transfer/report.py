@@ -9,14 +9,14 @@ from typing import IO, Final
 
 import polars as pl
 
-from truerank.audits.transfer.carrying import COMBINE, Carrying, ExpertComparison
-from truerank.audits.transfer.cleaning import TRUST, JudgmentCleaning
-from truerank.audits.transfer.collecting import Snapshots
-from truerank.audits.transfer.describing import Description, TransferCard
-from truerank.audits.transfer.estimating import COMBINATIONS, Estimate, Estimates, PrecisionInterval
+from truerank.audits.transfer.captures import Snapshots
+from truerank.audits.transfer.descriptions import Description, TransferCard
+from truerank.audits.transfer.estimates import COMBINATIONS, Estimate, Estimates, PrecisionInterval
 from truerank.audits.transfer.matching.versions import Matched
+from truerank.audits.transfer.removal import TRUST, JudgmentCleaning
+from truerank.audits.transfer.routes import COMBINE, Carrying, ExpertComparison
 from truerank.audits.transfer.scanning.report import below_table, sets_table
-from truerank.audits.transfer.selecting import Selection
+from truerank.audits.transfer.selection import Selection
 from truerank.core.result import Format, Summary, place_note, summarises, writes
 from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.sources.qrels import qrel_text

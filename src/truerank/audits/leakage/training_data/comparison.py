@@ -14,7 +14,7 @@ import polars as pl
 from truerank.audits.leakage.training_data.results import ANY_DOCUMENT
 from truerank.audits.leakage.training_data.texts import SuiteSet, TestTexts, TextSource, TrainingTexts
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before, open_kept
-from truerank.overlaps.keeping import ComparedForm, holds_any, keep_without, shared_passages
+from truerank.overlaps.kept_texts import ComparedForm, holds_any, keep_without, shared_passages
 from truerank.overlaps.results import without_parts
 from truerank.overlaps.templates import USUAL, same_templates
 from truerank.vectors.encoders import Encoder

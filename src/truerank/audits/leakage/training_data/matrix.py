@@ -22,7 +22,7 @@ from truerank.audits.leakage.training_data.verdicts import Compared, cell_of, pa
 from truerank.loading import json_file
 from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
-from truerank.overlaps.comparing import semantic_state
+from truerank.overlaps.comparison import semantic_state
 from truerank.overlaps.meaning import ReadTexts
 from truerank.overlaps.results import SemanticState, without_parts
 from truerank.records import TopicText

@@ -17,7 +17,7 @@ import polars as pl
 from truerank.audits.leakage.results import KindFound, OtherTopics
 from truerank.audits.leakage.sensitivity import counted
 from truerank.overlaps import EVIDENCE_KINDS
-from truerank.overlaps.keeping import ComparedForm
+from truerank.overlaps.kept_texts import ComparedForm
 from truerank.records import TopicText
 from truerank.text.passages import sentences
 from truerank.text.rewordings import KINDS as REWORDINGS

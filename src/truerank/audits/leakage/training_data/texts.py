@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from truerank.audits.leakage.proposals import topic_texts
 from truerank.errors import InputError, OptionError
-from truerank.overlaps.keeping import ComparedForm
+from truerank.overlaps.kept_texts import ComparedForm
 from truerank.records import Input, TopicText
 from truerank.sources import (
     DocumentSource,

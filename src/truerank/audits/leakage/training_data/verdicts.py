@@ -16,7 +16,7 @@ from truerank.audits.leakage.training_data.sensitivity import CLAIMS as DOCUMENT
 from truerank.audits.leakage.training_data.sensitivity import REQUIRED, ExampleSensitivity
 from truerank.audits.leakage.training_data.texts import TestTexts
 from truerank.measures.magnitudes import exact_interval, proportion
-from truerank.near_duplicates.shingling import shingled
+from truerank.near_duplicates.shingles import shingled
 from truerank.overlaps import OverlapRules
 from truerank.overlaps.results import SemanticState
 from truerank.text.rewordings import CLAIMS, SEEN_KINDS, UNPLANTED

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.transfer.matching.finding import MatchOptions, Texts, matched_into
+from truerank.audits.transfer.matching.matches import MatchOptions, Texts, matched_into
 from truerank.audits.transfer.matching.versions import (
     Matched,
     Version,
@@ -25,10 +25,10 @@ from truerank.audits.transfer.matching.versions import (
     read_versions,
     version_inputs,
 )
-from truerank.audits.transfer.scanning.comparing import Setting, compare_versions
+from truerank.audits.transfer.scanning.differences import Setting, compare_versions
 from truerank.audits.transfer.scanning.options import Samples, ScanOptions, ScanPlan, ScanScoring
 from truerank.audits.transfer.scanning.results import Scan
-from truerank.audits.transfer.scanning.scoring import RowScoring, id_column, sample_pairs, score_rows
+from truerank.audits.transfer.scanning.scores import RowScoring, id_column, sample_pairs, score_rows
 from truerank.errors import InputError, OptionError
 from truerank.lexical import analyser_of, kept_index
 from truerank.lexical.searching import topic_queries

@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy.special import gammainc
 
-from truerank.audits.transfer.scanning.scoring import id_column
+from truerank.audits.transfer.scanning.scores import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
 from truerank.text.page_faults import NO_BODY, Loss, PageWords, WordWeights, lost_share, shows_no_page, word_weights

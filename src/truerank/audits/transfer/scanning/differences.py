@@ -23,7 +23,7 @@ from truerank.audits.transfer.scanning.candidates import (
 )
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, Evidence, ScanPlan
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
-from truerank.audits.transfer.scanning.scoring import id_column
+from truerank.audits.transfer.scanning.scores import id_column
 from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, TEXT_FLOOR, text_losses
 from truerank.errors import OptionError
 from truerank.rankers.base import Ranker

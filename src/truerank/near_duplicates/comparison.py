@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.errors import InputError
-from truerank.near_duplicates.joining import (
+from truerank.near_duplicates.joins import (
     CROWD,
     NO_TWIN,
     ComparisonPlan,
@@ -28,7 +28,7 @@ from truerank.near_duplicates.joining import (
     spans,
 )
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
-from truerank.near_duplicates.shingling import CommonShingles, Hashes, Numbers, Shingles, among, starts_of
+from truerank.near_duplicates.shingles import CommonShingles, Hashes, Numbers, Shingles, among, starts_of
 from truerank.near_duplicates.sketches import Documents, Sketches, boilerplate, claim, keep
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine, give_back, processors

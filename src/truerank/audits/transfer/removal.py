@@ -14,7 +14,7 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite
-from truerank.audits.transfer.estimating import COMBINATIONS
+from truerank.audits.transfer.estimates import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError

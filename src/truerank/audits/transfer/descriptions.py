@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import polars as pl
 
-from truerank.audits.transfer.estimating import Estimates, estimate
+from truerank.audits.transfer.estimates import Estimates, estimate
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
 from truerank.core.cards import CardDate, card_head

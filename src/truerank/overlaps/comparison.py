@@ -14,9 +14,9 @@ import polars as pl
 from truerank.arrays import Hashes
 from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
-from truerank.near_duplicates.shingling import CommonShingles, Numbers, among, starts_of
+from truerank.near_duplicates.shingles import CommonShingles, Numbers, among, starts_of
 from truerank.near_duplicates.sketches import claim
-from truerank.overlaps.keeping import PART, KeptTexts, keep
+from truerank.overlaps.kept_texts import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar
 from truerank.overlaps.results import OVERLAPS, OverlapRules, Overlaps, SemanticState, TextPart, with_evidence
 from truerank.overlaps.wording import HOLDERS, Common, familiar, same_letters, same_words, without_familiar

@@ -17,7 +17,7 @@ import polars as pl
 from truerank import near_duplicates
 from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
-from truerank.near_duplicates.shingling import shingled
+from truerank.near_duplicates.shingles import shingled
 from truerank.near_duplicates.sketches import Documents, ExtraColumns, boilerplate, keep_changed
 from truerank.overlaps.meaning import ReadTexts, encoded
 from truerank.overlaps.results import WORDING_LIMIT, OverlapRules, TextPart
