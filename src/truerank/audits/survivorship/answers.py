@@ -359,6 +359,7 @@ class CorpusAnswers:
         return tuple(counts.tolist())
 
     def json(self) -> dict[str, Any]:
+        """All figures by name."""
         return {
             "queries": len(self.queries),
             "systems": {one.system: plain(one, "system") for one in self.shares},
