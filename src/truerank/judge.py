@@ -111,7 +111,7 @@ def serve(
         store: the store.
         serving: where, and for whom.
         learning: what is proposed where a pool ends.
-        progress: is told how many documents are done.
+        progress: receives the number of documents done.
 
     Returns:
         The desk: the port is taken, nobody is answered yet.
@@ -219,7 +219,7 @@ def model(
         asking: which items it is asked about.
         probing: whether it is probed, and how.
         as_: the annotator's name, if not the model's.
-        progress: is told how far it is.
+        progress: receives progress updates.
 
     Returns:
         What was labelled, skipped, and could not be asked; STORE.model-HASH.manifest.json says with which settings.

@@ -208,8 +208,8 @@ def _told(body: bytes) -> str:
     """The message in an error's body, one line, cut short."""
     try:
         value = load_json(body[:_LARGEST_FAULT], "")
-        told = value["error"]["message"] if isinstance(value["error"], dict) else value["error"]
+        clause = value["error"]["message"] if isinstance(value["error"], dict) else value["error"]
     except (InputError, LookupError, TypeError):
         return ""
-    text = " ".join(str(told).split())
+    text = " ".join(str(clause).split())
     return "".join(sign if sign.isprintable() else "\ufffd" for sign in text)[:200]

@@ -428,7 +428,7 @@ def judge_with_model(
         only: "labelled" takes only items that a person has labelled, which is what agreement needs.
         max_items: at most so many items now.
         again: ask again about items that this model skipped.
-        progress: is told how far it is.
+        progress: receives progress updates.
 
     Returns:
         What was labelled, skipped, and could not be asked.

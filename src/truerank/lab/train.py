@@ -99,7 +99,7 @@ def train(
         vectors: word vectors of the small models: a GloVe or word2vec file, a folder of an encoder, or packaged.
         texts: of instances that name queries and documents by id.
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
-        progress: is told how far it is.
+        progress: receives progress updates.
 
     Returns:
         What was trained.
@@ -219,5 +219,5 @@ def _save(ranker: Any, trained: Trained, run: Run) -> None:
 @summarises(Trained)
 def _summary(trained: Trained) -> Summary:
     cut = trained.provenance.get("cut_queries")
-    told = () if not cut else (f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.",)
-    return Summary((trained.fitted.table(), *told, f"saved: {trained.folder}"), trained.json())
+    text = () if not cut else (f"{cut['cut']:,} of {cut['queries']:,} queries are cut to {cut['words']} words.",)
+    return Summary((trained.fitted.table(), *text, f"saved: {trained.folder}"), trained.json())

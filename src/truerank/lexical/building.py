@@ -382,7 +382,7 @@ def build_index(
         workers: processes that analyse documents.
         strict: bytes that are not UTF-8 are an error.
         run_postings: how many postings are sorted at once.
-        progress: is told how many documents are done.
+        progress: receives the number of documents done.
 
     Returns:
         The index, opened.
@@ -437,7 +437,7 @@ def index(
         fields: fields of the index, made of url, title and body; contents is title+body.
         workers: processes that analyse documents.
         strict: bytes that are not UTF-8 are an error.
-        progress: is told how many documents are done.
+        progress: receives the number of documents done.
 
     Returns:
         The index, opened.

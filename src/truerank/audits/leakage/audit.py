@@ -292,7 +292,7 @@ def audit(
         judged: judged pairs; the verdict then rests on confirmed leaks.
         redaction: whether texts are written.
         out: a folder for candidates, report, summary and manifest.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         The candidates and the verdicts.

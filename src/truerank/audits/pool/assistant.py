@@ -47,7 +47,7 @@ def open_collection(docs: str, folder: str | Path, *, workers: int = 1, progress
         docs: the documents, see `sources.open_documents`.
         folder: where both are kept: an index of the features' terms, and the texts by id.
         workers: processes that analyse documents.
-        progress: is told how many documents are done.
+        progress: receives the number of documents done.
 
     Raises:
         InputError: a fault in the documents, or the folder was made from others.
@@ -224,7 +224,7 @@ def pool_assistant(
         learner: see `LearnerOptions`.
         folder: where index and texts of the collection are kept; None for `STORE.collection`.
         workers: processes that analyse documents.
-        progress: is told how many documents are done.
+        progress: receives the number of documents done.
 
     Raises:
         InputError: a store that does not grade documents; a fault in the documents or the rule.

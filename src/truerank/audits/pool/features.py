@@ -430,7 +430,7 @@ class Features:
             docs: the documents, see `sources.open_documents`.
             folder: where their index is kept and found again; None for a temporary one.
             workers: processes that analyse documents.
-            progress: is told how many documents are done.
+            progress: receives the number of documents done.
 
         Raises:
             InputError: a fault in the documents; the folder holds the index of another collection.

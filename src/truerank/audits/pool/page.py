@@ -91,8 +91,8 @@ def topic_notes(task: TaskTopics) -> list[str]:
             differ = f"; relevant {row.relevant:,} and {row.relevant_in_qrels:,}"
             differ = "" if row.relevant == row.relevant_in_qrels else differ
             parts.append(f"{row.topic_id} ({row.judged:,} here, {row.judged_in_qrels:,} there{differ})")
-        told = f"differ in {', '.join(parts)}" if parts else "agree in every topic that both have"
-        said.append(f"{title}{task.qrels} and the rows {told}: by the qrels {judged:,} judged, {kept:,} kept.")
+        text = f"differ in {', '.join(parts)}" if parts else "agree in every topic that both have"
+        said.append(f"{title}{task.qrels} and the rows {text}: by the qrels {judged:,} judged, {kept:,} kept.")
     if task.beyond:
         said.append(f"{title}kept here or judged there, but not both: {', '.join(task.beyond)}.")
     if task.topics and not task.kept and task.only_relevant:

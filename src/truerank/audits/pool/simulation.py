@@ -206,7 +206,7 @@ def simulate(
         processes: where the trials run.
         work: a folder that keeps traces for further simulations; by default they go when the report is written.
         out: a folder for page, tables, figures and traces.
-        progress: is told how far it is.
+        progress: receives progress updates.
 
     Returns:
         The order of the runs in every trial, and what it is compared with.

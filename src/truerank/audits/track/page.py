@@ -247,9 +247,9 @@ def _validation(found: Validation) -> Summary:
             lines += [fault.text() for fault in faults]
             if count > len(faults):
                 lines.append(f"{run.file}: {count - len(faults):,d} more of this kind. [{found.levels[kind]} {kind}]")
-    told = ("\n".join(lines),) if lines else ()
+    clause = ("\n".join(lines),) if lines else ()
     broken = next((run.broken for run in found.runs if run.broken is not None), None)
-    return Summary((*told, validation_table(found)), _validation_facts(found), tuple(verdicts), fault=broken)
+    return Summary((*clause, validation_table(found)), _validation_facts(found), tuple(verdicts), fault=broken)
 
 
 def _validation_facts(found: Validation) -> dict[str, Any]:

@@ -412,7 +412,7 @@ def run(
         dry_run: says what it would cost, and stops. What cells share is made: sets, first stages, vocabularies.
         options: how it is run.
         out: the folder of the results.
-        view: is told how far it is.
+        view: receives progress updates.
 
     Returns:
         What became of each cell.

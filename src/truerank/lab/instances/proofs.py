@@ -142,8 +142,8 @@ def _sizes(one: LoadedSet) -> Property:
     numbers = one.rows["number"]
     in_order = bool((numbers == pl.Series(range(len(numbers)), dtype=pl.Int64)).all())
     fits = len(numbers) == max(one.sizes) // 2
-    told = ", ".join(f"{size:,} instances = {size // 2:,} rows" for size in one.sizes)
-    return Property("every size has its rows, numbered in order", in_order and fits, told)
+    text = ", ".join(f"{size:,} instances = {size // 2:,} rows" for size in one.sizes)
+    return Property("every size has its rows, numbered in order", in_order and fits, text)
 
 
 def _nested(one: LoadedSet) -> Property:
@@ -152,8 +152,8 @@ def _nested(one: LoadedSet) -> Property:
     first = bool(leaking.head(count).all()) and count <= smallest
     asked = int(one.options.get("leaks") or 0)
     whole = count == asked or (bool(one.options.get("allow_fewer")) and count <= asked)
-    told = f"{count:,} rows leak, {asked:,} asked for; the smallest size has {smallest:,} rows"
-    return Property("sizes are nested, and each holds all rows that leak", first and whole, told)
+    text = f"{count:,} rows leak, {asked:,} asked for; the smallest size has {smallest:,} rows"
+    return Property("sizes are nested, and each holds all rows that leak", first and whole, text)
 
 
 def _apart(one: LoadedSet) -> Property:
@@ -187,15 +187,15 @@ def _balanced(one: LoadedSet) -> Property:
     about = one.fill_about if filled else one.built.about
     queries = [] if about is None else about["inputs"]["queries"]
     names = [source["name"] for source in queries] or one.fill["source"].unique(maintain_order=True).to_list()
-    told, holds = [], True
+    text, holds = [], True
     for size in one.sizes:
         counts = dict(one.fill.filter(pl.col("number") < size // 2)["source"].value_counts().iter_rows())
         given = [int(counts.get(name, 0)) for name in names]
         total = sum(counts.values())
         share, more = divmod(total, max(1, len(names)))
         holds &= given == [share + (place < more) for place in range(len(names))]
-        told.append(f"{size:,}: " + " + ".join(f"{number:,}" for number in given))
-    return Property("sources have equal shares of the rows without a leak", holds, "; ".join(told))
+        text.append(f"{size:,}: " + " + ".join(f"{number:,}" for number in given))
+    return Property("sources have equal shares of the rows without a leak", holds, "; ".join(text))
 
 
 def _no_repeats(one: LoadedSet) -> Property:
@@ -211,8 +211,8 @@ def _no_candidate(one: LoadedSet, evidence: ProofEvidence) -> Property:
     barred, fill = evidence.barred, one.fill
     by_text = sum(normalise(query) in barred.texts for query in fill["query"])
     by_id = sum(query_id in barred.ids.get(source, ()) for source, query_id in fill.select("source", "query_id").rows())
-    told = f"{by_text:,} by text and {by_id:,} by id, of {len(fill):,} rows and {len(barred.texts):,} leaking queries"
-    return Property(name, not by_text and not by_id, told)
+    clause = f"{by_text:,} by text and {by_id:,} by id, of {len(fill):,} rows and {len(barred.texts):,} leaking queries"
+    return Property(name, not by_text and not by_id, clause)
 
 
 def _no_barred_document(one: LoadedSet, evidence: ProofEvidence) -> Property:
@@ -232,27 +232,27 @@ def _ranks(one: LoadedSet) -> Property:
     if not ranks:
         return Property(name, True, f"all {judged:,} were judged")
     mean = sum(ranks) / len(ranks)
-    told = f"{len(ranks):,} of ranks {min(ranks)} to {max(ranks)} (mean {mean:.1f}), {judged:,} judged ones"
-    return Property(name, min(ranks) >= 1 and max(ranks) <= top, told)
+    text = f"{len(ranks):,} of ranks {min(ranks)} to {max(ranks)} (mean {mean:.1f}), {judged:,} judged ones"
+    return Property(name, min(ranks) >= 1 and max(ranks) <= top, text)
 
 
 def _leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
     rows = one.rows.filter(pl.col("role") == "leak").select("topic_id", "query", "query_id").rows()
     per_topic = Counter(topic for topic, _, _ in rows).values()
     fewest, most = min(per_topic, default=0), max(per_topic, default=0)
-    told = f"{len(rows):,} rows of {len(per_topic):,} topics, {fewest} to {most} each"
+    text = f"{len(rows):,} rows of {len(per_topic):,} topics, {fewest} to {most} each"
     if one.options.get("threshold") is not None:
         name = "every leak is a candidate above the threshold"
         if evidence.above is None:
             return Property(name, None, _LACKING + evidence.missing.get("audit", "no candidates"))
         above = sum((topic, query) in evidence.above for topic, query, _ in rows)
-        return Property(name, above == len(rows), f"{above:,} of {told}; not verified by people")
+        return Property(name, above == len(rows), f"{above:,} of {text}; not verified by people")
     name = "every leak was judged one"
     if evidence.judgments is None:
         return Property(name, None, _LACKING + evidence.missing.get("labels", "no labels"))
     found = [evidence.judgments.find(topic, query, query_id) for topic, query, query_id in rows]
     verified = sum(pair is not None and pair.leak is True for pair in found)
-    return Property(name, verified == len(rows), f"{verified:,} of {told}")
+    return Property(name, verified == len(rows), f"{verified:,} of {text}")
 
 
 def _topics(one: LoadedSet) -> Property:
@@ -262,8 +262,8 @@ def _topics(one: LoadedSet) -> Property:
     apart = groups.filter(pl.col("len") == pl.col("relevant_id"), pl.col("len") == pl.col("nonrelevant_id"))
     full = groups.filter(pl.col("len") == most)
     holds = len(apart) == len(groups) and not len(groups.filter(pl.col("len") > most))
-    told = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
-    return Property(f"each topic at most {most} times, with different documents", holds, told)
+    text = f"{len(rows):,} rows of {len(groups):,} topics; {len(full):,} topics have {most}, none more than that"
+    return Property(f"each topic at most {most} times, with different documents", holds, text)
 
 
 def _what_leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
@@ -281,16 +281,16 @@ def _what_leaks(one: LoadedSet, evidence: ProofEvidence) -> Property:
         own = normalise(query).casefold()
         texts += own == evidence.topics.get(topic, "").casefold() if with_text else own not in known
         documents += (doc_id in evidence.relevant.get((source, topic), ())) is with_document
-    told = f"{texts:,} texts and {documents:,} documents of {len(rows):,} rows"
-    return Property(name, texts == documents == len(rows), told)
+    clause = f"{texts:,} texts and {documents:,} documents of {len(rows):,} rows"
+    return Property(name, texts == documents == len(rows), clause)
 
 
 def _by_column(one: LoadedSet) -> Property:
     if one.built.kind == "by-depth":
         depths, most = one.rows["depth"], int(one.options["annotation_depth"])
         counts: Sequence[tuple[int, int]] = sorted(depths.value_counts().rows())
-        told = ", ".join(f"{number:,} of depth {depth}" for depth, number in counts[:10])
-        return Property(f"no row is deeper than {most}", bool((depths <= most).all()), told)
+        text = ", ".join(f"{number:,} of depth {depth}" for depth, number in counts[:10])
+        return Property(f"no row is deeper than {most}", bool((depths <= most).all()), text)
     versions = one.rows["version"].unique().to_list()
     return Property("all rows are of one version", len(versions) == 1, ", ".join(map(str, versions[:10])))
 

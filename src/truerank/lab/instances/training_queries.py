@@ -235,11 +235,11 @@ class TrainingSources:
         self.scanned: list[SourcePass] = []
         self._relevant, self._negative = Keyed(seed, "relevant documents"), Keyed(seed, "non-relevant documents")
 
-    def scan(self, room: int, wanted: QueryKeys, told: Callable[[str], None]) -> None:
+    def scan(self, room: int, wanted: QueryKeys, progress: Callable[[str], None]) -> None:
         """Reads every source once: draws so many queries, and looks for others."""
         self.scanned = []
         for lane in self.lanes:
-            told(f"reading queries of {lane.name}")
+            progress(f"reading queries of {lane.name}")
             self.scanned.append(scan(lane.source, self._seed, room, self._excluded, wanted))
 
     def rows(self, count: int) -> list[Prepared]:

@@ -197,7 +197,7 @@ def build(
         allow_fewer: take what there is where it is less than asked for.
         seed: of all choices.
         out: the folder of the set.
-        progress: is told how far it is.
+        progress: receives progress updates.
 
     Returns:
         The set; the folder holds `instances.parquet`, `summary.json`, `manifest.json` and what `write` asks for.

@@ -241,7 +241,7 @@ def examples(
         encoding: what turns texts into vectors, where the encoder is asked.
         work: where the comparison runs.
         out: a folder for the pairs, the report, the summary and the manifest.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         The pairs and the verdicts.

@@ -71,7 +71,7 @@ def matrix(
         device: where the torch backend runs, such as cuda:0.
         workers: how many processes read and compare.
         out: a folder for the matrix, the pairs and the page; it keeps what the sets are compared by, too.
-        progress: is told what happens.
+        progress: receives progress updates.
 
     Returns:
         The cells with their verdicts, and the pairs.

@@ -382,8 +382,8 @@ def _losses(
             coherence = _coherence(one, name, weights), _coherence(other, name, weights)
             for mine, theirs, place in ((before[a], after[b], at[0]), (after[b], before[a], at[1])):
                 # Where nothing is left, it does not matter who else has what was there.
-                told = mine if _NAME.search(theirs.text) else mine._replace(title="", body="")
-                new.append(new_text(told, theirs, words, weights, tuple(own), version=place))
+                clause = mine if _NAME.search(theirs.text) else mine._replace(title="", body="")
+                new.append(new_text(clause, theirs, words, weights, tuple(own), version=place))
             yield (
                 row,
                 first,
