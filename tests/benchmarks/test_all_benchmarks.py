@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -112,3 +113,14 @@ def test_the_exit_code_tells_and_nothing_is_skipped_in_silence(tmp_path: Path) -
     assert "SKIPPED: needs TRUERANK_SHARED" in done.stdout
     assert "SKIPPED 1 of 1: prefilter_speed" in done.stdout
     assert "[1/1] prefilter_speed: 0.0 s, SKIPPED" in done.stderr
+
+
+@pytest.mark.parametrize(("folder", "script"), [("studies", "calibration"), ("benchmarks", "judging_store")])
+def test_a_script_runs_at_its_small_size(folder: str, script: str) -> None:
+    done = subprocess.run(
+        [sys.executable, str(ROOT / folder / "all.py"), "--only", script],
+        env={**os.environ, "PYTHONPATH": str(ROOT / "src")}, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert f"[1/1] {script}: " in done.stderr
+    assert "| processor s |" in done.stdout
