@@ -157,11 +157,11 @@ def test_a_row_of_several_leaks_goes_once(triples: tuple[str, str], tmp_path: Pa
     assert len(cleaning.removed_file.read_text().splitlines()) == 1 + 11
 
 
-def test_the_manifest_names_the_commit_of_a_training_source(monkeypatch: pytest.MonkeyPatch) -> None:
-    from truerank.audits.leakage.audit import _train_input
+def test_a_training_source_is_named_with_its_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     from truerank.sources import hub, open_queries
+    from truerank.sources.inputs import pinned
 
     monkeypatch.setattr(hub, "fingerprint", lambda spec: f"hf:{spec.name};revision=0123abc")
     for given in ("hf:org/name:train#anchor", "hf:org/name@main:train#anchor"):
-        read = _train_input("name", open_queries(given), 3)
-        assert (read.source, read.sha256) == ("hf:org/name@0123abc:train#anchor", None)
+        source = open_queries(given)
+        assert pinned(source.spec, source.fingerprint) == "hf:org/name@0123abc:train#anchor"
