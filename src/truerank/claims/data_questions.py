@@ -161,7 +161,6 @@ def without_leaked(
 def repaired_answer(
     claim: Claim, answer: ClaimAnswer, repair: Repair, resampling: Resampling, nothing: str
 ) -> ClaimAnswer:
-    """An answer with what its repair does to the claim."""
     change = change_by(claim, (repair,), repair.what, resampling)
     if change is None:
         return replace(answer, effect="not shown", consequence=f"{nothing.capitalize()}.", repair=repair)

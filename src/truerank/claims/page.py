@@ -42,7 +42,6 @@ def review(result: Check, inputs: Sequence[Input]) -> str:
 
 
 def _level(answer: ClaimAnswer) -> Level:
-    """What an answer does to the claim."""
     level = "bad" if answer.word == "FILES AT FAULT" else _EFFECT_LEVELS[answer.effect]
     return "doubt" if answer.objects and level == "good" else level
 

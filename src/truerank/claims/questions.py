@@ -134,7 +134,6 @@ NAMES: Final = tuple(question.name for question in QUESTIONS)
 
 
 def question(name: str) -> Question:
-    """The question of a name."""
     try:
         return QUESTIONS[NAMES.index(name)]
     except ValueError:

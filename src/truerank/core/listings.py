@@ -127,7 +127,6 @@ class Listing:
         return len(self.columns[0].values) if self.columns else 0
 
     def column(self, key: str) -> ListingColumn:
-        """The column of that key."""
         return next(column for column in self.columns if column.key == key)
 
     def shown(self) -> list[ListingColumn]:

@@ -65,7 +65,6 @@ class Report:
             yield from (part for part in section.parts if isinstance(part, Picture))
 
     def page(self, drawn: Callable[[Picture], str], provenance: Mapping[str, Any], files: Iterable[str] = ()) -> Page:
-        """The report as a page."""
         sections = [
             Section(section.name, section.title, tuple(_shown(part, drawn) for part in section.parts))
             for section in self.sections

@@ -52,7 +52,6 @@ class Field(NamedTuple):
         return Column(self.heading[-1], self.heading[:-1], "right" if self.form else "left", self.form)
 
     def cell(self, row: Mapping[str, Any]) -> Cell:
-        """The cell of a row."""
         return Interval(*(row[name] for name in self.needs())) if self.interval else row[self.field]
 
 

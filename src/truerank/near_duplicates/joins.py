@@ -59,7 +59,6 @@ class Shuffle:
     dtype: tuple[tuple[str, str], ...]
 
     def write(self, piece: int, records: Records, bounds: Numbers) -> None:
-        """Writes the records of a piece."""
         save_array(self._data(piece), records)
         save_array(self._bounds(piece), bounds.astype(np.int64))
 

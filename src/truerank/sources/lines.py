@@ -45,7 +45,6 @@ class LineBlock(NamedTuple):
         return self.text.count("\n") + 1
 
     def without_first(self) -> LineBlock:
-        """The block without its first line."""
         rest = self.text.partition("\n")[2]
         return LineBlock(self.first + 1, rest, frozenset(position - 1 for position in self.repaired if position))
 

@@ -124,7 +124,6 @@ class YamlMapping:
         return None if found is None or found.content is None else found
 
     def need(self, key: str, remedy: str) -> Value:
-        """The value of a key that has to be there."""
         found = self.get(key)
         if found is None:
             self.value.fault(f"no '{key}'", remedy)

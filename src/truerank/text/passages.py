@@ -49,7 +49,6 @@ class Whole:
         return "whole"
 
     def cut(self, text: str) -> Iterator[str]:
-        """The text."""
         yield text.strip()
 
 

@@ -70,7 +70,6 @@ PAIR_SCHEMA: Final[dict[str, Any]] = {
 
 
 def empty_pairs() -> pl.DataFrame:
-    """No pairs."""
     return pl.DataFrame(schema=PAIR_SCHEMA)
 
 

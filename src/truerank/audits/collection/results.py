@@ -50,7 +50,6 @@ def kinds() -> Mapping[str, Kind]:
 
 
 def kind_of(name: str) -> Kind:
-    """A kind by its name."""
     return kinds()[name]
 
 

@@ -45,7 +45,6 @@ class LineScan(NamedTuple):
 
 
 def run_path(source: str | Path) -> Path:
-    """The path of a run."""
     spec = grammar.parse(str(source))
     if spec.scheme != "file":
         raise InputError("runs are read from files", "give a path", where=spec.spec)

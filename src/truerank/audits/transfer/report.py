@@ -180,7 +180,6 @@ def _description_summary(result: Description) -> Summary:
 
 
 def _description_table(result: Description) -> Table:
-    """The table."""
     rows = tuple(
         (
             part.name,

@@ -113,7 +113,6 @@ class ChosenWay:
         return self.ways[self.taken].way
 
     def json(self) -> dict[str, Any]:
-        """All of it."""
         return {"ways": [asdict(each) for each in self.ways], "taken": self.taken}
 
 

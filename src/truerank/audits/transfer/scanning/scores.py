@@ -61,7 +61,6 @@ class RowScoring:
         return device_of_ranker(self.ranker)
 
     def passages_of(self, block: _Block) -> list[str]:
-        """The passages that a block scores."""
         return [passage for _, cut in self._passages(block) for parts in cut.values() for passage in parts]
 
     def _passages(self, block: _Block) -> Iterator[tuple[list[str | None], dict[str, tuple[str, ...]]]]:
