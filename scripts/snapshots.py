@@ -247,7 +247,7 @@ def _say_what_lacks(lines: Sequence[Line], reached: set[Place]) -> None:
     for command in COMMANDS:
         if command not in {line.command for line in lines}:
             print(f"left out: {command}: {LEFT_OUT.get(command, 'no line')}")
-    own = str(SOURCE / "reports" / "tables.py")
+    own = str(SOURCE / "core" / "tables.py")
     places = [place for place in _places() if place.file != own]
     lacking = [place for place in places if place not in reached]
     print(f"{len(places) - len(lacking)} of {len(places)} places that make tables were reached; not these:")

@@ -112,7 +112,7 @@ def test_transfer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         f"models.{kind}.model": f"monot5:{tmp_path / 'monot5'}" for kind in ("first", "best")
     }
     settings |= {"models.first.seeds": "[0, 1]", "models.best.seeds": "[5, 6]"}
-    text = (Path(transfer.__file__).parents[2] / "experiments" / "ready" / "transfer.yaml").read_text()
+    text = (Path(transfer.__file__).parents[2] / "lab" / "ready" / "transfer.yaml").read_text()
     names = [line.strip().rstrip(":") for line in text.splitlines() if line.startswith("  ") and line.endswith(":")]
     settings |= {f"sets.{name}.sizes": "[2]" for name in names if name.endswith(("bm25", "min", "max", "V1", "V2"))}
     report = run_design("transfer", tmp_path, settings)
