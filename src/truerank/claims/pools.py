@@ -10,8 +10,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.pool.inputs import SimulationOptions
 from truerank.audits.pool.pools import Pooling, depth_pool
 from truerank.audits.pool.simulation import Simulation, simulate
@@ -21,17 +21,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signe
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
-from truerank.claims.unjudged import (
-    DEEPEST,
-    KEYS,
-    DrawnGrades,
-    Flags,
-    Ints,
-    JudgedResults,
-    cutoff_of,
-    judged_results,
-    pooled_teams,
-)
+from truerank.claims.unjudged import DEEPEST, KEYS, DrawnGrades, JudgedResults, cutoff_of, judged_results, pooled_teams
 from truerank.measures import evaluate
 from truerank.measures.grammar import lower_is_better
 from truerank.options import Workers
@@ -118,7 +108,6 @@ def _trace(
     return PoolTrace(*found, near, soon + late, p, beyond)
 
 
-Floats = NDArray[np.float64]
 _QUESTION: Final = "pools"
 #: Results that a run has at least where all of them are judged and that tells something.
 _FEWEST_RESULTS: Final = 20

@@ -11,15 +11,13 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.pool.pools import first_documents
 from truerank.claims.claim import Claim, ClaimEstimate, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval
 from truerank.measures.grammar import parse_measures
 
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
 DEEPEST: Final = 100

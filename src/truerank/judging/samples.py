@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, runtime
 import numpy as np
 import numpy.typing as npt
 
+from truerank.arrays import Floats
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
@@ -144,7 +145,6 @@ def _number(text: str, whole: str) -> float:
 
 Order = Literal["shuffled", "topic", "given"]
 _Mask = npt.NDArray[np.bool_]
-_Floats = npt.NDArray[np.float64]
 _SLACK: Final = 1e-12
 
 
@@ -318,7 +318,7 @@ def assign(
 class _Population(NamedTuple):
     """The items as arrays; `ranked` holds their positions in the order of their ids."""
 
-    scores: _Floats
+    scores: Floats
     topics: npt.NDArray[np.object_]
     datasets: npt.NDArray[np.object_]
     strata: npt.NDArray[np.object_]
@@ -332,7 +332,7 @@ class _Population(NamedTuple):
         ranked = np.array(sorted(range(len(items)), key=lambda place: items[place].item_id), np.int64)
         return cls(np.array(scores, np.float64), topics, datasets, strata, ranked)
 
-    def checked_scores(self, plan: SamplePlan) -> _Floats:
+    def checked_scores(self, plan: SamplePlan) -> Floats:
         """The scores, where every item has one."""
         lacking = int(np.isnan(self.scores).sum())
         if lacking:
@@ -345,7 +345,7 @@ class _Outcome(NamedTuple):
     """What a plan drew, the probability of every item, and the strata's names where it has strata."""
 
     mask: _Mask
-    probability: _Floats
+    probability: Floats
     named: npt.NDArray[np.object_] | None = None
     order: tuple[str, ...] = ()
 
@@ -416,7 +416,7 @@ def _groups(
     return named, names
 
 
-def _quantiles(scores: _Floats, count: int, plan: SamplePlan) -> _Floats:
+def _quantiles(scores: Floats, count: int, plan: SamplePlan) -> Floats:
     if not len(scores):
         raise InputError("nothing to make strata of", "lower the scores", where=f"sample {plan.text}")
     edges = np.unique(np.quantile(scores, np.linspace(0, 1, count + 1)))

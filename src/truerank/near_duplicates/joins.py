@@ -17,7 +17,8 @@ from typing import Any, Final, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from truerank.near_duplicates.shingles import Hashes, Numbers, Shingles, runs_of, shingled, starts_of
+from truerank.arrays import Hashes
+from truerank.near_duplicates.shingles import Numbers, Shingles, runs_of, shingled, starts_of
 from truerank.near_duplicates.sketches import Sketches
 from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job

@@ -17,6 +17,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.options import Options, Range
 
 
@@ -69,7 +70,6 @@ class Shingles(Options):
         return {"unit": self.shingle_unit, "size": self.shingle_size}
 
 
-Hashes = NDArray[np.uint64]
 Numbers = NDArray[np.int64]
 
 _SEPARATOR: Final = 0

@@ -17,9 +17,10 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
+from truerank.arrays import Hashes
 from truerank.errors import InputError
 from truerank.near_duplicates.results import BOILERPLATE
-from truerank.near_duplicates.shingles import Hashes, Numbers, Shingles, TextShingles, runs_of, shingled, windows_of
+from truerank.near_duplicates.shingles import Numbers, Shingles, TextShingles, runs_of, shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest

@@ -18,8 +18,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Flags, Hashes
 from truerank.near_duplicates import Shingles, Sketches
-from truerank.near_duplicates.shingles import UNSPACED_SIGN, Hashes, Numbers, among, word_shingles
+from truerank.near_duplicates.shingles import UNSPACED_SIGN, Numbers, among, word_shingles
 from truerank.overlaps.wording import alike, holders
 from truerank.text.words import FUNCTION_WORDS
 
@@ -58,8 +59,6 @@ _BROKEN: Final = 3
 _UNSPACED: Final = re.compile(UNSPACED_SIGN)
 _WORD: Final = re.compile(r"\w+")
 _OPENS: Final = ".!?:;\n\"'([{*>-•|"
-
-Flags = NDArray[np.bool_]
 
 
 class _Text(NamedTuple):

@@ -24,12 +24,10 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import sparse, stats
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.models import BM25, Statistics
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10

@@ -24,6 +24,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
@@ -32,8 +33,6 @@ from truerank.judging.labels import JudgedPair, LabelSource, open_judgments
 from truerank.judging.schemes import load_scheme
 
 __all__ = ["Calibration", "LabelNext", "Support", "calibrate", "similarities"]
-
-Floats: TypeAlias = NDArray[np.float64]
 
 
 class Support(NamedTuple):

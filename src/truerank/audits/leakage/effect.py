@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.leakage.exports import contaminations, contaminations_in
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
 from truerank.audits.leakage.training_data.results import (
@@ -62,7 +63,6 @@ class KindEffect:
     placebos: tuple[Placebo, ...]
 
 
-Floats: TypeAlias = NDArray[np.float64]
 #: An audit or its folder, or the ids of the topics that leak.
 LeakedTopics: TypeAlias = AuditResult | ExampleAudit | str | Path | Collection[str]
 

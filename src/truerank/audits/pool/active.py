@@ -13,12 +13,11 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.pool.features import ColumnBlock, Features, touched
 from truerank.audits.pool.stopping import TopicJudgments
 from truerank.errors import InputError
 from truerank.sources.qrels import QREL_SCHEMA
-
-Floats = NDArray[np.float64]
 
 # The loss of the learner and its solver: class-weighted logistic regression to its optimum, warm-started.
 #

@@ -18,6 +18,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.pool.pools import first_documents
 from truerank.audits.pool.stopping import StoppingRule, TopicJudgments, TopicOutcome, apply_rule
 from truerank.audits.pool.trials import Traced
@@ -28,9 +29,6 @@ from truerank.measures.grammar import aggregate_of, lower_is_better
 from truerank.measures.orders import kendall, ranks
 from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
-
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 #: Judgments that are scored at once.
 _CHUNK: Final = 1 << 19

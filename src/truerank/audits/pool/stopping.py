@@ -12,15 +12,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
-import numpy as np
-from numpy.typing import NDArray
-
+from truerank.arrays import Ints
 from truerank.errors import InputError, OptionError
 from truerank.loading import decimal_number, signed_number, whole_number
 from truerank.options import value_of
 from truerank.plugins import Plugins
 
-Ints = NDArray[np.int64]
 Action = Literal["stop", "continue", "drop"]
 
 #: Relevant documents that a topic needs, and the largest share of them among its judged ones, in the track.

@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Ints
 from truerank.audits.pool.active import ActiveLearner, LearnerOptions, Trace, rank, traces
 from truerank.audits.pool.features import Features
 from truerank.audits.pool.stopping import TopicJudgments
@@ -129,8 +130,6 @@ def duration(seconds: float) -> str:
         return f"{seconds:,.0f} s"
     return f"{seconds / 60:,.0f} min" if seconds < 6000 else f"{seconds / 3600:,.1f} hours"
 
-
-Ints = NDArray[np.int64]
 
 #: The columns of a block: which of the topic's pools a judgment belongs to, and what was judged in which batch.
 TRACE_SCHEMA: Final = {

@@ -18,6 +18,7 @@ import scipy
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.survivorship.depths import by_depth, depth_label
 from truerank.core.plain import plain
 from truerank.core.result import Result
@@ -43,8 +44,6 @@ from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
-
-Floats = NDArray[np.float64]
 
 #: The tests of a depth against the full set, in words.
 TESTS: Final[dict[str, str]] = {

@@ -18,6 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Hashes, Ints
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.core.result import Result
 from truerank.errors import InputError
@@ -198,9 +199,6 @@ def open_passage_ids(folder: str | Path) -> PassageIds:
     with written_by("survivorship map", path.parent, path.name):
         return PassageIds(read_table(path, MAPPING_SCHEMA))
 
-
-Ints = NDArray[np.int64]
-Hashes = NDArray[np.uint64]
 
 _DOCUMENTS: Final = 1 << 11
 _WORD: Final = r"[\p{L}\p{N}]+"

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats, Ints
 from truerank.audits.survivorship.queries import (
     Kinds,
     NamedSources,
@@ -37,9 +37,6 @@ from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
-
-Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 #: Fewer depths than this carry no trend.
 _FEWEST_DEPTHS: Final = 4

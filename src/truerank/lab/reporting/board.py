@@ -8,8 +8,8 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.core.plain import plain
 from truerank.core.tables import Column
 from truerank.core.views import columns
@@ -125,8 +125,6 @@ class ReportChoices(ReportOptions):
         rest = {"measures": list(self.named), "policy": self.policy.json(), "method": self.method.json()}
         return {**plain(self, "policy", "method"), **rest}
 
-
-Floats = NDArray[np.float64]
 
 #: So many cells are scored at once: more share the work on the judgments, fewer need less memory.
 _AT_ONCE: Final = 32

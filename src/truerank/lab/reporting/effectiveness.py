@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.core.figures import LinePanel, LineSeries
 from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
@@ -31,8 +32,6 @@ from truerank.measures import (
 )
 from truerank.measures.cross_validation import choose
 from truerank.measures.report import evaluation_notes
-
-Floats = NDArray[np.float64]
 
 
 class Tuned(NamedTuple):

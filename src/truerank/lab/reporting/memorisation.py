@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
 from truerank.errors import InputError, OptionError
@@ -22,8 +22,6 @@ from truerank.lab.reporting.board import Board, BoardRow, Draws, ReportChoices, 
 from truerank.measures import correct
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
-
-Floats = NDArray[np.float64]
 
 #: What a model said: of the documents that it reranked (`candidate`) and of leaked ones that it did not.
 SCORE_SCHEMA: Final[dict[str, Any]] = {

@@ -12,13 +12,12 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation
 from truerank.audits.transfer.scanning.text_evidence import favoured
 from truerank.errors import OptionError
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import PageFault, PageWords, page_fault
-
-Floats = NDArray[np.float64]
 
 #: Keeps the slope finite where all relevant documents score above all others.
 _PENALTY: Final = 1e-4
