@@ -12,7 +12,7 @@ import polars as pl
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.order import SystemScores
-from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, USES, UseVerdict, counts_of, verdicts_of
+from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, RULES, USES, UseVerdict, counts_of, verdicts_of
 from truerank.audits.assessors.views import VIEWS, notes_facts, shown_frames
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import IntervalPanel, IntervalValue, interval_panels
@@ -128,7 +128,7 @@ def card(audit: AssessorAudit) -> dict[str, Any]:
 
 
 def _said(one: UseVerdict) -> dict[str, Any]:
-    return {"use": USES[one.use], "verdict": one.word, "reason": one.sentence}
+    return {"use": USES[one.use], "rule": RULES[one.use].code, "verdict": one.word, "reason": one.sentence}
 
 
 def _card_text(content: dict[str, Any]) -> str:
@@ -288,6 +288,7 @@ def _facts(audit: AssessorAudit) -> dict[str, Any]:
             {
                 "judge": one.judge,
                 "use": USES[one.use],
+                "rule": RULES[one.use].code,
                 "word": one.word,
                 "reason": one.sentence,
                 "settles": one.settles,

@@ -13,6 +13,7 @@ from typing import Any, Final
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
 from truerank.audits.assessors.order import FEWEST_RUNS
+from truerank.core.rules import Rule, rules_of
 from truerank.core.verdict import Verdict
 
 #: The uses, in the order of the page.
@@ -22,6 +23,8 @@ USES: Final = {
     "best": "order of the best systems",
     "choosing": "selecting what people judge next",
 }
+#: The rule of each use: what is found where a model cannot be used so.
+RULES: Final = dict(zip(USES, rules_of("truerank.audits.assessors", Rule).values(), strict=False))
 MEANINGS: Final = {
     "USABLE": "On these data the model's grades gave what people's gave, within the limits.",
     "WITH CARE": "The model's grades come near people's; small differences mean little.",
