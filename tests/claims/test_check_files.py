@@ -84,6 +84,7 @@ def test_the_page_has_the_claim_the_plot_and_a_line_for_each_question(files: dic
     assert f"<h1>{result.sentence()}</h1>" in page
     assert page.count("<h3>") == 9
     assert 'href="collection/report.html"' in page
+    assert 'id="CLAIM01"' in page
     assert page.count("UNKNOWN") >= 3
     assert "https://" not in page.replace("http-equiv", "")
     log = json.loads((tmp_path / "out" / "findings.sarif").read_text())["runs"][0]

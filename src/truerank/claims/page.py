@@ -300,7 +300,7 @@ def _line(answer: ClaimAnswer) -> AnswerLine:
     )
     return AnswerLine(
         question(answer.question).text, word, _level(answer), answer.evidence, consequence.strip(),
-        _flags(answer.settles), link,
+        _flags(answer.settles), link, question(answer.question).rule.code,
     )  # fmt: skip
 
 

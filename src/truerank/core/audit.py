@@ -10,28 +10,22 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from truerank.core.plain import plain
-from truerank.core.report import Report, ReportPart, ReportSection
+from truerank.core.report import Report, ReportPart, ReportSection, found_section, found_table
 from truerank.core.result import Result, Summary, page_note, reports, summarises
 from truerank.core.rules import Finding, Rule
 from truerank.core.sarif import sarif
 from truerank.core.tables import Table, escape_markdown
 from truerank.core.verdict import ORDER, Verdict
-from truerank.core.views import Field, View, columns, tables
+from truerank.core.views import View, tables
 from truerank.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
 
     from truerank.core.figures.export import Picture
-
-_FINDINGS: Final = View(
-    "findings", "findings", "What was found",
-    (Field(("rule",), "code"), *columns("what, severity, places:,d, what it does to scores=effect, remedy")),
-    section="findings",
-)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -86,26 +80,21 @@ class Audit(Result, shown_in="truerank.core.audit"):
         shown = [plain(verdict, "share", "sign") for verdict in self.verdicts]
         return {"verdict": self.verdict.word, "verdicts": shown, "findings": dict(counts), "facts": plain(self.facts)}
 
+    def counts(self) -> dict[Rule, int]:
+        """How often each rule was found, in the order of the rules."""
+        counts = Counter(finding.rule.name for finding in self.findings)
+        return {rule: counts[rule.name] for rule in self.look.rules.values() if rule.name in counts}
+
     def tables(self) -> dict[str, Table]:
         """The tables by name, in reading order."""
-        return dict(tables((*self.look.views, _FINDINGS), {**self.frames, "findings": self._counted()}, self.facts))
+        shown = dict(tables(self.look.views, self.frames, self.facts))
+        counts = self.counts()
+        return {**shown, "findings": found_table(counts)} if counts else shown
 
     def card(self) -> str:
         """A section of a data card, in Markdown."""
         lines = [f"- {_subject(each)}**{each.word}**. {escape_markdown(each.sentence)}" for each in self.verdicts]
         return f"## {self.look.title}\n\n" + "\n".join(lines) + f"\n\n(truerank {__version__})\n"
-
-    def _counted(self) -> pl.DataFrame:
-        """The findings by rule."""
-        import polars as pl
-
-        counts = Counter(finding.rule.name for finding in self.findings)
-        rows = [
-            (rule.code, rule.title, rule.severity, counts[rule.name], rule.effect, rule.remedy)
-            for rule in self.look.rules.values()
-            if rule.name in counts
-        ]
-        return pl.DataFrame(rows, ["code", "what", "severity", "places", "effect", "remedy"], orient="row")
 
 
 def _subject(verdict: Verdict) -> str:
@@ -127,18 +116,18 @@ def _summary(audit: Audit) -> Summary:
 @reports(Audit)
 def _report(audit: Audit) -> Report:
     look, shown = audit.look, audit.tables()
-    parts: dict[str, list[ReportPart]] = {name: [] for name in (*look.sections, "findings")}
+    parts: dict[str, list[ReportPart]] = {name: [] for name in look.sections}
     for picture in look.pictures(audit):
         parts[picture.section].append(picture)
-    for view in (*look.views, _FINDINGS):
+    for view in look.views:
         if view.name in shown and view.place != "files":
             parts[view.section].append(shown[view.name])
-    titles = {"findings": "What was found, and what mends it", **look.sections}
+    sections = [ReportSection(name, look.sections[name], tuple(some)) for name, some in parts.items()]
     return Report(
         look.title,
         look.lead.format_map(audit.facts),
         audit.verdicts,
-        tuple(ReportSection(name, titles[name], tuple(some)) for name, some in parts.items()),
+        (*sections, found_section(audit.counts())),
         shown,
         audit.json(),
         frames=audit.frames,

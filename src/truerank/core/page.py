@@ -85,6 +85,7 @@ class AnswerLine:
         consequence: what follows from it; set apart.
         settles: what to do next; empty for nothing.
         link: a page that says more; empty for none.
+        code: of its rule; its address on the page.
     """
 
     question: str
@@ -94,6 +95,7 @@ class AnswerLine:
     consequence: str = ""
     settles: str = ""
     link: str = ""
+    code: str = ""
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from truerank.core.figures.export import Picture, page_svg
 from truerank.core.page import Drawing, Facts, Page, Section
+from truerank.core.rules import Rule
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.version import __version__
 
 if TYPE_CHECKING:
@@ -86,3 +88,22 @@ def _shown(part: ReportPart, drawn: Callable[[Picture], str]) -> Any:
     if isinstance(part, Picture):
         return Drawing(page_svg(drawn(part)), part.caption, part.screen != "narrow", part.screen)
     return part
+
+
+def found_table(counts: Mapping[Rule, int]) -> Table:
+    """What was found, by rule: how often, what it does to scores, and what mends it."""
+    return Table(
+        "What was found",
+        heads("rule, what, severity, places:,d, what it does to scores=effect, remedy"),
+        tuple(
+            (rule.code, rule.title, rule.severity, count, rule.effect, rule.remedy)
+            for rule, count in counts.items()
+            if count
+        ),
+    )
+
+
+def found_section(counts: Mapping[Rule, int]) -> ReportSection:
+    """The section of a page that names the rules of what was found."""
+    table = found_table(counts)
+    return ReportSection("findings", "What was found, and what mends it", (table,) if table.rows else ())

@@ -437,6 +437,7 @@ def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path
     assert fails(found, "UNKNOWN")
     assert "words, letters" in repr(found)
     report = (tmp_path / f"audit-{mode}-0" / "report.html").read_text()
+    assert "LEAK02" in report
     assert "Pairs at or below 0.91 with the same content words or nearly the same letters." in report
 
 

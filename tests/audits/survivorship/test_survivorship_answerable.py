@@ -142,6 +142,8 @@ def test_table_1_of_the_paper(tmp_path: Path) -> None:
     assert result.reasons is not None
     table = result.reasons.parts["counts"]
     assert table.rows()[:2] == [("dev", 70, 15, 14, 1, 100), ("train", 36, 5, 6, 3, 50)]
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert [f"DROP0{number}" in page for number in range(1, 5)] == [True] * 4
     assert "reasons-counts.tex" in {path.name for path in (tmp_path / "out" / "tables").iterdir()}
 
 

@@ -147,7 +147,7 @@ def test_sets_counts_and_what_is_left_out(scan: Scan) -> None:
     again = load_scan(scan.folder)
     assert repr(again) == repr(scan) and "old>>new MaxP" in repr(again)
     report = (scan.folder / "report.html").read_text(encoding="utf-8")
-    assert "404 Not Found" in report and "quartz3" in report and "CHANGED" in report
+    assert "PAGE02" in report and "404 Not Found" in report and "quartz3" in report and "CHANGED" in report
     for name in ("figure1.svg", "figure1.pdf", "figure2.svg", "figure2.pdf"):
         assert (scan.folder / name).stat().st_size > 1000
 

@@ -28,7 +28,7 @@ from truerank.audits.leakage.summaries import calibration_lines
 from truerank.core.figures import Picture, histogram, precision_curve, stacked_histograms, to_svg
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
-from truerank.core.report import Report, ReportSection
+from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, reports, summarises, writes
 from truerank.core.rules import Finding, Rule, rules_of
 from truerank.core.sarif import MOST_FINDINGS, sarif
@@ -83,6 +83,12 @@ def _pairs(result: AuditResult, baseline: str | None) -> tuple[tuple[str, pl.Dat
         (rule, rows.unique(_KEY, keep="first", maintain_order=True))
         for rule, rows in (("leaked-topic", certain), ("possible-leak", possible))
     )
+
+
+def _rule_counts(result: AuditResult) -> dict[Rule, int]:
+    """How often each rule was found; labels count, a baseline does not."""
+    unknown = sum(about["verdict"] == "UNKNOWN" for about in result.summary["tests"].values())
+    return {_RULES[rule]: len(rows) for rule, rows in _pairs(result, None)} | {_RULES["unknown-verdict"]: unknown}
 
 
 def _shown(rule: str, rows: pl.DataFrame, places: Mapping[tuple[str, str], str]) -> Iterator[Finding]:
@@ -590,6 +596,7 @@ def _report(result: AuditResult) -> Report:
         verdicts=tuple(_verdicts(summary)),
         sections=(
             ReportSection("counts", "Topics and queries that leak", tuple(_counts(result))),
+            found_section(_rule_counts(result)),
             ReportSection("similarities", "How similar the nearest queries are", similarities),
             ReportSection("sensitivity", "What this audit can see", tuple(sensitivity_parts(summary))),
             ReportSection("trust", "How far to trust the threshold", tuple(_trust(result))),

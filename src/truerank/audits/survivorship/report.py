@@ -20,8 +20,9 @@ from truerank.audits.survivorship.training_triples import Triples
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestRow, forest_plot
 from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
-from truerank.core.report import Report, ReportSection
+from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, page_note, place_note, reports, summarises, writes
+from truerank.core.rules import Rule, rules_of
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.judging import Item
@@ -30,6 +31,7 @@ from truerank.sources.qrels import qrel_text
 from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
+_RULES: Final = rules_of("truerank.audits.survivorship", Rule)
 #: The end of every page of this audit.
 FOOTER: Final = "This page asks the network for nothing."
 
@@ -504,6 +506,8 @@ def _answerable_report(result: Answerable) -> Report:
                 "reasons", "Why queries were left without an answer", tuple(label_tables(result.reasons).values())
             )
         )
+        counts = result.reasons.parts["counts"].row(-1, named=True)
+        sections.append(found_section({rule: counts[name.replace("-", "_")] for name, rule in _RULES.items()}))
     return Report(
         title="Can the discarded queries be answered?",
         lead="Queries were discarded because nobody found an answer among the documents shown; rankers look further.",

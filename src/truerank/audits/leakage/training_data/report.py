@@ -11,12 +11,12 @@ from urllib.parse import urlencode
 import polars as pl
 
 from truerank.audits.leakage.report import SIGNS, no_picture
-from truerank.audits.leakage.training_data.results import KINDS, ExampleAudit, LeakageMatrix, kind_named
+from truerank.audits.leakage.training_data.results import ExampleAudit, LeakageMatrix, kind_named
 from truerank.core.figures.export import page_svg
 from truerank.core.figures.style import ACCENT, INK, QUIET
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Drawing, Facts, Part, Prose
-from truerank.core.report import Report, ReportSection
+from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, page_note, report, reports, summarises, writes
 from truerank.core.tables import Cell, Column, Table, escape_html
 from truerank.core.verdict import Verdict
@@ -62,13 +62,13 @@ writes(LeakageMatrix)(_write)
 def _report(result: ExampleAudit) -> Report:
     kinds = kinds_table(result)
     listed = [one.kind for one in result.kinds if one.pairs]
-    meanings = tuple(f"{kind.title}: {kind.effect}" for kind in KINDS)
     return Report(
         title=f"Training examples against {result.test['name']}",
         lead=_lead(result),
         verdicts=tuple(_verdicts(result)),
         sections=(
-            ReportSection("kinds", "What leaks", (kinds, Prose(meanings))),
+            ReportSection("kinds", "What leaks", (kinds,)),
+            found_section({kind_named(one.kind): one.pairs for one in result.kinds}),
             ReportSection("rule", "What counts as an overlap", tuple(_rule(result))),
             ReportSection("sensitivity", "What this audit can see", tuple(_sensitivity(result))),
             ReportSection("sources", "What was read", (sources_table(result), Facts("Test collection", result.test))),

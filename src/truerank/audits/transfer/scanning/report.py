@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -14,8 +15,9 @@ from truerank.audits.transfer.scanning.results import LOW, VERY, Scan, curves
 from truerank.core.figures import Picture, cumulative_curves, side_by_side_histograms
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Part, Prose
-from truerank.core.report import Report, ReportSection
+from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, page_note, reports, summarises, writes
+from truerank.core.rules import Rule, rules_of
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -24,6 +26,7 @@ from truerank.text.passages import joined, policy_named
 from truerank.work.publishing import write_pictures
 from truerank.work.runs import Run
 
+_RULES: Final = rules_of("truerank.audits.transfer", Rule)
 #: Candidates shown with their texts; all of them stand in candidates.parquet.
 _SHOWN: Final = 300
 _PASSAGE_WORDS: Final = 250
@@ -83,6 +86,7 @@ def _scan_report(scan: Scan) -> Report:
         tables["below"] = below_table(scan)
     sections = (
         ReportSection("sets", "Data sets of possible errors", (*tables.values(), *figures(scan))),
+        found_section(_rule_counts(scan)),
         ReportSection("candidates", "Every candidate", tuple(_candidates(scan))),
         ReportSection("left", "What was not compared", tuple(_skipped(scan))),
     )
@@ -168,6 +172,12 @@ def below_table(scan: Scan) -> Table:
         ),
         tuple(rows),
     )
+
+
+def _rule_counts(scan: Scan) -> dict[Rule, int]:
+    """What became of the candidates, by rule."""
+    counts = Counter(scan.candidates["reason"])
+    return {rule: counts[name.replace("-", " ")] for name, rule in _RULES.items()}
 
 
 def _cut_off(scan: Scan) -> str:
