@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from truerank.claims.claim import Claim, ClaimChange, Repair, change_by, chosen_claim
+from truerank.claims.claim import Claim, ClaimChange, Repair, change_by, chosen_claim, claim_of_scores
 from truerank.claims.conclusion import concluded, files_at_fault, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
@@ -29,7 +29,9 @@ _ALL_REPAIRS: Final = "after all repairs"
 def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
     """What could be answered, with nothing run."""
     waiting = ClaimConclusion("UNKNOWN", "Nothing was run: this is the plan.", (), NAMES)
-    return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test)
+    if material.scores:
+        plan = tuple(replace(one, answerable=True, needs="") if one.name == "chance" else one for one in plan)
+    return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test, readings=given.readings)
 
 
 def answered(
@@ -37,11 +39,14 @@ def answered(
 ) -> Check:
     """Answers every question that can be answered, in their order."""
     steps, settings = AuditSteps(folder, progress), written_settings(given, Path() if given.out is None else folder)
+    read: dict[str, Any] = {"readings": given.readings}
+    if material.scores:
+        return _of_scores(given, material, plan, settings)
     progress.start("check: files")
     claim, files = _begun(given, material)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
-        return Check(claim, None, every, files_at_fault(files, every), plan, settings, material.test)
+        return Check(claim, None, every, files_at_fault(files, every), plan, settings, material.test, **read)
 
     def ask(asked: Asked) -> dict[str, ClaimAnswer]:
         answers = {}
@@ -55,7 +60,7 @@ def answered(
     answers |= ask(_of_data(given, material, claim, steps))
     if claim is None:
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
-        return Check(None, None, every, no_claim(every), plan, settings, material.test)
+        return Check(None, None, every, no_claim(every), plan, settings, material.test, **read)
     repairs = [answer.repair for answer in answers.values() if answer.repair is not None]
     change = change_by(claim, repairs, _ALL_REPAIRS, given.resampling) if repairs else None
     answers |= ask(_of_claim(given, material, claim if change is None else change.claim, steps))
@@ -64,8 +69,23 @@ def answered(
     every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
     final = None if change is None else change.after
     return Check(
-        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final
+        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final, **read
     )
+
+
+def _of_scores(
+    given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], settings: dict[str, Any]
+) -> Check:
+    """What scores alone can answer: chance, and the smallest difference that they could have shown."""
+    names = given.sources.system, given.sources.baseline
+    claim = claim_of_scores(
+        material.scores, given.scoring, names,
+        comparisons=given.options.comparisons, confidence=given.resampling.confidence,
+    )  # fmt: skip
+    plan = tuple(replace(one, answerable=True, needs="") if one.name == "chance" else one for one in plan)
+    every = tuple(chance_answer(claim) if one.answerable else _unanswered(one) for one in plan)
+    conclusion = concluded(claim, None, every)
+    return Check(claim, claim.base, every, conclusion, plan, settings, material.test, readings=given.readings)
 
 
 def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, ClaimAnswer | None]:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 from dataclasses import replace
-from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Annotated
+from typing import Annotated, Any
 
-from truerank.claims.inquiry import ClaimOptions, ClaimSources, Inquiry, completed, read_material, resolved
+from truerank.claims.inquiry import ClaimOptions, ClaimSources, Inquiry, asked, completed, read_material
 from truerank.claims.questions import planned
 from truerank.claims.results import Check
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command
@@ -20,7 +19,7 @@ from truerank.work.runs import run as started
 
 @command
 def check(  # noqa: PLR0917 - the file of settings stands first, the rest is named
-    settings: Annotated[str | Path | None, Flag(metavar="FILE", positional=True, reads=str)] = None,
+    paths: Annotated[Any, Flag(metavar="PATH…", positional=True, reads=list[str])] = (),
     sources: ClaimSources = ClaimSources(),
     options: ClaimOptions = ClaimOptions(),
     judged: Labels = Labels(),
@@ -41,8 +40,10 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     A check that was killed continues when it is started again.
 
     Args:
-        settings: a check.yaml, such as an earlier check wrote; other options replace what stands in it. "sample" is the
-            embedded sample, whose faults are known.
+        paths: what you have: a table of questions with what was expected and what systems retrieved (CSV, JSON, JSONL,
+            Parquet), a table of scores, runs and judgments, a BEIR folder, a folder of MTEB results; what each file is
+            is told from its content. Or a check.yaml, such as an earlier check wrote; options replace what stands in
+            it. "sample" is the embedded sample, whose faults are known. In Python also a frame.
         sources: what is given.
         options: what the claim is about.
         judged: judged pairs of topics and training queries; leaks then rest on what people confirmed.
@@ -60,6 +61,10 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
 
     Examples:
 
+        truerank check results.csv
+
+        truerank check qrels.txt bm25.run dense.run --out check/
+
         truerank check --test beir/scifact --run bm25.run --run dense.run --baseline bm25 --train train-queries.tsv
         --out check/
 
@@ -68,10 +73,8 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
 
         truerank check check/check.yaml
     """
-    given = Inquiry(completed(sources), options, judged, encoding, resampling, scoring, out)
-    if settings is not None:
-        given = resolved(settings, given)
-        given = replace(given, sources=completed(given.sources))
+    given = asked(paths, Inquiry(sources, options, judged, encoding, resampling, scoring, out))
+    given = replace(given, sources=completed(given.sources))
     # Imported here: all audits together would make the help of this command wait.
     from truerank.claims.answers import answered, only_planned
 
@@ -79,7 +82,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     plan = planned(given.sources, given.options.trials)
     # What several audits read is read once.
     with reading_once():
-        material = read_material(given.sources)
+        material = read_material(given.sources, given.table)
         if given.options.dry_run:
             return only_planned(given, material, plan)
         with (

@@ -20,6 +20,7 @@ from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.placebo import SystemPlacebo, edited, placebo_removal
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
+from truerank.sources.qrels import QREL_SCHEMA
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
@@ -98,7 +99,7 @@ class Claim:
         system: the run that is called better.
         baseline: the other one.
         measure: as it is spelled.
-        runs: all runs by name, columns topic_id, doc_id, score, rank.
+        runs: all runs by name, columns topic_id, doc_id, score, rank; none where only scores were given.
         qrels: the judgments, columns topic_id, doc_id, relevance.
         scoring: how runs are scored.
         evaluation: the scores of all runs by the measure.
@@ -153,6 +154,9 @@ class Claim:
         equivalent: Mapping[str, str] | None = None,
     ) -> Evaluation:
         """Scores both runs under other conditions; what is not given stays as it is."""
+        if not self.runs:
+            pair = [self.evaluation.runs.index(name) for name in (self.system, self.baseline)]
+            return replace(self.evaluation, runs=(self.system, self.baseline), values=self.evaluation.values[pair])
         return evaluate(
             self.qrels if qrels is None else qrels,
             dict(self.pair if runs is None else runs),
@@ -223,27 +227,61 @@ def chosen_claim(
     if len(parse_measures(measure)) != 1:
         raise OptionError("measure", f"'{measure}' is not one measure", "name others with `measures`")
     found = evaluate(qrels, dict(runs), measure, scoring)
+    return claim_of(found, names, runs=runs, qrels=qrels, comparisons=comparisons, confidence=confidence)
+
+
+def claim_of_scores(
+    scores: Mapping[str, pl.DataFrame],
+    scoring: Scoring,
+    names: tuple[str | None, str | None],
+    *,
+    comparisons: int | None,
+    confidence: float,
+) -> Claim:
+    """The claim of a score table: higher scores are better, and questions that a system lacks are left out."""
+    if len(scores) < 2:
+        raise InputError("one system", "a claim needs the scores of two")
+    topics = tuple(dict.fromkeys(topic for frame in scores.values() for topic in frame["topic_id"]))
+    values = np.full((len(scores), 1, len(topics)), np.nan)
+    places = {topic: place for place, topic in enumerate(topics)}
+    for row, frame in enumerate(scores.values()):
+        values[row, 0, [places[topic] for topic in frame["topic_id"]]] = frame["value"].to_numpy()
+    found = Evaluation(tuple(scores), ("score",), topics, values, {}, scoring, ("mean",))
+    return claim_of(found, names, comparisons=comparisons, confidence=confidence)
+
+
+def claim_of(
+    found: Evaluation,
+    names: tuple[str | None, str | None],
+    *,
+    runs: Mapping[str, pl.DataFrame] | None = None,
+    qrels: pl.DataFrame | None = None,
+    comparisons: int | None,
+    confidence: float,
+) -> Claim:
+    """The claim that scores allow: of the named systems, or of the best ones."""
     if found.aggregates[0] != "mean":
-        raise OptionError("measure", f"{measure} is no mean over topics", "choose a measure that is")
+        raise OptionError("measure", f"{found.measures[0]} is no mean over topics", "choose a measure that is")
     for option, name in zip(("system", "baseline"), names, strict=True):
-        if name is not None and name not in runs:
-            raise OptionError(option, f"there is no run '{name}'", f"choose one of {', '.join(runs)}")
+        if name is not None and name not in found.runs:
+            raise OptionError(option, f"there is no run '{name}'", f"choose one of {', '.join(found.runs)}")
     if names[0] is not None and names[0] == names[1]:
         raise OptionError("system", f"'{names[0]}' is the baseline too", "name two runs")
     order = [name for name in found.sorted(found.measures[0]).runs if name not in names]
     baseline = names[1] or (order[0] if names[0] else order[1])
     system = names[0] or next(name for name in order if name != baseline)
-    others = len(runs) - 1 if names[1] else math.comb(len(runs), 2)
+    others = len(found.runs) - 1 if names[1] else math.comb(len(found.runs), 2)
     pair = found.of(system, found.measures[0]) - found.of(baseline, found.measures[0])
     if np.isnan(pair).all():
-        raise InputError("the two runs share no topic", "score missing topics with `missing` default", where=system)
+        remedy = "score missing topics with `missing` default" if runs else "choose two that share some"
+        raise InputError(f"{system} and {baseline} share no topic", remedy)
     return Claim(
         system=system,
         baseline=baseline,
         measure=found.measures[0],
-        runs=dict(runs),
-        qrels=qrels,
-        scoring=scoring,
+        runs=dict(runs or {}),
+        qrels=pl.DataFrame(schema=QREL_SCHEMA) if qrels is None else qrels,
+        scoring=found.policy,
         evaluation=found,
         comparisons=comparisons or others,
         confidence=confidence,

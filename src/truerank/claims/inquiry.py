@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -18,8 +18,10 @@ from truerank.measures.scoring import named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries
+from truerank.sources.golden import GoldenTable
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
+from truerank.sources.recognition import Reading, read_as_given, sources_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.sources.sample import sample_folder
 
@@ -44,6 +46,8 @@ class ClaimSources(Options):
         previous: the documents as they were judged, where `docs` is a later version of them.
         model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
         metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
+        columns: what the columns of a table of questions are, where their names do not say:
+            question=q,expected=gold,retrieved=a+b.
         judged_by: who gave the judgments in `qrels`; with model the conclusion is one by these judgments, and no more.
     """
 
@@ -57,6 +61,7 @@ class ClaimSources(Options):
     previous: Annotated[str | None, Flag(metavar="SRC")] = None
     model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str])] = ()
     metadata: Annotated[str | None, Flag(metavar="FILE")] = None
+    columns: Annotated[str, Flag(metavar="ROLE=COLUMN,…")] = ""
     judged_by: Literal["people", "model"] = "people"
 
     def __post_init__(self) -> None:
@@ -105,7 +110,11 @@ _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 @dataclass(frozen=True)
 class Inquiry:
-    """All that was asked: the groups of options of `check`, and the folder of the output."""
+    """All that was asked: the groups of options of `check`, and the folder of the output.
+
+    `paths` are the files that were given without an option, and `readings` what they were taken for; `named` has the
+    sources without what was read from them.
+    """
 
     sources: ClaimSources = ClaimSources()
     options: ClaimOptions = ClaimOptions()
@@ -114,6 +123,14 @@ class Inquiry:
     resampling: Resampling = Resampling(resamples=1_000)
     scoring: Scoring = Scoring()
     out: str | Path | None = None
+    paths: tuple[Any, ...] = ()
+    readings: tuple[Reading, ...] = ()
+    named: ClaimSources | None = None
+
+    @property
+    def table(self) -> GoldenTable | None:
+        """The score table among what was given."""
+        return next((one.table for one in self.readings if one.table is not None and one.table.scores), None)
 
     def chosen(self) -> dict[str, Any]:
         """What the manifest says of the options; sources stand among its inputs."""
@@ -133,6 +150,7 @@ class Inquiry:
         several = [given.model_judgments] if isinstance(given.model_judgments, str) else given.model_judgments
         models = several.items() if isinstance(several, Mapping) else [_split(str(one)) for one in several]
         return (
+            *(input_of("table", one.path) for one in self.readings if one.table is not None and one.path in self.paths),
             *found,
             *(input_of("run", source, name) for name, source in runs.items()),
             *(input_of("model_judgments", source, name) for name, source in models),
@@ -147,16 +165,18 @@ def _split(text: str) -> tuple[str, str]:
 
 def written_settings(given: Inquiry, folder: Path) -> dict[str, Any]:
     """What differs from the defaults, by option, with paths as seen from a folder; values of a program are left out."""
-    found: dict[str, Any] = {}
+    paths = [_relative(str(path), folder) for path in given.paths if isinstance(path, str | Path)]
+    found: dict[str, Any] = {"paths": paths} if paths else {}
     for group in _GROUPS:
-        plain, own = getattr(Inquiry(), group), getattr(given, group)
-        for field in dataclasses.fields(own):
-            value = getattr(own, field.name)
-            if _is_default(value, getattr(plain, field.name)) or field.name == "dry_run":
+        plain = getattr(Inquiry(), group)
+        own = given.named if group == "sources" and given.named is not None else getattr(given, group)
+        for each in dataclasses.fields(own):
+            value = getattr(own, each.name)
+            if _is_default(value, getattr(plain, each.name)) or each.name == "dry_run":
                 continue
-            shown = _written(field.name, value, folder)
+            shown = _written(each.name, value, folder)
             if shown is not None:
-                found[field.name] = shown
+                found[each.name] = shown
     return found
 
 
@@ -200,18 +220,50 @@ def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
     if not isinstance(values, dict):
         raise InputError("no options in it", _REMEDY, where=path)
     values = {str(key).replace("-", "_"): value for key, value in values.items()}
-    out = values.pop("out", None)
+    out, paths = values.pop("out", None), _read("test", values.pop("paths", []), path)
     groups: dict[str, Any] = {}
     for group in _GROUPS:
         plain, own = getattr(Inquiry(), group), getattr(given, group)
-        names = {field.name: getattr(own, field.name) for field in dataclasses.fields(own)}
+        names = {each.name: getattr(own, each.name) for each in dataclasses.fields(own)}
         read = {name: _read(name, values.pop(name), path) for name in list(values) if name in names}
         changed = {name: value for name, value in names.items() if not _is_default(value, getattr(plain, name))}
         groups[group] = replace(plain, **{**read, **changed})
     if values:
         raise InputError(f"there is no option '{next(iter(values))}'", _REMEDY, where=path)
     place = given.out if given.out is not None or out is None else path.parent / str(out)
-    return Inquiry(**groups, out=place)
+    return understood(Inquiry(**groups, out=place, paths=paths if isinstance(paths, tuple) else (paths,)))
+
+
+def asked(paths: Any, given: Inquiry) -> Inquiry:
+    """All that was asked, with the files that were given without an option: what they are is told from their content."""
+    single = isinstance(paths, str | Path | Mapping) or hasattr(paths, "columns")
+    several = (paths,) if single or (paths and isinstance(paths[0], Mapping)) else tuple(paths or ())
+    several = tuple(str(path) if isinstance(path, Path) else path for path in several)
+    settings = [path for path in several if isinstance(path, str) and _is_settings(path)]
+    if not settings:
+        return understood(replace(given, paths=several))
+    if len(several) > 1:
+        raise InputError(
+            "settings and other files", "give the settings alone, and other sources by option", where=settings[0]
+        )
+    return resolved(settings[0], given)
+
+
+def _is_settings(path: str) -> bool:
+    return (path == SAMPLE_NAME and not Path(path).exists()) or path.endswith((".yaml", ".yml"))
+
+
+def understood(given: Inquiry) -> Inquiry:
+    """The same with the sources that the paths hold."""
+    if not given.paths:
+        return given
+    readings = read_as_given(given.paths, given.sources.columns)
+    named = {each.name: getattr(given.sources, each.name) for each in dataclasses.fields(given.sources)}
+    named = {name: value for name, value in named.items() if given.sources.has(name)}
+    sources = replace(
+        given.sources, **{**sources_of(readings, named), **{k: v for k, v in named.items() if k != "columns"}}
+    )
+    return replace(given, sources=sources, named=given.sources, readings=readings)
 
 
 def _read(name: str, value: Any, path: Path) -> Any:
@@ -243,6 +295,7 @@ class ClaimMaterial:
         teams: by run, where the metadata say it.
         models: judgments of models by name: sources, or values of a program.
         test: the name of the test set.
+        scores: of a score table, by system: columns topic_id and value.
     """
 
     sources: ClaimSources
@@ -251,6 +304,7 @@ class ClaimMaterial:
     teams: Mapping[str, str]
     models: Mapping[str, Any]
     test: str
+    scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 def completed(sources: ClaimSources) -> ClaimSources:
@@ -279,14 +333,18 @@ def _has_qrels(dataset: str) -> bool:
     return True
 
 
-def read_material(sources: ClaimSources) -> ClaimMaterial:
-    """Reads judgments, runs and teams."""
+def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> ClaimMaterial:
+    """Reads judgments, runs and teams; of a score table its scores."""
     # Imported here, as in `check`.
     from truerank.audits.collection.judgments import read_judgments, usable
     from truerank.sources.run_tables import RowFilter, read_metadata
 
+    if table is not None:
+        return ClaimMaterial(sources, None, {}, {}, {}, Path(table.name).stem, table.scores)
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
-        raise OptionError("test", "nothing to check", "give `test`, `qrels` or `docs`, and `run` for a claim")
+        raise OptionError(
+            "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"
+        )
     _look_at(sources)
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")

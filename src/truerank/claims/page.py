@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -71,6 +73,11 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "FILES AT FAULT": "The files have to be mended before anything can be said of the claim.",
     "UNKNOWN": "Nothing that was given decides it.",
 }
+#: Lines of what was read, and of the answer, columns of a line, and lines of the reason.
+_MOST_READ: Final = 12
+_MOST_LINES: Final = 11
+_WIDTH: Final = 110
+_REASON: Final = 4
 _MARKS: Final[dict[Effect, ForestMark]] = {
     "stands": "filled", "smaller": "filled", "appears": "filled", "not shown": "hollow", "falls": "cross",
 }  # fmt: skip
@@ -92,17 +99,59 @@ def _summary(result: Check) -> Summary:
             result.json(),
         )
     conclusion = result.conclusion
-    lines = (_claimed(result), f"{conclusion.word}: {conclusion.reason}", _answer_table(result))
     settles = [f"{question(one.question).text} {_flags(one.settles)}" for one in result.answers if one.settles]
-    parts: tuple[Table | str, ...] = (
-        *lines,
+    details: tuple[Table | str, ...] = (
+        f"{conclusion.word}: {conclusion.reason}",
+        _answer_table(result),
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
     )
     notes = place_note("The page", result.folder, "report.html")
     fault = None
     if conclusion.word == "FILES AT FAULT":
         fault = InputError("the files allow no comparison", result.answer("files").settles, where=result.test)
-    return Summary(parts, result.json(), (_verdict(result),), notes, width=110, fault=fault)
+    parts = (*_read(result), "\n".join(_answered(result)))
+    return Summary(parts, result.json(), (_verdict(result),), notes, width=110, fault=fault, details=details)
+
+
+def _read(result: Check) -> Iterator[str]:
+    """What was given, file by file, with what was done to its rows."""
+    lines = [
+        line
+        for one in result.readings
+        for line in (one.sentence(), *(f"  {remark}" for remark in (one.table.remarks if one.table else ())))
+    ]
+    more = [f"and {len(lines) - _MOST_READ} more lines"] if len(lines) > _MOST_READ else []
+    if lines:
+        yield "\n".join((*lines[:_MOST_READ], *more))
+
+
+def _answered(result: Check) -> list[str]:
+    """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
+    word, claim = result.conclusion.word, result.claim
+    reason = re.split(r" (?:Asked, and not settled|Not asked):", result.conclusion.reason)[0]
+    if claim is not None and word.startswith("HOLDS"):
+        # The line above has the difference.
+        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1]
+        reason = (rest[:1].upper() + rest[1:]).strip(" .") + "." if rest.strip(" .") else _MEANINGS[word]
+    lines = [_claimed(result), *textwrap.wrap(f"{word}: {reason}", _WIDTH)[:_REASON]]
+    objects = [answer for answer in result.answers if _is_finding(answer)]
+    shown = objects[: _MOST_LINES - len(lines) - 3]
+    for answer in shown:
+        about = question(answer.question)
+        text = f"  {about.rule.code} {about.subject[0].upper()}{about.subject[1:]}: {_said(result, answer)}"
+        lines.append(
+            textwrap.shorten(text, _WIDTH, placeholder=" …").replace(about.rule.code, f"  {about.rule.code}", 1)
+        )
+    settles = [_flags(answer.settles) for answer in objects if answer.settles]
+    if settles:
+        lines.append(textwrap.shorten(f"To settle: {' '.join(settles)}", _WIDTH, placeholder=" … (-v)"))
+    asked = [one for one in result.plan if not one.answerable]
+    if asked:
+        named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs)})" for one in asked)
+        lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
+    if len(shown) < len(objects):
+        lines.append(f"{len(objects) - len(shown)} more questions object: -v shows all.")
+    return lines
 
 
 def _claimed(result: Check) -> str:

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
 from truerank.claims.questions import PlannedQuestion, question
 from truerank.core.result import Result
+from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
     "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"
@@ -100,6 +101,7 @@ class Check(Result, shown_in="truerank.claims.page"):
         claim: the claim; None where fewer than two runs were given.
         base: the difference as the data are.
         repaired: the difference after all certain repairs together; None where nothing was repaired.
+        readings: what each file that was given without an option was taken for.
         answers: in the order of `QUESTIONS`; empty for a plan.
         conclusion: what they say together.
         plan: what could be answered with what was given, in the same order.
@@ -112,6 +114,8 @@ class Check(Result, shown_in="truerank.claims.page"):
         "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED",
     )  # fmt: skip
 
+    has_details: ClassVar[bool] = True
+
     claim: Claim | None
     base: ClaimEstimate | None
     answers: tuple[ClaimAnswer, ...]
@@ -121,6 +125,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     test: str
     folder: Path | None = None
     repaired: ClaimEstimate | None = None
+    readings: tuple[Reading, ...] = ()
 
     @property
     def headline(self) -> ClaimEstimate | None:
@@ -177,4 +182,5 @@ class Check(Result, shown_in="truerank.claims.page"):
             "answers": [one.json() for one in self.answers],
             "plan": [asdict(one) for one in self.plan],
             "settings": dict(self.settings),
+            "files": [one.json() for one in self.readings],
         }

@@ -128,7 +128,7 @@ def _runner(command: Command) -> Callable[..., int]:
         # Imported here: help and lists of commands do not wait for it.
         from truerank.work.runs import overwrites
 
-        overwrite = values.pop("overwrite", False)
+        overwrite, verbose = values.pop("overwrite", False), values.pop("verbose", False)
         given = {name: value for name, value in values.items() if value is not None}
         before = overwrites.set(overwrite)
         try:
@@ -150,7 +150,8 @@ def _runner(command: Command) -> Callable[..., int]:
             raise in_flags(error, command) from error
         finally:
             overwrites.reset(before)
-        return _printed(result, form, fail_on, command.verdict_words, to_stdout=given.get("out") == Path("-"))
+        to_stdout = given.get("out") == Path("-")
+        return _printed(result, form, fail_on, command.verdict_words, to_stdout=to_stdout, verbose=verbose)
 
     panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
     parameters = [_parameter(option, panels) for option in command.options]
@@ -180,10 +181,12 @@ def _check_output(command: Command, given: Mapping[str, Any]) -> None:
         check_output(command.name, given["out"], file=file, sources=sources)
 
 
-def _printed(result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool) -> int:
+def _printed(
+    result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool, verbose: bool
+) -> int:
     found = summary(result)
     # The output itself is on stdout where `--out -` says so.
-    streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
+    streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form, verbose=verbose), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
     stream = sys.stderr if sys.stderr.isatty() or to_stdout else sys.stdout if form == "text" else None
     if stream is not None:
@@ -287,6 +290,10 @@ def _output_options(command: Command) -> list[inspect.Parameter]:
         text = "Replace what others wrote where the output goes."
         overwrite = Parameter(name="--overwrite", help=text, show_default=False, **shared)
         found.append(inspect.Parameter("overwrite", kind, default=False, annotation=Annotated[bool, overwrite]))
+    if getattr(command.result, "has_details", False):
+        text = "Print all questions and figures, not only what decides."
+        verbose = Parameter(name=("--verbose", "-v"), help=text, show_default=False, **shared)
+        found.append(inspect.Parameter("verbose", kind, default=False, annotation=Annotated[bool, verbose]))
     if command.verdict_words:
         choices = ", ".join(word.lower() for word in command.verdict_words)
         text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}; a level: bad, doubt; or never."

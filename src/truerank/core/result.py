@@ -45,6 +45,7 @@ class Summary:
 
     Attributes:
         parts: tables and lines in reading order; lines are for people and stand in the text form only.
+        details: more of them, which text shows on `--verbose` only.
         json: one JSON object with everything.
         verdicts: what `--fail-on` looks at.
         notes: where files are; on stderr of a terminal, without one at the end of the text on stdout.
@@ -60,15 +61,16 @@ class Summary:
     width: int | None = None
     fault: TruerankError | None = field(default=None, compare=False)
     pictures: Callable[[], Iterable[Picture]] = field(default=tuple, compare=False)
+    details: tuple[Table | str, ...] = ()
 
-    def show(self, form: Format = "text") -> str:
+    def show(self, form: Format = "text", *, verbose: bool = False) -> str:
         """The summary in one of the forms of `--format`."""
         if form == "json":
             return json.dumps(self.json, ensure_ascii=False) + "\n"
         if form == "text":
-            shown = [part.text(self.width) if isinstance(part, Table) else f"{part}\n" for part in self.parts]
-            return "\n".join(shown)
-        return "\n".join(_FORMS[form](part) for part in self.parts if isinstance(part, Table))
+            every = (*self.parts, *self.details) if verbose else self.parts
+            return "\n".join(part.text(self.width) if isinstance(part, Table) else f"{part}\n" for part in every)
+        return "\n".join(_FORMS[form](part) for part in (*self.parts, *self.details) if isinstance(part, Table))
 
 
 class Result:
@@ -79,10 +81,12 @@ class Result:
     Attributes:
         verdict_words: the words of its verdicts that `--fail-on` takes, the worst first; empty without verdicts.
         fails_on: the default of `--fail-on`.
+        has_details: whether the command has `--verbose`.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ()
     fails_on: ClassVar[str] = "never"
+    has_details: ClassVar[bool] = False
     _shown_in: ClassVar[str] = ""
 
     def __init_subclass__(cls, shown_in: str = "", **rest: Any) -> None:

@@ -1,0 +1,314 @@
+"""What files and folders are, told from their content, so that a check takes them as they come."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.sources import compressed, formats
+from truerank.sources.golden import GoldenTable, read_golden
+from truerank.sources.notebook import source_of
+from truerank.text.printable import listed
+
+#: What a file can be.
+Kind = Literal[
+    "settings", "golden file", "score table", "results of MTEB", "test set", "judgments", "run", "questions",
+    "documents", "nothing known",
+]  # fmt: skip
+#: Files of a folder that are looked at.
+_MOST_FILES: Final = 20_000
+_LINES: Final = 50
+_RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
+_QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
+_BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
+_SHARE: Final = 0.9
+#: Mean words from which on texts are documents and no questions.
+_DOCUMENT_WORDS: Final = 30
+_TABLES: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", "")
+_IGNORED: Final = frozenset((".md", ".py", ".ipynb", ".log", ".png", ".svg", ".pdf", ".html", ".toml", ".lock"))
+
+
+@dataclass(frozen=True, eq=False)
+class Reading:
+    """What one file or folder was taken for.
+
+    Attributes:
+        path: as it was given.
+        kind: what it is.
+        why: by what that was told.
+        table: of a golden file or a score table.
+    """
+
+    path: str
+    kind: Kind
+    why: str
+    table: GoldenTable | None = None
+
+    def sentence(self) -> str:
+        """The reading in one line."""
+        return f"{self.path}: {self.kind}: {self.why}"
+
+    def json(self) -> dict[str, Any]:
+        """The reading as plain values."""
+        remarks = [] if self.table is None else list(self.table.remarks)
+        return {"path": self.path, "kind": self.kind, "why": self.why, "remarks": remarks}
+
+
+def read_as_given(paths: Sequence[Any], columns: str = "") -> tuple[Reading, ...]:
+    """What each path, or value of a program, is.
+
+    Args:
+        paths: files, folders, frames, lists of mappings or mappings of columns.
+        columns: for golden files, see `read_golden`.
+
+    Raises:
+        InputError: one of them is not there, or can be read in two ways.
+    """
+    return tuple(reading for path in paths for reading in _readings(path, columns))
+
+
+def _readings(path: Any, columns: str) -> Iterator[Reading]:
+    if not isinstance(path, str | Path):
+        table = read_golden(path, columns)
+        yield Reading("the table", _kind(table), table.sentence(), table)
+        return
+    place = Path(path)
+    if not place.is_dir():
+        yield _reading(place, columns)
+        return
+    if formats._first(place / "queries.jsonl") is not None:
+        parts = [name for name in ("corpus.jsonl", "qrels") if (place / name).exists() or formats._first(place / name)]
+        yield Reading(str(path), "test set", f"a BEIR folder: queries.jsonl{''.join(f', {one}' for one in parts)}")
+        return
+    files = list(islice((one for one in sorted(place.rglob("*")) if _is_data(one, place)), _MOST_FILES))
+    results = [one for one in files if one.suffix == ".json" and _is_mteb(one)]
+    if results:
+        table = mteb_table(place, results)
+        yield Reading(str(path), "results of MTEB", table.sentence(), table)
+        return
+    if not files:
+        raise InputError("an empty folder", "give files, or a folder that holds some", where=place)
+    for file in files:
+        yield _reading(file, columns, quiet=True)
+
+
+def _is_data(path: Path, folder: Path) -> bool:
+    inside = path.relative_to(folder).parts
+    return path.is_file() and path.suffix not in _IGNORED and not any(part.startswith(".") for part in inside)
+
+
+def _kind(table: GoldenTable) -> Kind:
+    return "score table" if table.scores else "golden file"
+
+
+def _reading(path: Path, columns: str, *, quiet: bool = False) -> Reading:
+    """One file; in a folder, one that is nothing known is passed over."""
+    compressed.checked_file(path)
+    if path.suffix in (".yaml", ".yml"):
+        return Reading(str(path), "settings", "the settings of a check")
+    sample = _sample(path)
+    if found := _ranking(path, sample):
+        return found
+    if columns == "" and (found := _texts(path)):
+        return found
+    if path.suffix == ".json" and _is_mteb(path):
+        table = mteb_table(path.parent, [path])
+        return Reading(str(path), "results of MTEB", table.sentence(), table)
+    try:
+        table = read_golden(path, columns)
+    except InputError as error:
+        if not quiet:
+            raise
+        return Reading(str(path), "nothing known", error.fault)
+    return Reading(str(path), _kind(table), table.sentence(), table)
+
+
+def _sample(path: Path) -> list[str]:
+    head = compressed.head(path)
+    lines = head.decode("utf-8", "replace").splitlines()
+    whole = lines if len(head) < compressed.HEAD_SIZE else lines[:-1]
+    return [line for line in whole if line.strip()][:_LINES]
+
+
+def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
+    """Judgments or a run in the form of TREC, or judgments of BEIR."""
+    plain = [line for line in lines if not line.startswith("#")]
+    if not plain:
+        return None
+    if plain[0].split("\t")[:2] == ["query-id", "corpus-id"]:
+        return Reading(str(path), "judgments", "the columns query-id, corpus-id and score of BEIR")
+
+    def share(pattern: re.Pattern[str]) -> float:
+        return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
+
+    if share(_QREL) >= _SHARE:
+        return Reading(str(path), "judgments", "lines of topic, 0, document and grade")
+    if share(_RUN) >= _SHARE:
+        return Reading(str(path), "run", "lines of topic, Q0, document, rank, score and tag")
+    if path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
+        return Reading(str(path), "judgments", "lines of topic, document and grade")
+    return None
+
+
+def _texts(path: Path) -> Reading | None:
+    """Questions or documents: records of an id and a text, and nothing else that counts."""
+    if path.suffix not in (".jsonl", ".ndjson", ".gz", ".trec", ".xml"):
+        return None
+    form = formats.detect(path)
+    if form in ("trec", "xml"):
+        head = compressed.head(path).decode("utf-8", "replace")
+        documents = formats.is_trec_document(head)
+        return Reading(str(path), "documents" if documents else "questions", "records of TREC")
+    if form != "jsonl":
+        return None
+    records = []
+    for line in _sample(path):
+        try:
+            records.append(json.loads(line))
+        except ValueError:
+            return None
+    if not records or not all(isinstance(one, dict) for one in records):
+        return None
+    names = {str(key).lower() for one in records for key in one}
+    if not names <= {
+        "_id",
+        "id",
+        "doc_id",
+        "docid",
+        "docno",
+        "title",
+        "text",
+        "contents",
+        "body",
+        "url",
+        "metadata",
+        "query",
+        "question",
+    }:
+        return None
+    words = [
+        sum(len(str(value).split()) for key, value in one.items() if key in ("title", "text", "contents", "body"))
+        for one in records
+    ]
+    if "query" in names or "question" in names:
+        return Reading(str(path), "questions", f"records of {listed(sorted(names))}")
+    mean = sum(words) / len(words)
+    documents = "title" in names or "contents" in names or "body" in names or mean >= _DOCUMENT_WORDS
+    return Reading(
+        str(path),
+        "documents" if documents else "questions",
+        f"records of {listed(sorted(names))}, {mean:.0f} words each",
+    )
+
+
+def _is_mteb(path: Path) -> bool:
+    head = compressed.head(path)[:4096].decode("utf-8", "replace")
+    return '"task_name"' in head and ('"scores"' in head or '"mteb_version"' in head)
+
+
+def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
+    """Results of MTEB (`MODEL/REVISION/TASK.json`) as a score table: a column for each model, a row for each task.
+
+    The score is `main_score` of the split "test", or of the only one. Of several revisions of a model the one with
+    most tasks counts. Versions of MTEB and revisions of data sets that differ are named in the remarks.
+    """
+    by_model: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
+    versions, broken = Counter[str](), 0
+    revisions: dict[str, set[str]] = defaultdict(set)
+    for file in files:
+        try:
+            value = json_file(file)
+            scores = value["scores"]
+            split = scores.get("test") or next(iter(scores.values()))
+            task = str(value["task_name"])
+        except (InputError, KeyError, TypeError, AttributeError, StopIteration):
+            broken += 1
+            continue
+        parts = file.relative_to(folder).parts
+        model, revision = (parts[-3], parts[-2]) if len(parts) > 2 else (parts[0] if len(parts) > 1 else file.stem, "")
+        for entry in split:
+            subset = str(entry.get("hf_subset", "default"))
+            if isinstance(entry.get("main_score"), int | float):
+                name = task if subset == "default" else f"{task} ({subset})"
+                by_model[model][revision][name] = float(entry["main_score"])
+        versions[str(value.get("mteb_version"))] += 1
+        revisions[task].add(str(value.get("dataset_revision")))
+    chosen = {model: max(own.items(), key=lambda pair: (len(pair[1]), pair[0]))[1] for model, own in by_model.items()}
+    tasks = sorted({task for own in chosen.values() for task in own})
+    several = sum(len(own) > 1 for own in by_model.values())
+    mixed = sorted(task for task, found in revisions.items() if len(found) > 1)
+    notes = (
+        (several, f"{several} models have several revisions; the one with most tasks counts"),
+        (len(versions) > 1, f"results of {len(versions)} versions of MTEB are mixed"),
+        (mixed, f"results on several revisions of {len(mixed)} data sets are mixed ({', '.join(mixed[:3])}, …)"),
+        (broken, f"{broken} files hold no scores and are left out"),
+    )
+    if not tasks:
+        raise InputError("no scores in these results", "give a folder of MODEL/REVISION/TASK.json", where=folder)
+    return GoldenTable(
+        folder.name,
+        pl.DataFrame(
+            {"topic_id": tasks, "text": [None] * len(tasks)}, schema={"topic_id": pl.String, "text": pl.String}
+        ),
+        None,
+        scores={
+            model: pl.DataFrame(sorted(own.items()), schema={"topic_id": pl.String, "value": pl.Float64}, orient="row")
+            for model, own in sorted(chosen.items())
+        },
+        columns={"score": ("main_score",)},
+        remarks=tuple(note for wanted, note in notes if wanted),
+    )
+
+
+def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[str, Any]:
+    """The sources of a check by the names of its options.
+
+    Args:
+        readings: what was given.
+        named: what was named by an option, which wins.
+
+    Raises:
+        InputError: two files for one option.
+    """
+    found: dict[str, Any] = {}
+    options: Mapping[Kind, str] = {
+        "test set": "test", "questions": "test", "judgments": "qrels", "documents": "docs", "golden file": "qrels",
+    }  # fmt: skip
+    for kind, option in options.items():
+        own = [one for one in readings if one.kind == kind and not named.get(option)]
+        if len(own) > 1:
+            also = " or --train" if option == "test" else ""
+            raise InputError(
+                f"two readings: {listed([one.path for one in own[:3]])} are {kind}",
+                f"say which with --{option}{also}, and leave the other out",
+            )
+        if own and own[0].table is None:
+            found.setdefault(option, own[0].path)
+    runs = [one.path for one in readings if one.kind == "run"]
+    for one in readings:
+        if one.table is not None and one.table.qrels is not None and not named.get("qrels"):
+            table = one.table
+            if "qrels" in found or runs:
+                raise InputError(
+                    f"two readings: {one.path} is a golden file, and there are judgments or runs too",
+                    "give one of them",
+                )
+            name = Path(table.name).stem if one.path != "the table" else "table"
+            found["qrels"] = source_of("qrels", table.qrels, several=False, by_name=False)
+            found["run"] = source_of("run", dict(table.runs), several=False, by_name=True)
+            texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
+            if len(texts) == len(table.questions):
+                found["test"] = source_of("test", {name: texts}, several=False, by_name=False)
+    if runs:
+        found["run"] = runs
+    return found
