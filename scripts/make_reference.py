@@ -46,6 +46,7 @@ MODULES = (
     "truerank.rankers.reranking.rerank",
     "truerank.lab.train",
     "truerank.rankers.machine",
+    "truerank.cli.rules",
     "truerank.rankers.base",
     "truerank.overlaps",
     "truerank.lab.instances",

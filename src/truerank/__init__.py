@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
     from truerank.claims.checking import check as check
+    from truerank.cli.rules import rule as rule
+    from truerank.cli.rules import rules as rules
     from truerank.core.result import report as report
     from truerank.core.result import summary as summary
     from truerank.integrations.ir_datasets import register as register

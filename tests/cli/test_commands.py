@@ -109,9 +109,9 @@ def test_python_and_the_command_line_refuse_the_same(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("words", "fault"),
     [
-        (["evaluate", "--qrels", "x"], "truerank evaluate: --run is missing, or has no value. see "),
+        (["leakage", "audit", "--train", "x"], "truerank leakage audit: --test is missing, or has no value. see "),
         (["evaluate", "--qrels", "x", "--run", "y", "--rn", "z"], "Unknown option: --rn"),
-        (["evaluate", "--qrels", "x", "--run", "y", "z"], "truerank evaluate: no option takes 'z'. see "),
+        (["search", "--index", "x", "--topics", "y", "z"], "truerank search: no option takes 'z'. see "),
         (["evalute"], 'truerank: Unknown command "evalute". Did you mean "evaluate"? see '),
         (["track", "repot"], "truerank: "),
         (["search", "--index", "x", "--topics", "y", "--format", "many"], "--format"),

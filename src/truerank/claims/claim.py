@@ -241,12 +241,7 @@ def claim_of_scores(
     """The claim of a score table: higher scores are better, and questions that a system lacks are left out."""
     if len(scores) < 2:
         raise InputError("one system", "a claim needs the scores of two")
-    topics = tuple(dict.fromkeys(topic for frame in scores.values() for topic in frame["topic_id"]))
-    values = np.full((len(scores), 1, len(topics)), np.nan)
-    places = {topic: place for place, topic in enumerate(topics)}
-    for row, frame in enumerate(scores.values()):
-        values[row, 0, [places[topic] for topic in frame["topic_id"]]] = frame["value"].to_numpy()
-    found = Evaluation(tuple(scores), ("score",), topics, values, {}, scoring, ("mean",))
+    found = Evaluation.of_scores(scores, scoring)
     return claim_of(found, names, comparisons=comparisons, confidence=confidence)
 
 

@@ -155,6 +155,7 @@ def _runner(command: Command) -> Callable[..., int]:
 
     panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
     parameters = [_parameter(option, panels) for option in command.options]
+    parameters.sort(key=lambda parameter: parameter.kind)
     parameters += _output_options(command)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
@@ -184,9 +185,9 @@ def _check_output(command: Command, given: Mapping[str, Any]) -> None:
 def _printed(
     result: Result, form: Format, fail_on: str, words: Sequence[str], *, to_stdout: bool, verbose: bool
 ) -> int:
-    found = summary(result)
+    found = summary(result).whole() if verbose else summary(result)
     # The output itself is on stdout where `--out -` says so.
-    streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form, verbose=verbose), form)
+    streams.put(sys.stderr if to_stdout else sys.stdout, found.show(form), form)
     # Where the files are: on a terminal apart from the result, without one at the end of the text.
     stream = sys.stderr if sys.stderr.isatty() or to_stdout else sys.stdout if form == "text" else None
     if stream is not None:

@@ -69,6 +69,8 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compare": "truerank.measures.run_comparison:compare",
     "merge": "truerank.work.merging:merge",
     "machine": "truerank.rankers.machine:machine",
+    "rules": "truerank.cli.rules:rules",
+    "rule": "truerank.cli.rules:rule",
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {

@@ -11,7 +11,7 @@ import functools
 import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
@@ -63,13 +63,16 @@ class Summary:
     pictures: Callable[[], Iterable[Picture]] = field(default=tuple, compare=False)
     details: tuple[Table | str, ...] = ()
 
-    def show(self, form: Format = "text", *, verbose: bool = False) -> str:
+    def whole(self) -> Summary:
+        """The same with the details."""
+        return replace(self, parts=(*self.parts, *self.details), details=())
+
+    def show(self, form: Format = "text") -> str:
         """The summary in one of the forms of `--format`."""
         if form == "json":
             return json.dumps(self.json, ensure_ascii=False) + "\n"
         if form == "text":
-            every = (*self.parts, *self.details) if verbose else self.parts
-            return "\n".join(part.text(self.width) if isinstance(part, Table) else f"{part}\n" for part in every)
+            return "\n".join(part.text(self.width) if isinstance(part, Table) else f"{part}\n" for part in self.parts)
         return "\n".join(_FORMS[form](part) for part in (*self.parts, *self.details) if isinstance(part, Table))
 
 

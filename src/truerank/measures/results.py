@@ -102,6 +102,22 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
 
+    @classmethod
+    def of_scores(cls, scores: Mapping[str, pl.DataFrame], policy: Scoring, measure: str = "score") -> Evaluation:
+        """Scores that another program computed, as an evaluation; NaN where a system lacks a topic.
+
+        Args:
+            scores: by system: columns topic_id and value.
+            policy: stands in the result; nothing is scored here.
+            measure: what the values are; higher is better.
+        """
+        topics = tuple(dict.fromkeys(topic for frame in scores.values() for topic in frame["topic_id"]))
+        places = {topic: place for place, topic in enumerate(topics)}
+        values = np.full((len(scores), 1, len(topics)), np.nan)
+        for row, frame in enumerate(scores.values()):
+            values[row, 0, [places[topic] for topic in frame["topic_id"]]] = frame["value"].to_numpy()
+        return cls(tuple(scores), (measure,), topics, values, {}, policy, ("mean",))
+
     @property
     def mean(self) -> Floats:
         """One number per run and measure, over the topics that were not skipped: shape (runs, measures).

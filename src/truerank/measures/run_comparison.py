@@ -20,7 +20,9 @@ from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluat
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
 from truerank.options import Flag, Options, Out, Scoring, command
 from truerank.sources import parse
+from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
+from truerank.sources.recognition import judged_runs
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -199,6 +201,7 @@ def compare(
     qrels: Annotated[QrelSource | None, Flag(metavar="SRC", reads=str)] = None,
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
     *,
+    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
     evaluation: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
     also: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
     comparing: ComparisonOptions = ComparisonOptions(),
@@ -216,6 +219,8 @@ def compare(
     Args:
         qrels: relevance judgments.
         run: TREC runs; repeat the option for several.
+        table: instead of `qrels` and `run`: a table of questions with what was expected and what systems retrieved, or
+            with the scores of systems.
         evaluation: instead of `qrels` and `run`: what `evaluate` wrote. Two of them are two conditions, between which
             the order of the runs is compared; differences are tested too where a baseline is named.
         also: further evaluations whose runs take part.
@@ -234,6 +239,8 @@ def compare(
 
     Examples:
 
+        truerank compare results.csv
+
         truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --baseline bm25
 
         truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --measures "nDCG@10 AP(rel=2)"
@@ -246,13 +253,19 @@ def compare(
         truerank compare --evaluation depth-1/ --also full/ --baseline full --significance welch
     """
     check_plot(plot, out)
+    if table is not None:
+        opened = read_golden(table)
+        if opened.scores:
+            evaluation = (*evaluation, Evaluation.of_scores(opened.scores, scoring))
+        else:
+            qrels, run = judged_runs(opened)
     named = _opened(qrels, run, evaluation, comparing.measures, scoring)
     found = _compared(named, len(evaluation) > 0, also, comparing, testing)
     found = replace(found, plot=plot)
     if out is not None:
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
         options = {**vars(comparing), "testing": testing, **({} if evaluation else {"scoring": scoring})}
-        inputs = (*inputs_of(qrels=qrels, evaluation=evaluation, also=also), *run_inputs(run))
+        inputs = (*inputs_of(table=table, qrels=qrels, evaluation=evaluation, also=also), *run_inputs(run))
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
             publish(found, job)
     return found

@@ -22,10 +22,12 @@ from truerank.measures.results import Coverage, Evaluation
 from truerank.options import Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
+from truerank.sources.golden import read_golden
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.lines import repeated_pair
 from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.recognition import judged_runs
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -187,12 +189,13 @@ class _Gathered:
 
 @command
 def evaluate(
-    qrels: Annotated[QrelSource, Flag(metavar="SRC", reads=str)],
-    run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])],
+    qrels: Annotated[QrelSource | None, Flag(metavar="SRC", reads=str)] = None,
+    run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
     measures: Annotated[MeasureSpec, Flag(reads=str)] = "nDCG@10 P@1",
     scoring: Scoring = Scoring(),
     equivalence: EquivalenceOptions = EquivalenceOptions(),
     *,
+    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
     sort: Annotated[str | None, Flag(metavar="MEASURE")] = None,
     per_topic: bool = False,
     plot: bool = False,
@@ -211,6 +214,7 @@ def evaluate(
         measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
         equivalence: documents that count as one.
+        table: instead of `qrels` and `run`: a table of questions with what was expected and what systems retrieved.
         sort: order the runs by this measure, the best first.
         per_topic: also show the scores of every topic.
         plot: also draw the means with their intervals, as SVG and PDF in the folder of `out`.
@@ -225,6 +229,8 @@ def evaluate(
 
     Examples:
 
+        truerank evaluate results.csv
+
         truerank evaluate --qrels robust04.qrels --run bm25.run --run monot5.run.gz --measures "nDCG@10 P@1 AP MFR"
 
         truerank evaluate --qrels dl19-passage.qrels --run monot5.run --rel 2 --measures "nDCG@10 AP P(rel=3)@10"
@@ -233,13 +239,17 @@ def evaluate(
         --out evaluation/
     """
     check_plot(plot, out)
+    if table is not None:
+        qrels, run = judged_runs(read_golden(table))
+    if qrels is None or not has_runs(run):
+        raise OptionError("qrels", "nothing to score", "give judgments and runs, or a table of questions and results")
     # Read twice: once for the scores, once for the manifest.
     run = list(run) if isinstance(run, Iterator) else run
     found = _evaluated(qrels, run, measures, scoring, equivalence)
     found = replace(found if sort is None else found.sorted(sort), per_topic=per_topic, plot=plot)
     if out is not None:
         options = {"measures": list(found.measures), "scoring": scoring, "sort": sort, **equivalence.json()}
-        given = [*_inputs(qrels, run, found), *inputs_of(equivalent=equivalence.equivalent)]
+        given = [*_inputs(qrels, run, found), *inputs_of(table=table, equivalent=equivalence.equivalent)]
         with started("evaluate", given, options, out, packages=("ir-measures",)) as job:
             publish(found, job)
     return found

@@ -270,6 +270,14 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
     )
 
 
+def judged_runs(table: GoldenTable) -> tuple[str, dict[str, str]]:
+    """The judgments and the runs of a golden file, as files of this process."""
+    if table.qrels is None:
+        raise InputError("scores, and no results to score", "give what was expected and retrieved", where=table.name)
+    qrels = source_of("qrels", table.qrels, several=False, by_name=False)
+    return qrels, source_of("run", dict(table.runs), several=False, by_name=True)
+
+
 def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[str, Any]:
     """The sources of a check by the names of its options.
 
@@ -304,8 +312,7 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
                     "give one of them",
                 )
             name = Path(table.name).stem if one.path != "the table" else "table"
-            found["qrels"] = source_of("qrels", table.qrels, several=False, by_name=False)
-            found["run"] = source_of("run", dict(table.runs), several=False, by_name=True)
+            found["qrels"], found["run"] = judged_runs(table)
             texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
             if len(texts) == len(table.questions):
                 found["test"] = source_of("test", {name: texts}, several=False, by_name=False)
