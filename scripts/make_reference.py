@@ -22,6 +22,7 @@ from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, 
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import Command, command_at
 from truerank.core.rules import PACKAGES, Rule, rules_of
+from truerank.core.verdict import LEVELS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
@@ -180,6 +181,15 @@ def rules_page() -> str:
         "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it. A "
         "*fault* is shown by the data alone, a *doubt* somebody has to look at, a *note* is a property to know of.\n",
     ]
+    codes = {"good": "0", "unknown": "3 of `check`, 0 of others", "doubt": "1 with `--fail-on doubt`", "bad": "1"}
+    own = {"FILES AT FAULT": "2"}
+    rows = [f"| {word} | {level} | {own.get(word, codes[level])} |" for word, level in LEVELS.items()]
+    head = (
+        "## Words, levels and exit codes\n\nThe exit code is 0 without `--fail-on`. With it, 1 where there is a verdict of "
+        "this word or level or a worse one, and 3 where `check` cannot tell. 2 is what you can mend (FILES AT FAULT too), "
+        "70 a fault of truerank, 130 Ctrl-C.\n\n| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
+    )
+    parts.append("\n".join((head, *rows)) + "\n")
     for package in PACKAGES:
         title = package.rpartition(".")[2].replace("claims", "check").replace("_", " ").capitalize()
         rows = [

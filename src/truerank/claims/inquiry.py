@@ -149,8 +149,9 @@ class Inquiry:
         )  # fmt: skip
         several = [given.model_judgments] if isinstance(given.model_judgments, str) else given.model_judgments
         models = several.items() if isinstance(several, Mapping) else [_split(str(one)) for one in several]
+        files = {path for path in self.paths if isinstance(path, str)}
         return (
-            *(input_of("table", one.path) for one in self.readings if one.table is not None and one.path in self.paths),
+            *(input_of("table", one.path) for one in self.readings if one.table is not None and one.path in files),
             *found,
             *(input_of("run", source, name) for name, source in runs.items()),
             *(input_of("model_judgments", source, name) for name, source in models),
@@ -235,7 +236,7 @@ def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
 
 
 def asked(paths: Any, given: Inquiry) -> Inquiry:
-    """All that was asked, with the files that were given without an option: what they are is told from their content."""
+    """All that was asked, with the files that were given without an option."""
     single = isinstance(paths, str | Path | Mapping) or hasattr(paths, "columns")
     several = (paths,) if single or (paths and isinstance(paths[0], Mapping)) else tuple(paths or ())
     several = tuple(str(path) if isinstance(path, Path) else path for path in several)
@@ -260,9 +261,7 @@ def understood(given: Inquiry) -> Inquiry:
     readings = read_as_given(given.paths, given.sources.columns)
     named = {each.name: getattr(given.sources, each.name) for each in dataclasses.fields(given.sources)}
     named = {name: value for name, value in named.items() if given.sources.has(name)}
-    sources = replace(
-        given.sources, **{**sources_of(readings, named), **{k: v for k, v in named.items() if k != "columns"}}
-    )
+    sources = replace(given.sources, **{**sources_of(readings, named), **named})
     return replace(given, sources=sources, named=given.sources, readings=readings)
 
 

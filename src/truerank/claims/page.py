@@ -95,7 +95,11 @@ def _summary(result: Check) -> Summary:
         table = _plan_table(result)
         lacking = [one.name for one in result.plan if not one.answerable]
         return Summary(
-            (table, f"{len(result.plan) - len(lacking)} of {len(result.plan)} questions can be answered."),
+            (
+                *_read(result),
+                table,
+                f"{len(result.plan) - len(lacking)} of {len(result.plan)} questions can be answered.",
+            ),
             result.json(),
         )
     conclusion = result.conclusion

@@ -115,6 +115,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     )  # fmt: skip
 
     has_details: ClassVar[bool] = True
+    unknown_code: ClassVar[int] = 3
 
     claim: Claim | None
     base: ClaimEstimate | None

@@ -197,10 +197,12 @@ def _printed(
     last = result.go_on()
     if last and sys.stderr.isatty():
         streams.put(sys.stderr, f"{last}\n")
-    if fail_on in words:
-        return int(any(verdict.word in words[: words.index(fail_on) + 1] for verdict in found.verdicts))
-    levels = ORDER[ORDER.index(fail_on) :] if fail_on in ORDER else ()
-    return int(any(verdict.level in levels for verdict in found.verdicts))
+    levels = ORDER[ORDER.index(fail_on) :] if fail_on in ORDER and fail_on not in words else ()
+    failing = words[: words.index(fail_on) + 1] if fail_on in words else ()
+    if any(verdict.word in failing or verdict.level in levels for verdict in found.verdicts):
+        return 1
+    unknown = fail_on != "never" and any(verdict.level == "unknown" for verdict in found.verdicts)
+    return result.unknown_code if unknown else 0
 
 
 def _fail_on(given: str, words: Sequence[str]) -> str:

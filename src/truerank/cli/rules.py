@@ -80,7 +80,9 @@ def rule(code: Annotated[str, Flag(metavar="CODE", positional=True)]) -> RuleLis
 
 
 @command
-def rules(select: Annotated[tuple[str, ...], Flag(metavar="PREFIX", positional=True, reads=list[str])] = ()) -> RuleList:
+def rules(
+    select: Annotated[tuple[str, ...], Flag(metavar="PREFIX", positional=True, reads=list[str])] = (),
+) -> RuleList:
     """Lists what the audits can find.
 
     Args:

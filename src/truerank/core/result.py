@@ -85,11 +85,13 @@ class Result:
         verdict_words: the words of its verdicts that `--fail-on` takes, the worst first; empty without verdicts.
         fails_on: the default of `--fail-on`.
         has_details: whether the command has `--verbose`.
+        unknown_code: the exit code where `--fail-on` was given and the data cannot tell.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = ()
     fails_on: ClassVar[str] = "never"
     has_details: ClassVar[bool] = False
+    unknown_code: ClassVar[int] = 0
     _shown_in: ClassVar[str] = ""
 
     def __init_subclass__(cls, shown_in: str = "", **rest: Any) -> None:

@@ -34,6 +34,9 @@ _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _SHARE: Final = 0.9
 #: Mean words from which on texts are documents and no questions.
 _DOCUMENT_WORDS: Final = 30
+_RECORD: Final = frozenset("_id id doc_id docid docno url metadata".split())
+_PROSE: Final = frozenset("title text contents body".split())
+_QUERY: Final = frozenset(("query", "question"))
 _TABLES: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", "")
 _IGNORED: Final = frozenset((".md", ".py", ".ipynb", ".log", ".png", ".svg", ".pdf", ".html", ".toml", ".lock"))
 
@@ -162,53 +165,22 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
 
 def _texts(path: Path) -> Reading | None:
     """Questions or documents: records of an id and a text, and nothing else that counts."""
-    if path.suffix not in (".jsonl", ".ndjson", ".gz", ".trec", ".xml"):
-        return None
-    form = formats.detect(path)
+    form = formats.detect(path) if path.suffix in (".jsonl", ".ndjson", ".gz", ".trec", ".xml") else ""
     if form in ("trec", "xml"):
-        head = compressed.head(path).decode("utf-8", "replace")
-        documents = formats.is_trec_document(head)
+        documents = formats.is_trec_document(compressed.head(path).decode("utf-8", "replace"))
         return Reading(str(path), "documents" if documents else "questions", "records of TREC")
-    if form != "jsonl":
+    try:
+        records = [json.loads(line) for line in _sample(path)] if form == "jsonl" else []
+    except ValueError:
         return None
-    records = []
-    for line in _sample(path):
-        try:
-            records.append(json.loads(line))
-        except ValueError:
-            return None
-    if not records or not all(isinstance(one, dict) for one in records):
+    names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
+    if not names or not names <= _RECORD | _PROSE | _QUERY:
         return None
-    names = {str(key).lower() for one in records for key in one}
-    if not names <= {
-        "_id",
-        "id",
-        "doc_id",
-        "docid",
-        "docno",
-        "title",
-        "text",
-        "contents",
-        "body",
-        "url",
-        "metadata",
-        "query",
-        "question",
-    }:
-        return None
-    words = [
-        sum(len(str(value).split()) for key, value in one.items() if key in ("title", "text", "contents", "body"))
-        for one in records
-    ]
-    if "query" in names or "question" in names:
-        return Reading(str(path), "questions", f"records of {listed(sorted(names))}")
-    mean = sum(words) / len(words)
-    documents = "title" in names or "contents" in names or "body" in names or mean >= _DOCUMENT_WORDS
-    return Reading(
-        str(path),
-        "documents" if documents else "questions",
-        f"records of {listed(sorted(names))}, {mean:.0f} words each",
-    )
+    words = sum(len(str(value).split()) for one in records for key, value in one.items() if key in _PROSE)
+    long = words / len(records) >= _DOCUMENT_WORDS
+    documents = not names & _QUERY and (long or bool(names & (_PROSE - {"text"})))
+    why = f"records of {listed(sorted(names))}, {words / len(records):.0f} words each"
+    return Reading(str(path), "documents" if documents else "questions", why)
 
 
 def _is_mteb(path: Path) -> bool:
@@ -257,9 +229,7 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
         raise InputError("no scores in these results", "give a folder of MODEL/REVISION/TASK.json", where=folder)
     return GoldenTable(
         folder.name,
-        pl.DataFrame(
-            {"topic_id": tasks, "text": [None] * len(tasks)}, schema={"topic_id": pl.String, "text": pl.String}
-        ),
+        pl.DataFrame({"topic_id": tasks}).with_columns(text=pl.lit(None, pl.String)),
         None,
         scores={
             model: pl.DataFrame(sorted(own.items()), schema={"topic_id": pl.String, "value": pl.Float64}, orient="row")
@@ -307,10 +277,8 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
         if one.table is not None and one.table.qrels is not None and not named.get("qrels"):
             table = one.table
             if "qrels" in found or runs:
-                raise InputError(
-                    f"two readings: {one.path} is a golden file, and there are judgments or runs too",
-                    "give one of them",
-                )
+                fault = f"two readings: {one.path} is a golden file, and there are judgments or runs too"
+                raise InputError(fault, "give one of them")
             name = Path(table.name).stem if one.path != "the table" else "table"
             found["qrels"], found["run"] = judged_runs(table)
             texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})

@@ -1,0 +1,212 @@
+"""Golden files and score tables in the layouts that people have: read rightly, or refused with both readings."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truerank.errors import InputError
+from truerank.sources.golden import read_golden
+
+QUESTIONS = [f"how do I set option {number} of the printer?" for number in range(12)]
+EXPECTED = [[f"kb-{number}", *([f"kb-{number + 50}"] if number % 3 == 0 else [])] for number in range(12)]
+FIRST = [[f"kb-{number + 7}", f"kb-{number}", f"kb-{number + 90}"] for number in range(12)]
+SECOND = [[f"kb-{number + 30}", f"kb-{number + 31}", f"kb-{number}"] for number in range(12)]
+ROWS = list(zip(QUESTIONS, EXPECTED, FIRST, SECOND, strict=True))
+
+
+def table(
+    path: Path, head: Sequence[str], rows: Sequence[Sequence[Any]], *, sign: str = ",", code: str = "utf-8"
+) -> Path:
+    with path.open("w", encoding=code, newline="") as stream:
+        writer = csv.writer(stream, delimiter=sign)
+        writer.writerows([head, *rows])
+    return path
+
+
+def wide(path: Path, join: Callable[[list[str]], Any], **how: Any) -> Path:
+    rows = [(question, *map(join, lists)) for question, *lists in ROWS]
+    return table(path, ("question", "expected", "retrieved_a", "retrieved_b"), rows, **how)
+
+
+def holds_the_rows(path: Any, systems: tuple[str, str] = ("a", "b"), columns: str = "") -> None:
+    found = read_golden(path, columns)
+    assert found.qrels is not None
+    assert tuple(found.runs) == systems
+    topics = found.questions["topic_id"].to_list()
+    judged = dict(found.qrels.group_by("topic_id").agg("doc_id").iter_rows())
+    assert [judged[topic] for topic in topics] == EXPECTED
+    for name, lists in zip(systems, (FIRST, SECOND), strict=True):
+        run = found.runs[name].sort("topic_id", "rank")
+        assert [run.filter(topic_id=topic)["doc_id"].to_list() for topic in topics] == lists
+        assert run.sort("topic_id", "score", descending=[False, True])["rank"].equals(run["rank"])
+
+
+@pytest.mark.parametrize("form", [";".join, "|".join, "\n".join, ",".join, " ".join, json.dumps, repr])
+def test_lists_as_texts(form: Callable[[list[str]], str], tmp_path: Path) -> None:
+    holds_the_rows(wide(tmp_path / "a.csv", form))
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"sign": ";"},
+        {"sign": "\t"},
+        {"sign": "|"},
+        {"code": "utf-8-sig"},
+        {"code": "utf-16"},
+        {"sign": "\t", "code": "utf-16"},
+    ],
+)
+def test_separators_and_encodings(how: dict[str, str], tmp_path: Path) -> None:
+    holds_the_rows(wide(tmp_path / "a.csv", json.dumps, **how))
+
+
+def test_a_table_of_windows_keeps_its_letters(tmp_path: Path) -> None:
+    path = table(
+        tmp_path / "a.csv", ("question", "gold", "results"), [("Où est le café ?", "d1", "d1;d2")], code="cp1252"
+    )
+    found = read_golden(path)
+    assert found.questions["text"].to_list() == ["Où est le café ?"]
+    assert found.remarks == ("read as Windows-1252",)
+
+
+def test_records_frames_and_long_forms(tmp_path: Path) -> None:
+    records = [{"query": q, "gold_ids": g, "retrieved": {"a": a, "b": b}} for q, g, a, b in ROWS]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))
+    (tmp_path / "a.json").write_text(json.dumps(records, indent=1))
+    frame = pl.DataFrame({"question": QUESTIONS, "expected": EXPECTED, "a": FIRST, "b": SECOND})
+    frame.write_parquet(tmp_path / "a.parquet")
+    for given in (tmp_path / "a.jsonl", tmp_path / "a.json", tmp_path / "a.parquet", frame, frame.to_dicts(), records):
+        holds_the_rows(given)
+    long = [(q, ";".join(g), name, ";".join(one)) for q, g, *both in ROWS for name, one in zip("ab", both, strict=True)]
+    holds_the_rows(table(tmp_path / "b.csv", ("question", "expected", "system", "results"), long))
+    by_row = [
+        (number, name, place, doc, 1 / place, ";".join(row[1]))
+        for number, row in enumerate(ROWS)
+        for name, one in zip("ab", row[2:], strict=True)
+        for place, doc in enumerate(one, start=1)
+    ]
+    holds_the_rows(table(tmp_path / "c.csv", ("qid", "model", "rank", "doc_id", "score", "expected"), by_row))
+
+
+def test_results_as_objects_and_scores_by_document() -> None:
+    rows = [
+        {
+            "input": q,
+            "relevant_docs": dict.fromkeys(g, 2),
+            "a": [{"page_content": f"about {doc}", "metadata": {"source": doc}} for doc in a],
+            "b": {doc: 9.0 - place for place, doc in enumerate(b)},
+        }
+        for q, g, a, b in ROWS
+    ]
+    holds_the_rows(rows)
+    found = read_golden(rows)
+    assert found.qrels is not None and set(found.qrels["relevance"]) == {2}
+
+
+def test_ids_as_numbers_are_one_id(tmp_path: Path) -> None:
+    rows = [(q, float(n), f"[{n + 1}, {n}]", f"{n};{n + 2}") for n, q in enumerate(QUESTIONS)]
+    found = read_golden(table(tmp_path / "a.csv", ("question", "expected", "a", "b"), rows))
+    assert found.qrels is not None and found.qrels["doc_id"].to_list() == [str(n) for n in range(12)]
+    assert found.runs["a"].filter(rank=2)["doc_id"].to_list() == [str(n) for n in range(12)]
+
+
+def test_expected_texts_are_looked_for(tmp_path: Path) -> None:
+    texts = [[f"The long passage number {n} says: press button {n}, twice.", "Another one."] for n in range(12)]
+    rows = [
+        (q, f"Press button {n if n else 'none of them'}, twice" if n % 2 == 0 else texts[n][0], json.dumps(texts[n]))
+        for n, q in enumerate(QUESTIONS)
+    ]
+    found = read_golden(table(tmp_path / "a.csv", ("user_input", "reference_answer", "retrieved_contexts"), rows))
+    assert "6 equal to a document, 5 contained in one, 1 in none" in found.remarks[0]
+
+
+def test_what_was_done_to_rows_is_counted() -> None:
+    rows = [
+        {"question": "one", "expected": "d1", "results": ["d1", "d1", "d2"]},
+        {"question": "one", "expected": "d3", "results": ["d1", "d1", "d2"]},
+        {"question": "two", "expected": None, "results": ["d1"]},
+        {"question": "three", "expected": "d3", "results": []},
+    ]
+    found = read_golden(rows)
+    assert found.qrels is not None and len(found.qrels) == 3
+    said = " ".join(found.remarks)
+    for part in (
+        "several rows",
+        "expect other documents",
+        "1 question without an expected",
+        "nothing for 1",
+        "stand twice",
+    ):
+        assert part in said, part
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "fault"),
+    [
+        (("question", "results"), [("q", "d1;d2")], "no column with the expected answers"),
+        (("question", "gold_ids", "relevant_docs", "results"), [("q", "d1", "d2", "d1")], "two readings: expected in"),
+        (("question", "expected", "results"), [("q", "7", "007;008")], "without leading zeros"),
+        (("question", "expected", "results"), [("q", "KB-1", "kb-1;kb-2")], "in small letters"),
+        (("question", "expected", "results"), [("q", "x1", "y1;y2")], "no expected id is among the results"),
+        (("question", "expected", "results"), [("q", "d1", "d1;d2"), ("r", "d1", "d1,d2")], "lists separated by"),
+        (("question", "expected", "results"), [("q", "d1")], "2 cells below 3 columns"),
+        (("question", "expected", "results"), [("q", "d1", "d1"), ("q", "d1", "d2")], "with other results"),
+        (("question", "a_ndcg", "b_ndcg", "a_recall", "b_recall"), [("q", 1, 0, 1, 1)], "several measures"),
+        (("name", *(f"q{n}" for n in range(9))), [("x", *range(9)), ("y", *range(9))], "two readings: 'name'"),
+        (("question", "expected", "a", "a_scores"), [("q", "d1", "d1;d2;d3", "[0.1, 0.9, 0.4]")], "or by their scores"),
+        (("question", "note"), [("q", "hello there")], "no results and no scores"),
+        (("question", "question"), [("q", "r")], "stands there twice"),
+    ],
+)  # fmt: skip
+def test_two_readings_and_broken_tables_are_refused(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], fault: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        read_golden(table(tmp_path / "a.csv", head, rows))
+    assert fault in str(raised.value)
+
+
+def test_an_option_decides(tmp_path: Path) -> None:
+    rows = [(q, ";".join(g), "kb-1", ";".join(a), ";".join(b)) for q, g, a, b in ROWS]
+    path = table(tmp_path / "a.csv", ("question", "gold_ids", "relevant_docs", "a", "b"), rows)
+    holds_the_rows(path, columns="expected=gold_ids,retrieved=a+b")
+    with pytest.raises(InputError, match="no column 'c'"):
+        read_golden(path, "retrieved=a+c")
+
+
+def test_html_is_no_table(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("<html><body>Sign in</body></html>")
+    with pytest.raises(InputError, match="HTML"):
+        read_golden(tmp_path / "a.csv")
+
+
+def test_score_tables(tmp_path: Path) -> None:
+    scores = [(f"q{n}", n / 12, (n + 1) / 12) for n in range(12)]
+    decimal = [(name, *(f"{one:.3f}".replace(".", ",") for one in own)) for name, *own in scores]
+    long = [
+        (name, system, own + trial)
+        for name, *both in scores
+        for system, own in zip("ab", both, strict=True)
+        for trial in (-0.1, 0.1)
+    ]
+    turned = [("a", *(one[1] for one in scores)), ("b", *(one[2] for one in scores))]
+    files = (
+        table(tmp_path / "a.csv", ("item", "a", "b"), scores),
+        table(tmp_path / "b.csv", ("item", "a", "b"), decimal, sign=";"),
+        table(tmp_path / "c.csv", ("question", "model", "score"), long),
+        table(tmp_path / "d.csv", ("system", *(one[0] for one in scores)), turned),
+        table(tmp_path / "e.csv", ("id", "a_ndcg@10", "b_ndcg@10"), scores),
+    )
+    for path in files:
+        found = read_golden(path)
+        assert found.qrels is None and list(found.scores) == ["a", "b"], path
+        assert found.scores["b"]["value"].to_list() == pytest.approx([one[2] for one in scores], abs=1e-3)
+    assert "12" not in read_golden(files[0]).remarks and "means over repeats" in read_golden(files[2]).remarks[0]
