@@ -135,7 +135,7 @@ def _answered(result: Check) -> list[str]:
     reason = re.split(r" (?:Asked, and not settled|Not asked):", result.conclusion.reason)[0]
     if claim is not None and word.startswith("HOLDS"):
         # The line above has the difference.
-        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1]
+        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1].removeprefix("except ")
         reason = (rest[:1].upper() + rest[1:]).strip(" .") + "." if rest.strip(" .") else _MEANINGS[word]
     lines = [_claimed(result), *textwrap.wrap(f"{word}: {reason}", _WIDTH)[:_REASON]]
     objects = [answer for answer in result.answers if _is_finding(answer)]

@@ -1,0 +1,129 @@
+"""`check` takes what people have: tables, folders, runs and judgments, told from their content."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import truerank
+from truerank.cli import main
+from truerank.errors import InputError
+
+
+def ended(*words: str) -> int:
+    with pytest.raises(SystemExit) as raised:
+        main([*words])
+    return int(str(raised.value.code or 0))
+
+
+@pytest.fixture
+def table() -> pl.DataFrame:
+    """Forty questions; the first system has the expected document first more often."""
+    draw = random.Random(4)
+    rows = []
+    for number in range(40):
+        lists = []
+        for share in (0.9, 0.3):
+            others = [f"kb-{other}" for other in draw.sample(range(400, 900), 5)]
+            lists.append([f"kb-{number}", *others[1:]] if draw.random() < share else others)
+        rows.append((f"how to mend part {number}", f"kb-{number}", *lists))
+    return pl.DataFrame(rows, ["question", "expected", "retrieved_new", "retrieved_old"], orient="row")
+
+
+def test_a_frame_a_file_and_its_settings_say_the_same(table: pl.DataFrame, tmp_path: Path) -> None:
+    table.write_parquet(tmp_path / "results.parquet")
+    here = truerank.check(table)
+    there = truerank.check(tmp_path / "results.parquet", out=tmp_path / "out")
+    again = truerank.check(tmp_path / "out" / "check.yaml")
+    assert here.claim is not None and (here.claim.system, here.claim.baseline) == ("new", "old")
+    assert here.base == there.base == again.base
+    assert here.conclusion.word == "HOLDS"
+    assert (tmp_path / "out" / "check.yaml").read_text().count("results.parquet") == 1
+    written = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert written["files"][0]["kind"] == "golden file"
+
+
+def test_the_answer_has_at_most_twelve_lines(
+    table: pl.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = tmp_path / "results.parquet"
+    table.write_parquet(place)
+    assert ended("check", str(place)) == 0
+    shown = capsys.readouterr().out
+    read, _, answer = shown.partition("\n\n")
+    assert read.startswith(f"{place}: golden file: 2 systems (new, old), 40 questions")
+    assert answer.startswith("new is better than old by ") and "HOLDS" in answer
+    assert len(answer.splitlines()) <= 12
+    assert ended("check", str(place), "-v") == 0
+    assert "Could unjudged documents turn it?" in capsys.readouterr().out
+    assert ended("check", "sample") == 0
+    assert len(capsys.readouterr().out.splitlines()) <= 12
+
+
+def test_scores_answer_what_scores_can(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    draw = random.Random(1)
+    scores = [draw.random() for _ in range(30)]
+    rows = {"item": list(range(30)), "a": scores, "b": [one + draw.uniform(-0.3, 0.3) for one in scores]}
+    found = truerank.check(rows)
+    assert [one.question for one in found.answers if one.word != "UNKNOWN"] == ["chance"]
+    assert found.conclusion.word == "CANNOT TELL" and found.conclusion.detectable is not None
+    pl.DataFrame(rows).write_csv(tmp_path / "scores.csv")
+    assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "bad") == 3
+    assert ended("check", str(tmp_path / "scores.csv"), "--fail-on", "cannot tell") == 1
+    assert ended("check", str(tmp_path / "scores.csv"), "--dry-run") == 0
+    assert "score table: scores of 2 systems (a, b), 30 questions" in capsys.readouterr().out
+
+
+def test_a_folder_of_runs_and_judgments(table: pl.DataFrame, tmp_path: Path) -> None:
+    rows = list(enumerate(table.iter_rows(named=True)))
+    (tmp_path / "judged.txt").write_text("".join(f"{n} 0 {row['expected']} 1\n" for n, row in rows))
+    for name in ("new", "old"):
+        lines = (
+            f"{n} Q0 {doc} {place} {9 - place} x\n"
+            for n, row in rows
+            for place, doc in enumerate(row[f"retrieved_{name}"], start=1)
+        )
+        (tmp_path / f"{name}.txt").write_text("".join(lines))
+    found = truerank.check(tmp_path)
+    assert {one.kind for one in found.readings} == {"judgments", "run"}
+    assert found.base is not None and found.base.value == pytest.approx(truerank.check(table).base.value)  # type: ignore[union-attr]
+    (tmp_path / "judged2.txt").write_text("1 0 kb-1 1\n")
+    with pytest.raises(InputError, match=r"two readings.*--qrels"):
+        truerank.check(tmp_path)
+    assert truerank.check(tmp_path, qrels=str(tmp_path / "judged.txt")).base == found.base
+
+
+def result(score: float, version: str, revision: str, task: str) -> str:
+    scores: dict[str, Any] = {"test": [{"hf_subset": "default", "main_score": score, "ndcg_at_10": score}]}
+    return json.dumps(
+        {"dataset_revision": revision, "task_name": task, "mteb_version": version, "scores": scores}, indent=2
+    )
+
+
+def test_a_folder_of_mteb_results(tmp_path: Path) -> None:
+    for model, lift in (("org__one", 0.1), ("org__two", 0.0)):
+        for number, task in enumerate("ABCDEF"):
+            place = tmp_path / model / "rev" / f"{task}.json"
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(result(0.5 + lift + number / 100, "1.0", "x" if model == "org__one" else "y", task))
+    found = truerank.check(tmp_path)
+    assert found.readings[0].kind == "results of MTEB"
+    assert found.claim is not None and found.claim.system == "org__one"
+    assert found.base is not None and found.base.value == pytest.approx(0.1)
+    assert "several revisions of 6 data sets" in " ".join(found.readings[0].table.remarks)  # type: ignore[union-attr]
+
+
+def test_tables_are_scored_and_compared(table: pl.DataFrame) -> None:
+    scored = truerank.evaluate(table=table)
+    assert scored.runs == ("new", "old")
+    shown = repr(truerank.compare(table=table, measures="nDCG@10"))
+    assert "old" in shown and f"{scored.of('new', 'nDCG@10').mean():.4f}" in shown
+    by_scores = truerank.compare(table={"id": [1, 2, 3], "a": [0.1, 0.2, 0.3], "b": [0.3, 0.3, 0.5]})
+    assert "score" in repr(by_scores)
+    with pytest.raises(InputError, match="scores, and no results"):
+        truerank.evaluate(table={"id": [1, 2], "a": [0.1, 0.2], "b": [0.3, 0.3]})
