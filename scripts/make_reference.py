@@ -161,7 +161,21 @@ def _front_door() -> str:
         elif callable(value):
             home = next((home for home in MODULES if value in _public(home)), value.__module__)
             rows.append(f"| `truerank.{name}` | `{home}.{value.__name__}`: {_first_line(value)} |")
-    return "\n".join([*rows, ""])
+    return "\n".join([*rows, "", *_functions(), ""])
+
+
+def _functions() -> Iterator[str]:
+    """The functions of the commands, by group: the names differ in some."""
+    yield "Every command is a function too:\n"
+    yield "| commands | module | functions, in the order of the commands |\n| --- | --- | --- |"
+    groups: dict[str, list[str]] = {}
+    for name, path in COMMANDS.items():
+        group = name.partition(" ")[0] if " " in name else ""
+        groups.setdefault(group, []).append(f"`{path.partition(':')[2]}`")
+    for group, functions in sorted(groups.items(), key=lambda pair: not pair[0]):
+        home = f"truerank.{group}" if group else "truerank"
+        yield f"| {f'`{group}`' if group else 'the others'} | `{home}` | {' '.join(functions)} |"
+    yield "\n`leakage clean --remove test` is `truerank.leakage.reduce_topics`."
 
 
 def _public(module: str) -> list[object]:
@@ -185,9 +199,9 @@ def rules_page() -> str:
     own = {"FILES AT FAULT": "2"}
     rows = [f"| {word} | {level} | {own.get(word, codes[level])} |" for word, level in LEVELS.items()]
     head = (
-        "## Words, levels and exit codes\n\nThe exit code is 0 without `--fail-on`. With it, 1 where there is a verdict of "
-        "this word or level or a worse one, and 3 where `check` cannot tell. 2 is what you can mend (FILES AT FAULT too), "
-        "70 a fault of truerank, 130 Ctrl-C.\n\n| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
+        "## Words, levels and exit codes\n\nThe exit code is 0 without `--fail-on`. With it, 1 where there is a verdict "
+        "of this word or level or a worse one, and 3 where `check` cannot tell. 2 is what you can mend (FILES AT FAULT "
+        "too), 70 a fault of truerank, 130 Ctrl-C.\n\n| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
     )
     parts.append("\n".join((head, *rows)) + "\n")
     for package in PACKAGES:

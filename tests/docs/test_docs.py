@@ -107,9 +107,9 @@ def test_commands_in_the_docs_have_these_options(page: Path) -> None:
             assert f"`{option}" in commands[name] or f", {option}" in commands[name], f"{name}: {option}"
 
 
-def test_functions_of_the_readme_exist_for_every_command() -> None:
-    """README, "In Python": a row for each group of commands, with one function for each command."""
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+def test_functions_of_the_reference_exist_for_every_command() -> None:
+    """The reference of Python has a row for each group of commands, with one function for each command."""
+    readme = (ROOT / "docs/reference/python.md").read_text(encoding="utf-8")
     reference = (ROOT / "docs/reference/commands.md").read_text(encoding="utf-8")
     commands = [words.split() for words in re.findall(r"^## `truerank ([\w -]+)`$", reference, flags=re.MULTILINE)]
     counts: dict[str, int] = {}
