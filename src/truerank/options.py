@@ -108,6 +108,7 @@ class Flag:
         reads: the type that the command line reads, where Python takes more.
         hidden: for Python only.
         commas: whether commas separate several values of one flag.
+        rare: shown by `--help-all` only.
     """
 
     metavar: str = ""
@@ -116,6 +117,7 @@ class Flag:
     reads: Any = None
     hidden: bool = False
     commas: bool = False
+    rare: bool = False
 
 
 #: Of whole numbers that declare no upper bound of their own: no count of the field comes near it.

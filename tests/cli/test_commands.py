@@ -148,11 +148,25 @@ def test_commands_of_one_machine_say_that_they_take_no_shards(
 
 def test_the_help_has_panels_ranges_and_defaults(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as ended:
-        main(["track", "report", "--help"])
+        main(["track", "report", "--help-all"])
     text = " ".join(capsys.readouterr().out.split())
     assert ended.value.code == 0
     for part in ("How runs are scored", "[at least 1]", "[default: trec_eval]", "Examples", "--baseline-category"):
         assert part in text
+
+
+def test_rare_options_are_shown_by_help_all(capsys: pytest.CaptureFixture[str]) -> None:
+    texts = []
+    for flag in ("--help", "--help-all"):
+        with pytest.raises(SystemExit) as ended:
+            main(["check", flag])
+        assert ended.value.code == 0
+        texts.append(capsys.readouterr().out)
+    assert "--resamples" not in texts[0] and "--qrels" in texts[0]
+    assert "--resamples" in texts[1]
+    number = int(re.search(r"^(\d+) more options: truerank check --help-all", texts[0], re.MULTILINE)[1])  # type: ignore[index]
+    flags = [set(re.findall(r"^[│|][ *]+(--[a-z-]+)", text, re.MULTILINE)) for text in texts]
+    assert len(flags[1] - flags[0]) == number
 
 
 def test_notebook_forms_give_the_same_scores() -> None:

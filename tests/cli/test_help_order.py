@@ -7,7 +7,7 @@ import re
 import pytest
 
 from truerank.cli import main
-from truerank.cli.commands import COMMANDS
+from truerank.cli.commands import COMMANDS, PANELS
 
 
 def listed(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
@@ -20,7 +20,11 @@ def listed(words: list[str], capsys: pytest.CaptureFixture[str]) -> list[str]:
 
 
 def test_groups_in_order(capsys: pytest.CaptureFixture[str]) -> None:
-    assert listed([], capsys) == list(dict.fromkeys(name.split()[0] for name in COMMANDS))
+    names = list(dict.fromkeys(name.split()[0] for name in COMMANDS))
+    panels = [name for some in PANELS.values() for name in some]
+    assert sorted(panels) == sorted(names)
+    shown = listed([], capsys)
+    assert shown == [name for some in PANELS.values() for name in names if name in some]
 
 
 @pytest.mark.parametrize("group", sorted({name.split()[0] for name in COMMANDS if " " in name}))

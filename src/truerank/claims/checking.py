@@ -32,18 +32,14 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
 ) -> Check:
     """Checks whether a result can be believed: all audits that apply to it, on one page.
 
-    The claim is that one run is better than another. The command says first which questions can be answered with what
-    was given, and what is lacking for the others. Then it runs the audits that apply, each in a folder of its own below
-    `out`, and says what each of them does to the difference. What is certainly wrong is repaired, all at once, and the
-    conclusion follows the repaired difference: "HOLDS", "HOLDS, SMALLER THAN CLAIMED", "HOLDS EXCEPT", "CANNOT TELL" or
-    "DOES NOT HOLD"; "FILES AT FAULT" where the files allow no comparison (exit code 2), and "UNKNOWN" without two runs.
-    A check that was killed continues when it is started again.
+    The claim is that one run is better than another. What is certainly wrong with the data is repaired, and the
+    conclusion follows the repaired difference: HOLDS, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, or FILES AT FAULT. A
+    check that was killed continues when it is started again.
 
     Args:
-        paths: what you have: a table of questions with what was expected and what systems retrieved (CSV, JSON, JSONL,
-            Parquet), a table of scores, runs and judgments, a BEIR folder, a folder of MTEB results; what each file is
-            is told from its content. Or a check.yaml, such as an earlier check wrote; options replace what stands in
-            it. "sample" is the embedded sample, whose faults are known. In Python also a frame.
+        paths: what you have: a table of questions with expected and retrieved documents (CSV, JSON, JSONL, Parquet), a
+            table of scores, runs and judgments, a BEIR folder, MTEB results, or the check.yaml of an earlier check;
+            "sample" is the embedded sample. What a file is, is told from its content. In Python also a frame.
         sources: what is given.
         options: what the claim is about.
         judged: judged pairs of topics and training queries; leaks then rest on what people confirmed.

@@ -58,11 +58,11 @@ class ClaimSources(Options):
     system: Annotated[str | None, Flag(metavar="NAME")] = None
     train: Annotated[tuple[str, ...], _SEVERAL] = ()
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
-    previous: Annotated[str | None, Flag(metavar="SRC")] = None
-    model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str])] = ()
-    metadata: Annotated[str | None, Flag(metavar="FILE")] = None
+    previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
+    model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str], rare=True)] = ()
+    metadata: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
     columns: Annotated[str, Flag(metavar="ROLE=COLUMN,…")] = ""
-    judged_by: Literal["people", "model"] = "people"
+    judged_by: Annotated[Literal["people", "model"], Flag(rare=True)] = "people"
 
     def __post_init__(self) -> None:
         """Takes one training source as it is."""
@@ -92,10 +92,10 @@ class ClaimOptions(Options):
     """
 
     measure: str = "nDCG@10"
-    measures: str = "AP RR@10 P@10 R@100"
-    comparisons: Annotated[int | None, Range(at_least=1)] = None
-    trials: Annotated[int, Range(at_least=0)] = 0
-    variants: Annotated[str | None, Flag(metavar="FILE")] = None
+    measures: Annotated[str, Flag(rare=True)] = "AP RR@10 P@10 R@100"
+    comparisons: Annotated[int | None, Range(at_least=1), Flag(rare=True)] = None
+    trials: Annotated[int, Range(at_least=0), Flag(rare=True)] = 0
+    variants: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
     dry_run: bool = False
 
 

@@ -135,7 +135,9 @@ def _answered(result: Check) -> list[str]:
     reason = re.split(r" (?:Asked, and not settled|Not asked):", result.conclusion.reason)[0]
     if claim is not None and word.startswith("HOLDS"):
         # The line above has the difference.
-        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1].removeprefix("except ")
+        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1].removeprefix(
+            "except "
+        )
         reason = (rest[:1].upper() + rest[1:]).strip(" .") + "." if rest.strip(" .") else _MEANINGS[word]
     lines = [_claimed(result), *textwrap.wrap(f"{word}: {reason}", _WIDTH)[:_REASON]]
     objects = [answer for answer in result.answers if _is_finding(answer)]
@@ -286,6 +288,9 @@ def _sections(result: Check) -> Iterator[ReportSection]:
         yield ReportSection("conditions", "What carries the claim", tuple(_forest(result, result.claim)))
     lines = AnswerList(tuple(map(_line, result.answers)))
     yield ReportSection("questions", "Question by question", (lines,))
+    given = tuple(f"{one.path}: {one.kind}: {one.why}." for one in result.readings)
+    remarks = tuple(f"{remark}." for one in result.readings if one.table is not None for remark in one.table.remarks)
+    yield ReportSection("given", "What was given", (Prose((*given, *remarks)),) if given else ())
     yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())
     yield ReportSection(
         "again", "Run it again", (Prose(("truerank check check.yaml, in this folder, asks the same again.",)),)

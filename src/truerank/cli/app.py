@@ -107,8 +107,10 @@ def _called(words: list[str]) -> Any:
 
     if words[:1] == ["--install-completion"]:
         return install_completion(words[1:])
+    rare = "--help-all" in words
+    words = ["--help" if word == "--help-all" else word for word in words]
     try:
-        return app_for(words)(words)
+        return app_for(words, rare=rare)(words)
     except CycloptsError as error:
         name = carried(words)
         place = f"truerank {name}" if name else "truerank"

@@ -14,7 +14,7 @@ from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
 
 from truerank.cli import streams
-from truerank.cli.commands import COMMANDS, GROUPS, first_sentence
+from truerank.cli.commands import COMMANDS, GROUPS, PANELS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
 from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
@@ -27,6 +27,8 @@ _OWN: Final = Group("Options", sort_key=0)
 _OUTPUT: Final = Group("Output", sort_key=99)
 #: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.
 _WIDTH: Final = 76
+#: Options from which on a command shows the rare ones with `--help-all` only.
+_MANY: Final = 20
 #: Characters of a value in a message.
 _LONGEST: Final = 40
 
@@ -36,23 +38,32 @@ def carried(words: Sequence[str]) -> str | None:
     return next((name for name in COMMANDS if list(words[: len(name.split())]) == name.split()), None)
 
 
-def app_for(words: Sequence[str], *, every: bool = False) -> App:
-    """The command line for these words: the named command is built, of the others only the first sentence is read."""
+def app_for(words: Sequence[str], *, every: bool = False, rare: bool = False) -> App:
+    """The command line for these words: the named command is built, of the others only the first sentence is read.
+
+    Args:
+        words: of the command line.
+        every: build all commands.
+        rare: show rare options, too.
+    """
     wanted = carried(words)
     root = _app("truerank", first_sentence("truerank"))
     groups: dict[str, App] = {}
     for place, (name, path) in enumerate(COMMANDS.items()):
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
-            groups[group] = _app(group, first_sentence(GROUPS[group]), place)
+            groups[group] = _app(group, first_sentence(GROUPS[group]), place, _panel_of(group))
             root.command(groups[group], name=group)
         parent = groups[group] if group else root
         if every or name == wanted:
             command = command_at(name, path)
-            shown = {"help": _help(command), "help_epilogue": _examples(command)}
-            parent.command(_runner(command), name=last, sort_key=place, **shown)
+            hidden = 0 if rare or len(command.options) <= _MANY else sum(map(_is_hidden, command.options))
+            more = f"{hidden} more options: truerank {name} --help-all" if hidden else ""
+            shown = {"help": _help(command), "help_epilogue": "\n\n".join(filter(None, (more, _examples(command))))}
+            runner = _runner(command, all_shown=not hidden)
+            parent.command(runner, name=last, sort_key=place, group=_panel_of(name), **shown)
         elif wanted is None:
-            parent.command(_stub(), name=last, sort_key=place, help=first_sentence(path))
+            parent.command(_stub(), name=last, sort_key=place, group=_panel_of(name), help=first_sentence(path))
     return root
 
 
@@ -70,9 +81,20 @@ def install_completion(words: Sequence[str]) -> None:
     streams.put(sys.stderr, f"completion is in {place}; open a new shell to use it\n")
 
 
-def _app(name: str, text: str, place: int | None = None) -> App:
+@functools.cache
+def _panel(title: str) -> Group:
+    return Group(title, sort_key=list(PANELS).index(title))
+
+
+def _panel_of(name: str) -> Group | None:
+    """The panel of a command or group in the list of all; commands of a group have none."""
+    return next((_panel(title) for title, names in PANELS.items() if name in names), None)
+
+
+def _app(name: str, text: str, place: int | None = None, panel: Group | None = None) -> App:
     return App(
         name=name,
+        group=panel,
         sort_key=place,
         help=text,
         # Not Markdown: its parser would take a tenth of the start of every command.
@@ -115,7 +137,11 @@ def _examples(command: Command) -> str:
     return "\n\n".join(["Examples:", *lines]) if lines else ""
 
 
-def _runner(command: Command) -> Callable[..., int]:
+def _is_hidden(option: Option) -> bool:
+    return option.rare and not option.required
+
+
+def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
     """The function behind a command: values in, exit code out."""
 
     positional = [option.name for option in command.options if option.positional]
@@ -154,7 +180,7 @@ def _runner(command: Command) -> Callable[..., int]:
         return _printed(result, form, fail_on, command.verdict_words, to_stdout=to_stdout, verbose=verbose)
 
     panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
-    parameters = [_parameter(option, panels) for option in command.options]
+    parameters = [_parameter(option, panels, all_shown or not _is_hidden(option)) for option in command.options]
     parameters.sort(key=lambda parameter: parameter.kind)
     parameters += _output_options(command)
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -215,13 +241,14 @@ def _fail_on(given: str, words: Sequence[str]) -> str:
     return found or "never"
 
 
-def _parameter(option: Option, panels: Sequence[str]) -> inspect.Parameter:
+def _parameter(option: Option, panels: Sequence[str], shown: bool) -> inspect.Parameter:
     kind = inspect.Parameter.POSITIONAL_ONLY if option.positional else inspect.Parameter.KEYWORD_ONLY
     described: dict[str, Any] = {
         "help": option.help,
         "group": Group(option.panel, sort_key=panels.index(option.panel) + 1) if option.panel else _OWN,
         "negative": (),
         "required": option.required,
+        "show": shown,
         "show_default": (lambda value: _shown(option.default)) if option.default is not None else False,
     }
     if not option.positional:

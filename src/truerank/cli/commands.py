@@ -72,6 +72,14 @@ COMMANDS: Final[Mapping[str, str]] = {
     "rules": "truerank.cli.rules:rules",
     "rule": "truerank.cli.rules:rule",
 }
+#: The panels of `truerank --help`, with the commands and groups of each.
+PANELS: Final[Mapping[str, tuple[str, ...]]] = {
+    "Is it true?": ("check", "compare", "evaluate", "rules", "rule"),
+    "Audits": ("leakage", "transfer", "survivorship", "collection", "pool", "track"),
+    "Judge": ("judge",),
+    "Search and score": ("index", "search", "tune", "rerank", "machine"),
+    "Lab": ("instances", "experiment", "train", "merge"),
+}
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {
     "leakage": "truerank.audits.leakage",

@@ -44,6 +44,8 @@ class Option:
         owner: the parameter of the function whose dataclass holds it; empty for a parameter.
         made: turns what the command line read into what the function takes.
         positional: whether it has no flag.
+        rare: whether `--help` leaves it to `--help-all`, where a command has many options: those of groups that many
+            commands share, and those that say so.
     """
 
     name: str
@@ -57,6 +59,7 @@ class Option:
     owner: str
     made: Callable[[Any], Any]
     positional: bool = False
+    rare: bool = False
 
 
 @dataclass(frozen=True)
@@ -149,7 +152,8 @@ def _fields(group: Any, owner: str, defaults: Mapping[str, Any]) -> list[Option]
     for field in dataclasses.fields(group):
         default = defaults.get(field.name)
         option = _option(field.name, declared(group)[field.name], default, described, title.rstrip("."), owner)
-        found += [] if option is None else [option]
+        shared = group.__module__ == "truerank.options"
+        found += [] if option is None else [dataclasses.replace(option, rare=option.rare or shared)]
     return found
 
 
@@ -180,6 +184,7 @@ def _option(
         owner=owner,
         made=made,
         positional=flag.positional,
+        rare=flag.rare,
     )
 
 

@@ -20,9 +20,9 @@ from truerank.sources.golden_columns import (
     ANSWER,
     MOST,
     TEXT_WORDS,
+    GoldenRoles,
     GoldenRows,
     Retrieved,
-    Roles,
     first_names,
     identifier_of,
     is_empty,
@@ -100,7 +100,7 @@ def read_golden(
 class _Questions:
     """The questions in the order of the table, each with its id."""
 
-    def __init__(self, table: GoldenRows, roles: Roles) -> None:
+    def __init__(self, table: GoldenRows, roles: GoldenRoles) -> None:
         self.texts: dict[str, str | None] = {}
         self.ids: list[str] = []
         known: dict[str, str] = {}
@@ -125,7 +125,7 @@ class _Questions:
         return pl.DataFrame(rows, schema={"topic_id": pl.String, "text": pl.String}, orient="row")
 
 
-def _retrieved(table: GoldenRows, roles: Roles, documents: Iterable[tuple[str, str]] | None) -> GoldenTable:
+def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[str, str]] | None) -> GoldenTable:
     """Judgments and runs of a golden file."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     expected: dict[str, dict[str, int]] = defaultdict(dict)
@@ -194,7 +194,7 @@ def _grade(score: float | None, table: GoldenRows, row: int) -> int:
 
 def _by_row(
     table: GoldenRows,
-    roles: Roles,
+    roles: GoldenRoles,
     questions: _Questions,
     found: tuple[dict[str, dict[str, int]], dict[str, dict[str, list[Retrieved]]]],
     signs: Mapping[str, str],
@@ -353,7 +353,7 @@ def _check_names(
         raise table.fault(f"{fault} ({example})", "write the ids of both in the same form")
 
 
-def _scored(table: GoldenRows, roles: Roles) -> GoldenTable:
+def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     """The scores of a score table."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))

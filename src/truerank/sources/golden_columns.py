@@ -269,7 +269,7 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
 
 
 @dataclass(frozen=True)
-class Roles:
+class GoldenRoles:
     """Which column is what; `retrieved` and `scores` by system."""
 
     identifier: str | None
@@ -297,7 +297,7 @@ class Roles:
         return found
 
 
-def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Roles:
+def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
     names, taken = [name for name in table.names if table.filled(name)], set[str]()
 
     def pick(role: str, known: frozenset[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
@@ -329,7 +329,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Roles:
     if document is not None:
         if expected is None and grade is None:
             raise _no_expected(table)
-        return Roles(identifier, question, expected, grade, system, document, rank, score, repeat, {}, {}, False)
+        return GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, {}, {}, False)
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
         raise _no_expected(table)
@@ -338,7 +338,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Roles:
     if system is not None and len(retrieved) > 1:
         both = first_names(retrieved.values(), quoted=True)
         raise table.fault(f"a column '{system}' and several columns of results ({both})", "drop one of them")
-    return Roles(identifier, question, expected, None, system, None, None, None, repeat, retrieved, scores, False)
+    return GoldenRoles(identifier, question, expected, None, system, None, None, None, repeat, retrieved, scores, False)
 
 
 def _id_order(name: str) -> tuple[bool, int]:
@@ -559,7 +559,7 @@ def _of_scores(
     taken: set[str],
     chosen: Mapping[str, tuple[str, ...]],
     known: Sequence[str | None],
-) -> Roles:
+) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
     identifier, question, expected, system, score, repeat = known
     if expected is not None and not _is_numeric(table, expected):
@@ -574,7 +574,7 @@ def _of_scores(
             raise table.fault(
                 f"a column '{system}', and none with scores or results", "name it: --columns score=COLUMN"
             )
-        return Roles(identifier, question, None, None, system, None, None, score, repeat, {}, {}, True)
+        return GoldenRoles(identifier, question, None, None, system, None, None, score, repeat, {}, {}, True)
     numbers = list(chosen.get("score", chosen.get("retrieved", ())))
     numbers = numbers or [name for name in names if name not in taken and _is_numeric(table, name)]
     others = [name for name in names if name not in taken and name not in numbers]
@@ -599,7 +599,7 @@ def _of_scores(
             f"columns of several measures ({first_names(numbers, quoted=True)})",
             f"choose one: --columns score={example}",
         )
-    return Roles(
+    return GoldenRoles(
         identifier,
         question,
         None,
