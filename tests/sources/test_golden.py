@@ -162,6 +162,7 @@ def test_what_was_done_to_rows_is_counted() -> None:
         (("question", "a_ndcg", "b_ndcg", "a_recall", "b_recall"), [("q", 1, 0, 1, 1)], "several measures"),
         (("name", *(f"q{n}" for n in range(9))), [("x", *range(9)), ("y", *range(9))], "two readings: 'name'"),
         (("question", "expected", "a", "a_scores"), [("q", "d1", "d1;d2;d3", "[0.1, 0.9, 0.4]")], "or by their scores"),
+        (("run", "measure", "value"), [("a", "AP", 0.5), ("b", "AP", 0.4)], "no column that names the question"),
         (("question", "note"), [("q", "hello there")], "no results and no scores"),
         (("question", "question"), [("q", "r")], "stands there twice"),
     ],

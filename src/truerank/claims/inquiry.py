@@ -105,6 +105,8 @@ _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "sco
 #: Fields that name files, perhaps after NAME=.
 _PATHS: Final = frozenset(("test", "qrels", "run", "train", "docs", "previous", "metadata", "variants", "cache", "out"))
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
+#: Files that a fault names.
+_FEW: Final = 3
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 
@@ -259,6 +261,10 @@ def understood(given: Inquiry) -> Inquiry:
     if not given.paths:
         return given
     readings = read_as_given(given.paths, given.sources.columns)
+    if all(one.kind == "nothing known" for one in readings):
+        shown = "; ".join(one.sentence() for one in readings[:_FEW])
+        remedy = "give a table of questions, runs and judgments, or name what the files are by options"
+        raise InputError(f"none of {len(readings)} files is known: {shown}", remedy, where=str(given.paths[0]))
     named = {each.name: getattr(given.sources, each.name) for each in dataclasses.fields(given.sources)}
     named = {name: value for name, value in named.items() if given.sources.has(name)}
     sources = replace(given.sources, **{**sources_of(readings, named), **named})

@@ -104,6 +104,10 @@ class _Questions:
         self.texts: dict[str, str | None] = {}
         self.ids: list[str] = []
         known: dict[str, str] = {}
+        several = roles.system or roles.document
+        if several is not None and roles.identifier is None and roles.question is None:
+            fault = f"several rows of a question, by '{several}', and no column that names the question"
+            raise table.fault(fault, "name it: --columns id=COLUMN")
         for row, cells in enumerate(table.rows):
             text = None if roles.question is None else cells.get(roles.question)
             text = None if is_empty(text) else " ".join(str(text).split())

@@ -93,7 +93,9 @@ def _readings(path: Any, columns: str) -> Iterator[Reading]:
         parts = [name for name in ("corpus.jsonl", "qrels") if (place / name).exists() or formats._first(place / name)]
         yield Reading(str(path), "test set", f"a BEIR folder: queries.jsonl{''.join(f', {one}' for one in parts)}")
         return
-    files = list(islice((one for one in sorted(place.rglob("*")) if _is_data(one, place)), _MOST_FILES))
+    own = {one.parent for one in place.rglob("manifest.json") if b'"artifacts"' in one.read_bytes()}
+    every = (one for one in sorted(place.rglob("*")) if _is_data(one, place) and not own.intersection(one.parents))
+    files = list(islice(every, _MOST_FILES))
     results = [one for one in files if one.suffix == ".json" and _is_mteb(one)]
     if results:
         table = mteb_table(place, results)
@@ -102,7 +104,18 @@ def _readings(path: Any, columns: str) -> Iterator[Reading]:
     if not files:
         raise InputError("an empty folder", "give files, or a folder that holds some", where=place)
     for file in files:
-        yield _reading(file, columns, quiet=True)
+        yield _in_folder(file, columns)
+
+
+def _in_folder(path: Path, columns: str) -> Reading:
+    """A file of a folder: one that is nothing known is passed over, and so is a table of scores among other files."""
+    try:
+        found = _reading(path, columns)
+    except InputError as error:
+        return Reading(str(path), "nothing known", error.fault)
+    if found.kind == "score table":
+        return Reading(str(path), "nothing known", "a table of numbers among other files; give it alone")
+    return found
 
 
 def _is_data(path: Path, folder: Path) -> bool:
@@ -114,8 +127,7 @@ def _kind(table: GoldenTable) -> Kind:
     return "score table" if table.scores else "golden file"
 
 
-def _reading(path: Path, columns: str, *, quiet: bool = False) -> Reading:
-    """One file; in a folder, one that is nothing known is passed over."""
+def _reading(path: Path, columns: str) -> Reading:
     compressed.checked_file(path)
     if path.suffix in (".yaml", ".yml"):
         return Reading(str(path), "settings", "the settings of a check")
@@ -127,12 +139,7 @@ def _reading(path: Path, columns: str, *, quiet: bool = False) -> Reading:
     if path.suffix == ".json" and _is_mteb(path):
         table = mteb_table(path.parent, [path])
         return Reading(str(path), "results of MTEB", table.sentence(), table)
-    try:
-        table = read_golden(path, columns)
-    except InputError as error:
-        if not quiet:
-            raise
-        return Reading(str(path), "nothing known", error.fault)
+    table = read_golden(path, columns)
     return Reading(str(path), _kind(table), table.sentence(), table)
 
 
