@@ -127,3 +127,14 @@ def test_tables_are_scored_and_compared(table: pl.DataFrame) -> None:
     assert "score" in repr(by_scores)
     with pytest.raises(InputError, match="scores, and no results"):
         truerank.evaluate(table={"id": [1, 2], "a": [0.1, 0.2], "b": [0.3, 0.3]})
+
+
+def test_judgments_and_runs_as_json(table: pl.DataFrame, tmp_path: Path) -> None:
+    rows = list(enumerate(table.iter_rows(named=True)))
+    (tmp_path / "gold.json").write_text(json.dumps({str(n): {row["expected"]: 1} for n, row in rows}))
+    for name in ("new", "old"):
+        run = {str(n): {doc: 9.5 - at for at, doc in enumerate(row[f"retrieved_{name}"])} for n, row in rows}
+        (tmp_path / f"{name}.json").write_text(json.dumps(run))
+    found = truerank.check([tmp_path / "gold.json", tmp_path / "new.json", tmp_path / "old.json"])
+    assert [one.kind for one in found.readings] == ["judgments", "run", "run"]
+    assert found.base is not None and found.base.value == pytest.approx(truerank.check(table).base.value)  # type: ignore[union-attr]

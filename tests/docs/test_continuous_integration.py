@@ -35,10 +35,8 @@ def test_the_steps_end_as_the_page_says(shares: tuple[float, float], code: int, 
         rows.append(
             {"question": f"how to mend part {number}", "expected": f"kb-{number}", "new": lists[0], "old": lists[1]}
         )
-    (tmp_path / "results.csv").write_text(
-        "question,expected,retrieved_new,retrieved_old\n"
-        + "".join(f"{r['question']},{r['expected']},{';'.join(r['new'])},{';'.join(r['old'])}\n" for r in rows)
-    )
+    head = "question,expected,retrieved_new,retrieved_old\n"
+    (tmp_path / "results.csv").write_text(head + "".join(rows))
     first, second = steps()
     found = [
         subprocess.run(

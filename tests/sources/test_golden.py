@@ -211,3 +211,30 @@ def test_score_tables(tmp_path: Path) -> None:
         assert found.qrels is None and list(found.scores) == ["a", "b"], path
         assert found.scores["b"]["value"].to_list() == pytest.approx([one[2] for one in scores], abs=1e-3)
     assert "12" not in read_golden(files[0]).remarks and "means over repeats" in read_golden(files[2]).remarks[0]
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "fault"),
+    [
+        (("question", "gold", "top_1", "top_2"), [("q", "d1", "d1", "d2"), ("r", "d2", "d3", "d2")], "places of one system"),
+        (("question", "gold", "rank_a", "rank_b"), [("q", "d1", 1, 2)], "the lower is better"),
+        (("question", "a", "b"), [("q", 0.5, 120), ("r", 0.4, 90)], "different scales"),
+        (("question", "a", "b"), [("q", 0.5, 0.1), ("r", 0.4, ""), ("s", 0.4, "")], "fewer than half"),
+        (("question", "gold", "chunks"), [("q", "a.md", "a.md#1;b.md#2")], "without what stands behind '#'"),
+    ],
+)  # fmt: skip
+def test_numbers_that_are_no_scores(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], fault: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        read_golden(table(tmp_path / "a.csv", head, rows))
+    assert fault in str(raised.value)
+
+
+def test_answers_as_words_and_labels_by_row(tmp_path: Path) -> None:
+    rows = [(f"q{n}", "pass" if n % 2 else "fail", "yes") for n in range(6)]
+    found = read_golden(table(tmp_path / "a.csv", ("id", "old", "new"), rows))
+    assert found.scores["old"]["value"].to_list() == [0, 1, 0, 1, 0, 1] and found.scores["new"]["value"].sum() == 6
+    long = [(f"q{n}", f"d{place}", place, "yes" if place == n else "no") for n in range(1, 4) for place in range(1, 5)]
+    judged = read_golden(table(tmp_path / "b.csv", ("query", "doc", "rank", "relevant"), long)).qrels
+    assert judged is not None and judged.filter(relevance=1)["doc_id"].to_list() == ["d1", "d2", "d3"]

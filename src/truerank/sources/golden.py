@@ -330,6 +330,7 @@ def _matched(
 
 #: Forms of an id under which other ids may be meant.
 _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
+    "without what stands behind '#'": lambda one: one.partition("#")[0],
     "in small letters": str.casefold,
     "without leading zeros": lambda one: one.lstrip("0") or "0",
     "without what stands before the last '/'": lambda one: one.rpartition("/")[2],

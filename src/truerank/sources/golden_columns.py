@@ -13,7 +13,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -42,6 +42,8 @@ _DOCUMENT: Final = frozenset(
 )
 _RANK: Final = frozenset("rank position place".split())
 _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
+_LABEL: Final = frozenset("relevant label judged".split())
+_LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
 _REPEAT: Final = frozenset("repeat trial seed iteration rep attempt".split())
 _SCORE: Final = frozenset("score value metric_value result".split())
 _WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
@@ -66,6 +68,16 @@ _SEPARATORS: Final = (";", "|", "\n", ",")
 _WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
 _FLOAT_ID: Final = re.compile(r"-?\d+\.0")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
+_ANSWERS: Final = {
+    "true": 1.0,
+    "yes": 1.0,
+    "pass": 1.0,
+    "passed": 1.0,
+    "false": 0.0,
+    "no": 0.0,
+    "fail": 0.0,
+    "failed": 0.0,
+}
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
@@ -270,20 +282,20 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
 
 @dataclass(frozen=True)
 class GoldenRoles:
-    """Which column is what; `retrieved` and `scores` by system."""
+    """Which column is what; `retrieved` and `scores` by system, several columns of ranks for one."""
 
-    identifier: str | None
-    question: str | None
-    expected: str | None
-    grade: str | None
-    system: str | None
-    document: str | None
-    rank: str | None
-    score: str | None
-    repeat: str | None
-    retrieved: Mapping[str, str]
-    scores: Mapping[str, str]
-    is_scores: bool
+    identifier: str | None = None
+    question: str | None = None
+    expected: str | None = None
+    grade: str | None = None
+    system: str | None = None
+    document: str | None = None
+    rank: str | None = None
+    score: str | None = None
+    repeat: str | None = None
+    retrieved: Mapping[str, str] = field(default_factory=dict)
+    scores: Mapping[str, str] = field(default_factory=dict)
+    is_scores: bool = False
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         named = {
@@ -314,31 +326,33 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     system = pick("system", _SYSTEM)
     repeat = pick("repeat", _REPEAT)
     rank = pick("rank", _RANK, lambda name: _is_numeric(table, name))
-    expected = chosen["expected"][0] if "expected" in chosen else _expected(table, names, taken)
-    taken.update(() if expected is None else (expected,))
     document = pick("document", _DOCUMENT, lambda name: not _is_lists(table, name))
     if document is not None and not _repeats(table, names, taken):
         taken.discard(document)
         document = None
-    grade = pick("grade", _GRADE, lambda name: _is_numeric(table, name)) if document or "grade" in chosen else None
+    grades = _GRADE | _LABEL if document is not None else frozenset[str]()
+    grade = pick("grade", grades, lambda name: _is_numeric(table, name))
+    expected = chosen["expected"][0] if "expected" in chosen else _expected(table, names, taken)
+    taken.update(() if expected is None else (expected,))
     question = pick("question", _QUESTION, lambda name: not _is_numeric(table, name))
     identifier = pick("id", _ID)
     score = None
     if document is not None or system is not None or "score" in chosen:
         score = pick("score", _SCORE | _SCORES, lambda name: _is_numeric(table, name) and not _is_lists(table, name))
+    found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat)
     if document is not None:
         if expected is None and grade is None:
             raise _no_expected(table)
-        return GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, {}, {}, False)
+        return found
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
         raise _no_expected(table)
     if not retrieved:
-        return _of_scores(table, names, taken, chosen, (identifier, question, expected, system, score, repeat))
+        return _of_scores(table, [name for name in names if name not in taken], chosen, found)
     if system is not None and len(retrieved) > 1:
         both = first_names(retrieved.values(), quoted=True)
         raise table.fault(f"a column '{system}' and several columns of results ({both})", "drop one of them")
-    return GoldenRoles(identifier, question, expected, None, system, None, None, None, repeat, retrieved, scores, False)
+    return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
 
 
 def _id_order(name: str) -> tuple[bool, int]:
@@ -404,6 +418,11 @@ def _systems(
         lists = [
             name for name in lists if name in named or not named or _vocabulary(table, name) & known
         ]  # fmt: skip
+    if len(lists) > 1 and all(_PLACED.fullmatch(name) for name in lists) and _are_single(table, lists):
+        raise table.fault(
+            f"two readings: {first_names(lists, quoted=True)} are systems, or the places of one system",
+            "write the results of a system as one list in one column",
+        )
     labels = _labels(lists)
     marked = [name for name in names if set(words_of(name)) & _SCORES and _is_lists(table, name)]
     marked = list(chosen.get("scores", marked))
@@ -417,6 +436,16 @@ def _systems(
         if own or (len(labels) == 1 and len(marked) == 1):
             scores[label] = (own or marked)[0]
     return labels, scores
+
+
+_PLACED: Final = re.compile(r"\D*[_ -]?\d+")
+
+
+def _are_single(table: GoldenRows, names: Iterable[str]) -> bool:
+    """Whether each cell of some columns holds one id."""
+    return all(
+        len(list(items(cell, separator(table, name), table, 0))) <= 1 for name in names for cell in table.cells(name)
+    )
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
@@ -447,8 +476,8 @@ def number_of(cell: Any) -> float | None:
     if isinstance(cell, int | float):
         return float(cell)
     text = str(cell).strip()
-    if text.lower() in ("true", "false"):
-        return float(text.lower() == "true")
+    if text.lower() in _ANSWERS:
+        return _ANSWERS[text.lower()]
     if _DECIMAL_COMMA.fullmatch(text):
         text = text.replace(",", ".")
     if text.endswith("%") and _NUMBER.fullmatch(text[:-1]):
@@ -554,65 +583,57 @@ def identifier_of(value: Any) -> str:
 
 
 def _of_scores(
-    table: GoldenRows,
-    names: Sequence[str],
-    taken: set[str],
-    chosen: Mapping[str, tuple[str, ...]],
-    known: Sequence[str | None],
+    table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
-    identifier, question, expected, system, score, repeat = known
-    if expected is not None and not _is_numeric(table, expected):
-        free = [name for name in names if name not in taken]
+    numbers = list(chosen.get("score", ())) or [name for name in free if _is_numeric(table, name)]
+    if found.expected is not None and not numbers:
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         raise table.fault(f"no column with what was retrieved{named}", "name it: --columns retrieved=COLUMN")
-    if system is not None:
+    if found.system is not None:
+        score = found.score or _one(table, numbers, "score")
         if score is None:
-            free = [name for name in names if name not in taken and _is_numeric(table, name)]
-            score = _one(table, free, "score")
-        if score is None:
-            raise table.fault(
-                f"a column '{system}', and none with scores or results", "name it: --columns score=COLUMN"
-            )
-        return GoldenRoles(identifier, question, None, None, system, None, None, score, repeat, {}, {}, True)
-    numbers = list(chosen.get("score", chosen.get("retrieved", ())))
-    numbers = numbers or [name for name in names if name not in taken and _is_numeric(table, name)]
-    others = [name for name in names if name not in taken and name not in numbers]
-    if identifier is None and question is None and others:
-        question = others[0]
-        if len(table.rows) < len(numbers):
-            raise table.fault(
-                f"two readings: '{question}' names {len(table.rows)} questions, or as many systems",
-                f"say which: --columns question={question}, or system={question}",
-            )
+            fault = f"a column '{found.system}', and none with scores or results"
+            raise table.fault(fault, "name it: --columns score=COLUMN")
+        return replace(found, expected=None, score=_higher_is_better(table, score), is_scores=True)
     if not numbers:
-        raise table.fault(
-            f"no results and no scores; there are {first_names(table.names, quoted=True)}",
-            "name the columns: --columns question=…,expected=…,retrieved=…",
-        )
-    if identifier is None and question is None:
-        raise table.fault("scores without questions", "add a column with an id for each row")
-    kinds = {_measure(name) for name in numbers}
-    if len(kinds) > 1:
-        example = "+".join(name for name in numbers if _measure(name) == _measure(numbers[0]))
-        raise table.fault(
-            f"columns of several measures ({first_names(numbers, quoted=True)})",
-            f"choose one: --columns score={example}",
-        )
-    return GoldenRoles(
-        identifier,
-        question,
-        None,
-        None,
-        None,
-        None,
-        None,
-        None,
-        repeat,
-        {_label(name): name for name in numbers},
-        {},
-        True,
-    )
+        fault = f"no results and no scores; there are {first_names(table.names, quoted=True)}"
+        raise table.fault(fault, "name the columns: --columns question=…,expected=…,retrieved=…")
+    others = [name for name in free if name not in numbers]
+    if found.identifier is None and found.question is None:
+        if not others:
+            raise table.fault("scores without questions", "add a column with an id for each row")
+        found = replace(found, question=others[0])
+        if len(table.rows) < len(numbers):
+            fault = f"two readings: '{others[0]}' names {len(table.rows)} questions, or as many systems"
+            raise table.fault(fault, f"say which: --columns question={others[0]}, or system={others[0]}")
+    _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
+    return replace(found, expected=None, retrieved={_label(name): name for name in numbers}, is_scores=True)
+
+
+def _higher_is_better(table: GoldenRows, name: str) -> str:
+    """The column, unless its name says that lower values are better."""
+    if lower := set(words_of(name)) & _LOWER:
+        fault = f"'{name}' is no score: of a {min(lower)} the lower is better"
+        raise table.fault(fault, "give scores of which the higher is better, such as 1 / rank, or leave the column out")
+    return name
+
+
+def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
+    """Refuses columns that cannot be scores of one measure by several systems."""
+    remedy = f"choose those of one measure: --columns score={numbers[0]}+…"
+    if len({_measure(name) for name in numbers}) > 1:
+        remedy = f"choose one: --columns score={'+'.join(n for n in numbers if _measure(n) == _measure(numbers[0]))}"
+        raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
+    for name in numbers:
+        if len(table.filled(name)) * 2 < len(table.rows):
+            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is no system", remedy)
+    largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
+    small = [name for name in numbers if largest[name] <= 1]
+    large = [name for name in numbers if largest[name] > 1]
+    if small and large:
+        fault = f"'{small[0]}' has values up to {largest[small[0]]:g}, '{large[0]}' up to {largest[large[0]]:g}"
+        raise table.fault(f"columns of different scales: {fault}", remedy)
 
 
 _MEASURE: Final = re.compile(
