@@ -68,17 +68,11 @@ _SEPARATORS: Final = (";", "|", "\n", ",")
 _WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
 _FLOAT_ID: Final = re.compile(r"-?\d+\.0")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-_ANSWERS: Final = {
-    "true": 1.0,
-    "yes": 1.0,
-    "pass": 1.0,
-    "passed": 1.0,
-    "false": 0.0,
-    "no": 0.0,
-    "fail": 0.0,
-    "failed": 0.0,
-}
+_YES, _NO = "true yes pass passed".split(), "false no fail failed".split()
+_ANSWERS: Final = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
+#: A column whose largest value is so many times that of another one is of another measure.
+_SCALE: Final = 10
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
@@ -443,9 +437,8 @@ _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 def _are_single(table: GoldenRows, names: Iterable[str]) -> bool:
     """Whether each cell of some columns holds one id."""
-    return all(
-        len(list(items(cell, separator(table, name), table, 0))) <= 1 for name in names for cell in table.cells(name)
-    )
+    signs = {name: separator(table, name) for name in names}
+    return all(len(list(items(cell, signs[name], table, 0))) <= 1 for name in signs for cell in table.cells(name))
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
@@ -629,10 +622,9 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
         if len(table.filled(name)) * 2 < len(table.rows):
             raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is no system", remedy)
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
-    small = [name for name in numbers if largest[name] <= 1]
-    large = [name for name in numbers if largest[name] > 1]
-    if small and large:
-        fault = f"'{small[0]}' has values up to {largest[small[0]]:g}, '{large[0]}' up to {largest[large[0]]:g}"
+    first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
+    if largest[last] > _SCALE * max(largest[first], 1e-9) > 0:
+        fault = f"'{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g}"
         raise table.fault(f"columns of different scales: {fault}", remedy)
 
 

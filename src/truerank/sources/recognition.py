@@ -32,6 +32,8 @@ _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _SHARE: Final = 0.9
+#: Whole numbers up to it are grades.
+_HIGHEST_GRADE: Final = 10
 #: Mean words from which on texts are documents and no questions.
 _DOCUMENT_WORDS: Final = 30
 _RECORD: Final = frozenset("_id id doc_id docid docno url metadata".split())
@@ -50,12 +52,23 @@ class Reading:
         kind: what it is.
         why: by what that was told.
         table: of a golden file or a score table.
+        numbers: of judgments or a run in JSON: by topic and document.
     """
 
     path: str
     kind: Kind
     why: str
     table: GoldenTable | None = None
+    numbers: Mapping[str, Mapping[str, float]] | None = None
+
+    def source(self, noun: str) -> str:
+        """What an option reads."""
+        if self.numbers is None:
+            return self.path
+        name = Path(self.path).stem
+        value = self.numbers if noun == "qrels" else {name: self.numbers}
+        made = source_of(noun, value, several=False, by_name=noun == "run")
+        return str(made if isinstance(made, str) else made[name])
 
     def sentence(self) -> str:
         """The reading in one line."""
@@ -136,6 +149,8 @@ def _reading(path: Path, columns: str) -> Reading:
         return found
     if columns == "" and (found := _texts(path)):
         return found
+    if path.suffix == ".json" and (found := _numbers(path)):
+        return found
     if path.suffix == ".json" and _is_mteb(path):
         table = mteb_table(path.parent, [path])
         return Reading(str(path), "results of MTEB", table.sentence(), table)
@@ -188,6 +203,26 @@ def _texts(path: Path) -> Reading | None:
     documents = not names & _QUERY and (long or bool(names & (_PROSE - {"text"})))
     why = f"records of {listed(sorted(names))}, {words / len(records):.0f} words each"
     return Reading(str(path), "documents" if documents else "questions", why)
+
+
+def _numbers(path: Path) -> Reading | None:
+    """Judgments or a run as one object: numbers by topic and document, as BEIR and ranx write them."""
+    if compressed.head(path).lstrip()[:1] != b"{":
+        return None
+    value = json_file(path)
+    rows = [one for one in value.values() if isinstance(one, dict)]
+    if not rows or len(rows) < len(value) or not all(_is_number(cell) for row in rows for cell in row.values()):
+        return None
+    if len(rows) > 1 and set.intersection(*(set(row) for row in rows)):
+        return None  # the same keys in every row: a table
+    graded = all(isinstance(cell, int) and cell <= _HIGHEST_GRADE for row in rows for cell in row.values())
+    if graded:
+        return Reading(str(path), "judgments", "whole numbers by topic and document", numbers=value)
+    return Reading(str(path), "run", "scores by topic and document", numbers=value)
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def _is_mteb(path: Path) -> bool:
@@ -278,8 +313,8 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
                 f"say which with --{option}{also}, and leave the other out",
             )
         if own and own[0].table is None:
-            found.setdefault(option, own[0].path)
-    runs = [one.path for one in readings if one.kind == "run"]
+            found.setdefault(option, own[0].source(option))
+    runs = [one.source("run") for one in readings if one.kind == "run"]
     for one in readings:
         if one.table is not None and one.table.qrels is not None and not named.get("qrels"):
             table = one.table
