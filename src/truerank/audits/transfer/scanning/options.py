@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -84,6 +84,11 @@ class ScanOptions(Options):
             if name in names:
                 raise OptionError("best", f"'{name}' is a version's name", "choose another")
         return tuple(found) or tuple((a, b) for place, a in enumerate(names) for b in names[place + 1 :])
+
+
+def directions(pairs: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Better and worse version of each pair, either way round."""
+    return ((better, worse) for one, other in pairs for better, worse in ((one, other), (other, one)))
 
 
 def _pair(given: str | tuple[str, str]) -> tuple[str, str]:
