@@ -223,28 +223,27 @@ class _Work:
         folder = self.folder / _content(rows)[:16]
         texts = self._collected(rows, folder, kept)
         job.log("start", work=self.folder.name, engine=scoring.engine)
-        specs = [_with_index(spec, self.versions[0], folder, self.progress) for spec in plan.rankers]
-        prepared = [_prepared(spec, rows, texts, plan, job) for spec in specs]
+        indexed = [_with_index(spec, self.versions[0], folder, self.progress) for spec in plan.rankers]
+        prepared = [_prepared(spec, rows, texts, plan, job) for spec in indexed]
         found = []
-        for one, named in zip(prepared, plan.rankers, strict=True):
-            local = engine.in_process
-            scores = RowScoring(one.opened if local else placed(one.spec, one.opened), texts, one.policy, cache)
-            blocks = Job(folder / one.opened.fingerprint[:16], engine, self.progress)
-            found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
+        for (spec, ranker, _), named in zip(prepared, plan.rankers, strict=True):
+            opened = ranker if engine.in_process else placed(spec, ranker)
+            scores = RowScoring(opened, texts, policy_named(plan.split), cache)
+            blocks = Job(folder / ranker.fingerprint[:16], engine, self.progress)
+            found.append(score_rows(rows, scores, ranker, blocks, scoring.block_size))
             # Pairs that were asked for, and those of them that the cache knew.
             counted = found[-1].unique("block")
-            job.log("scored", ranker=one.opened.name, **{name: int(counted[name].sum()) for name in ("asked", "hits")})
-            job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
-        job.options |= {
-            "models": [
-                {"precision": one.runtime.precision, "backend": one.runtime.backend, "settings": dict(one.settings)}
-                for one in (each.spec for each in prepared)
-            ]
-        }
+            job.log("scored", ranker=ranker.name, **{name: int(counted[name].sum()) for name in ("asked", "hits")})
+            job.read(Input(ranker.name, named.name, "model", None, ranker.fingerprint))
+        specs, rankers, agreed = zip(*prepared, strict=True)
+        models = [
+            {"precision": spec.runtime.precision, "backend": spec.runtime.backend, "settings": dict(spec.settings)}
+            for spec in specs
+        ]
+        job.options |= {"models": models}
         pairs = plan.options.pairs(names)
-        agreed = tuple(one.agreed for one in prepared)
         sources = tuple(version.source.spec.spec for version in self.versions)
-        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed, sources)
+        setting = Setting(names, pairs, texts, plan, rankers, agreed, sources)
         return replace(compare_versions(found, rows, skipped, setting), texts=texts)
 
     def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
@@ -318,16 +317,6 @@ def _other_documents(rows: pl.DataFrame, qrels: str, plan: ScanPlan, judged: str
     return pl.concat([empty, pool], how="diagonal").select(rows.columns)
 
 
-@dataclass(frozen=True)
-class _Prepared:
-    """The ranker, how it was opened, and how documents are cut for it."""
-
-    spec: RankerSpec
-    opened: Ranker
-    policy: Any
-    agreed: Mapping[str, float]
-
-
 def _with_index(spec: RankerSpec, judged: Version, folder: Path, progress: Progress) -> RankerSpec:
     """BM25 without an index takes its statistics from the judged version."""
     if spec.name != "bm25":
@@ -338,12 +327,14 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, progress: Progr
     return replace(spec, name=f"bm25:{index}")
 
 
-def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan, job: Run) -> _Prepared:
-    policy = policy_named(plan.split)
-    sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy, None))
+def _prepared(
+    spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan, job: Run
+) -> tuple[RankerSpec, Ranker, Mapping[str, float]]:
+    """How the ranker runs, the ranker, and how its scores in low precision agree with full precision."""
+    sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy_named(plan.split), None))
     spec = settled(spec, sample, lambda choice: job.log("precision", ranker=spec.name, **choice.json()))
-    opened = spec.open()
-    return _Prepared(spec, opened, policy, agreement(spec, opened, sample))
+    ranker = spec.open()
+    return spec, ranker, agreement(spec, ranker, sample)
 
 
 def _content(rows: pl.DataFrame) -> str:
