@@ -152,8 +152,7 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 #: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
-_SCRIPT_SHARE: Final = 0.01
-_SCRIPT_FEWEST: Final = 50
+_SCRIPT_SHARE, _SCRIPT_FEWEST = 0.01, 50
 #: Candidates that are remembered for one kind.
 _MOST_HELD: Final = 200_000
 #: Characters of a text that are looked through for damage and markup, at its beginning and at its end.
@@ -165,8 +164,6 @@ class DocumentTable:
     """What one pass over the documents found.
 
     Attributes:
-        source: the documents.
-        count: records read.
         present: of the ids that were asked for, those that exist.
         found: rows by kind of finding.
         repeated: ids that stand there more than once.
@@ -225,21 +222,19 @@ class _Scan:
     """What is gathered over the documents: rows by kind, and a few numbers of each document."""
 
     def __init__(self, table: DocumentTable, asked: frozenset[str]) -> None:
-        self.table = table
-        self.asked = asked
+        self.table, self.asked = table, asked
         self.ids: list[NDArray[np.uint64]] = []
         #: Characters, words and letters of each document, and characters of its body, one after the other.
         self.sizes = array("q")
         self.endings: Counter[str] = Counter()
         self.scripts: Counter[str] = Counter()
+        self.in_sentences: Counter[str] = Counter()
+        self.words: Counter[str] = Counter()
         self.short: list[tuple[Row, int]] = []
         self.long: list[tuple[Row, int]] = []
         self.last: list[tuple[Row, str, str, bool, tuple[int, int, int]]] = []
-        self.in_sentences: Counter[str] = Counter()
-        self.ends = Endings()
-        self.usual = UsualWords()
         self.foreign: list[tuple[Row, str, str]] = []
-        self.words: Counter[str] = Counter()
+        self.ends, self.usual = Endings(), UsualWords()
         self.kinds: dict[str, list[Row]] = {
             kind: []
             for kind in (

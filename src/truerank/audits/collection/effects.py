@@ -51,7 +51,6 @@ class CollectionEffect:
 
     Attributes:
         edits: judgments added, removed and regraded, and results dropped, by name.
-        scores: one entry for each measure and run.
         orders: by measure, what becomes of the order of systems; empty for a single run.
         placebos: by measure, the change beside random ones of the same size; none where nothing changed.
     """

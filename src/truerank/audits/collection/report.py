@@ -53,19 +53,6 @@ _MEANINGS: Final[dict[str, str]] = {
 }
 
 
-def _title(result: CollectionAudit) -> str:
-    names = [about["name"] for part in ("docs", "topics", "qrels") if (about := result.read.get(part))]
-    return f"Collection audit of {', '.join(dict.fromkeys(names)) or 'a collection'}"
-
-
-def _lead(result: CollectionAudit) -> str:
-    counts = (("docs", "documents"), ("topics", "topics"), ("qrels", "judgments"))
-    read = [f"{result.read[part][noun]:,d} {noun}" for part, noun in counts if part in result.read]
-    counts_of = Counter(one.kind.severity for one in result.findings)
-    found = [f"{counts_of[name]} kind{'s' if counts_of[name] != 1 else ''} of {name}" for name in SEVERITIES]
-    return f"{listed(read)}: {listed(found)}."
-
-
 def _shown(verdict: Verdict, *, meaning: bool = False) -> Verdict:
     """One verdict with its sign, a document that is whole, torn or unknown; what its word means is said once."""
     change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settles) if part)
@@ -282,12 +269,17 @@ def _parts(result: CollectionAudit) -> Iterator[Table | str]:
 
 @reports(CollectionAudit)
 def _report(result: CollectionAudit) -> Report:
+    names = [about["name"] for part in ("docs", "topics", "qrels") if (about := result.read.get(part))]
+    counts = (("docs", "documents"), ("topics", "topics"), ("qrels", "judgments"))
+    read = [f"{result.read[part][noun]:,d} {noun}" for part, noun in counts if part in result.read]
+    kinds_of = Counter(one.kind.severity for one in result.findings)
+    found = [f"{kinds_of[name]} kind{'s' if kinds_of[name] != 1 else ''} of {name}" for name in SEVERITIES]
     tables = {"findings": _findings_table(result)}
     if effect := result.facts.get("effect"):
         tables |= dict(zip(("scores", "order", "placebo"), effect_tables(effect), strict=False))
     return Report(
-        title=_title(result),
-        lead=_lead(result),
+        title=f"Collection audit of {', '.join(dict.fromkeys(names)) or 'a collection'}",
+        lead=f"{listed(read)}: {listed(found)}.",
         verdicts=tuple(_shown(each, meaning=each.subject == "collection") for each in result.verdicts),
         sections=_sections(result),
         tables=tables,

@@ -47,12 +47,7 @@ class TopicRecord(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TopicTable:
-    """Topics as they stand in their source.
-
-    Attributes:
-        records: all of them, those without a text and repeated ids too.
-        spec: the source.
-    """
+    """Topics as they stand in their source: all of them, those without a text and repeated ids too."""
 
     records: tuple[TopicRecord, ...]
     spec: SourceSpec
@@ -136,27 +131,27 @@ def _texts(records: Sequence[TopicRecord], total: int) -> Iterator[Instances]:
     sizes = {record.topic.topic_id: measured(record.text).letters for record in records}
     middle = median(sizes.values()) if sizes else 0
     scripts = {record.topic.topic_id: script_of(record.text) for record in records}
+
+    def note(kind: str, record: TopicRecord, detail: str) -> None:
+        rows[kind].append({"topic_id": record.topic.topic_id, "line": record.line, "detail": detail})
+
     for record in records:
         shown = f"'{_shown(record.text)}'"
-
-        def note(kind: str, detail: str, record: TopicRecord = record) -> None:
-            rows[kind].append({"topic_id": record.topic.topic_id, "line": record.line, "detail": detail})
-
         raw = f"{record.topic.title} {record.topic.description}"
         if record.repaired:
-            note("damaged-topic", "bytes that are not UTF-8")
+            note("damaged-topic", record, "bytes that are not UTF-8")
         elif found := damage(raw):
-            note("damaged-topic", found[1])
+            note("damaged-topic", record, found[1])
         if left := markup(raw):
-            note("topic-markup", left)
+            note("topic-markup", record, left)
         if placeholder(record.text):
-            note("topic-placeholder", _shown(record.text))
+            note("topic-placeholder", record, _shown(record.text))
             continue
         size = sizes[record.topic.topic_id]
         if size < _SHORT_LETTERS and size * _SHORT < middle:
-            note("short-topic", f"{size} letters, median {middle:g}: {shown}")
+            note("short-topic", record, f"{size} letters, median {middle:g}: {shown}")
         if size > _LONG_LETTERS and size > _LONG * middle:
-            note("long-topic", f"{size:,d} letters, median {middle:g}: {shown}")
+            note("long-topic", record, f"{size:,d} letters, median {middle:g}: {shown}")
     rows["foreign-topic"] = _foreign(records, scripts)
     yield from (instances(kind, some, total) for kind, some in rows.items())
 

@@ -36,7 +36,6 @@ class Counts(NamedTuple):
     """A data set's labels.
 
     Attributes:
-        name: of the data set.
         labels: how many pairs have which of the paper's combinations.
         documents: how many pairs the data set has.
         error: the combination that is an error; empty for a set that was not made to find one.
@@ -63,7 +62,6 @@ class Estimate:
     """How many errors a data set holds.
 
     Attributes:
-        counts: the labels.
         precision: share of errors among the judged, with Wilson's interval.
         errors: times the documents of the set.
         stratified: each band of the difference by its own precision; None where fewer than two bands are known.
@@ -148,17 +146,15 @@ def estimate(
 
 
 def read_counts(path: str | Path) -> list[Counts]:
-    """Reads counted labels: CSV with the columns set, 00, 01, 10, 11, 21, 12, documents, and error ("10", "01" or
-    empty).
-    """
+    """Reads counted labels, a CSV of set, 00, 01, 10, 11, 21, 12, documents, error ("10", "01" or empty)."""
     path = checked_file(Path(path))
     needed = ("set", *COMBINATIONS.values(), "documents", "error")
     found = []
     for row in rows(path, "csv", strict=True):
         lacking = [name for name in needed if name not in row.values]
         if lacking:
-            fault = f"no column '{lacking[0]}'"
-            raise InputError(fault, f"give the columns {', '.join(needed)}", where=path, line=row.line)
+            remedy = f"give the columns {', '.join(needed)}"
+            raise InputError(f"no column '{lacking[0]}'", remedy, where=path, line=row.line)
         side = row.values["error"].strip()
         if side not in ("", "01", "10"):
             fault = f"'{side[:40]}' is no error of a set"

@@ -47,12 +47,9 @@ class Flagged(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What people said of a version's documents; `tied` counts those on which they disagree evenly.
+    """What people said of a version's documents: `broken` ones with why, such as "only V1 is relevant".
 
-    Attributes:
-        broken: topic and judged document, and why, such as "only V1 is relevant".
-        sound: those whose document is relevant.
-        tied: how many are neither.
+    `sound` documents are relevant; on `tied` ones people disagree evenly.
     """
 
     broken: dict[Key, str]

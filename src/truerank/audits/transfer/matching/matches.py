@@ -144,12 +144,9 @@ def _reader(
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts that are kept while versions are read.
+    """Texts that are kept while versions are read: a file of `DocumentTexts` in the folder for each version.
 
-    Attributes:
-        folder: where they lie, a file of `DocumentTexts` for each version.
-        documents: the judged documents whose texts are kept in all versions.
-        but_first: those of the judged version are not kept.
+    They are those of the judged documents in all versions, or in all but the judged one (`but_first`).
     """
 
     folder: Path

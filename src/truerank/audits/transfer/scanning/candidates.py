@@ -32,12 +32,8 @@ class Curve:
 
     Scores are those of one ranker or several, each above the level of its topic, see `topic_levels`.
 
-    Attributes:
-        slopes: per unit of each ranker's score.
-        offset: where all scores are 0.
-        relevant: documents it was fitted to.
-        others: likewise.
-        auc: the share of pairs of a relevant document and another in which the relevant one scores higher.
+    It was fitted to so many `relevant` documents and `others`; `auc` is the share of pairs of the two in which the
+    relevant one scores higher.
     """
 
     slopes: tuple[float, ...]
@@ -109,7 +105,10 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
     offset = float(found[-1] - slopes @ centre)
     # A single score orders documents itself, also where its slope is negative.
     order = slopes if len(slopes) > 1 else np.ones(1)
-    area = _auc(relevant @ order, others @ order)
+    mine, ordered = relevant @ order, np.sort(others @ order)
+    below = np.searchsorted(ordered, mine, side="left")
+    tied = np.searchsorted(ordered, mine, side="right") - below
+    area = float((below + 0.5 * tied).mean() / len(others))
     return Curve(tuple(slopes.tolist()), offset, len(relevant), len(others), area)
 
 
@@ -139,13 +138,6 @@ def topic_levels(topics: pl.Series, scores: Floats, others: NDArray[np.bool_]) -
     level = (pl.col("sum").fill_null(0.0) + _SHRINKAGE * mean) / (pl.col("n").fill_null(0) + _SHRINKAGE)
     found: Floats = joined.select(level.alias("level"))["level"].to_numpy()
     return found
-
-
-def _auc(relevant: Floats, others: Floats) -> float:
-    ordered = np.sort(others)
-    below = np.searchsorted(ordered, relevant, side="left")
-    tied = np.searchsorted(ordered, relevant, side="right") - below
-    return float((below + 0.5 * tied).mean() / len(others))
 
 
 def _expit(values: Floats) -> Floats:
@@ -181,14 +173,12 @@ class Comparing(NamedTuple):
 
     Attributes:
         scores: one row per judged document and version, columns as in `results.SCORES_SCHEMA`.
-        pairs: which versions are compared.
         cut_offs: the difference above which one is a candidate.
         texts: the files of `DocumentTexts` by version.
         judged: differences take it as given that one of the two versions is relevant.
         floor: then the larger probability is at least this.
         by_scores: the scores name candidates.
         losses: by which the texts name candidates, columns as in `text_evidence.TEXT_SCHEMA`; None where they do not.
-        judged_version: the name of the version that was judged.
         odds: scores are probabilities.
     """
 

@@ -115,7 +115,12 @@ def compare_versions(
     summary |= counts
     scan = Scan(compared, candidates, sets, left_out, summary)
     if kind != "raw":
-        summary["below"] = {name: _below(frame) for name, frame in curves(scan)}
+        for name, frame in curves(scan):
+            below: dict[str, Any] = {"documents": len(frame)}
+            for aggregation in AGGREGATIONS:
+                low = int(np.count_nonzero(frame[aggregation].to_numpy() < LOW))
+                below[aggregation] = {"below": low, "share": round(low / max(1, len(frame)), 6)}
+            summary["below"][name] = below
     return scan
 
 
@@ -274,12 +279,3 @@ def _sets(
             "reasons": {reason: counted[reason] for reason in REASONS if reason in counted},
         }
     return about
-
-
-def _below(frame: pl.DataFrame) -> dict[str, Any]:
-    """How many probabilities are below `LOW`, by aggregation."""
-    found: dict[str, Any] = {"documents": len(frame)}
-    for name in AGGREGATIONS:
-        low = int(np.count_nonzero(frame[name].to_numpy() < LOW))
-        found[name] = {"below": low, "share": round(low / max(1, len(frame)), 6)}
-    return found

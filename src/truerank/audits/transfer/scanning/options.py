@@ -137,15 +137,9 @@ class ScanScoring(Options):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """All choices of a scan.
+    """All choices of a scan; `rel` is the lowest grade of the judgments that are looked at, `field` of the topics.
 
-    Attributes:
-        rankers: what scores; the scores of several are weighed together by a curve.
-        split: how documents are cut, see `text.passages.policy_named`.
-        rel: the lowest grade of the judgments that are looked at.
-        field: of the topics.
-        options: what makes a candidate.
-        samples: what is drawn.
+    The scores of several rankers are weighed together by a curve.
     """
 
     rankers: tuple[RankerSpec, ...]
