@@ -58,9 +58,8 @@ class Duplicates:
         named = [pl.col("right").alias("doc_id"), pl.col("left").alias("other")]
         same = (answer == "same").fill_null(False)
         exact = answered.filter(kind.is_in(CERTAIN) & answer.is_null() | same)
-        detail = pl.when(same).then(pl.format("{}, judged the same", kind.cast(pl.String))).otherwise(
-            kind.cast(pl.String)
-        )  # fmt: skip
+        shown = kind.cast(pl.String)
+        detail = pl.when(same).then(pl.format("{}, judged the same", shown)).otherwise(shown)
         exact = exact.with_columns(*named, detail.alias("detail"))
         yield instances("exact-duplicate", exact.unique("doc_id", maintain_order=True), self.documents)
         more = pl.when(pl.col("left_in_right") >= pl.col("right_in_left"))
@@ -69,9 +68,8 @@ class Duplicates:
         )
         details = {"near": pl.format("Jaccard {}", pl.col("jaccard").round(3)), "contains": inside}
         for pair, name in (("near", "near-duplicate"), ("contains", "contained-document")):
-            rows = answered.filter(answer.is_null() & (kind == pair)).with_columns(
-                *named, details[pair].alias("detail")
-            )
+            rows = answered.filter(answer.is_null() & (kind == pair))
+            rows = rows.with_columns(*named, details[pair].alias("detail"))
             yield instances(name, rows.unique("doc_id", keep="first", maintain_order=True), self.documents)
         shared = [
             {"detail": f"in {count:,d} documents: '{passage[:120]}'"}
