@@ -5,6 +5,7 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
+from truerank.core.audit import Audit, Look
 from truerank.core.tables import Interval
 from truerank.core.views import ColumnSpread, Field, View, columns, tables
 
@@ -80,3 +81,15 @@ def test_an_absent_frame_leaves_its_table_out() -> None:
 def test_a_wrong_name_is_an_error(broken: View) -> None:
     with pytest.raises(KeyError):
         broken.table(FRAMES, {})
+
+
+def test_faults_of_a_declaration_are_named() -> None:
+    view = View("a", "a", "{absent:d} rows", columns("x"))
+    with pytest.raises(KeyError, match=r"view 'a'.*'absent'"):
+        view.table({"a": pl.DataFrame({"x": [1]})}, {"there": 1})
+    with pytest.raises(ValueError, match="of section 'a'"):
+        Look("title", "lead", views=(view,))
+    with pytest.raises(ValueError, match="ODD has no level"):
+
+        class Odd(Audit, shown_in="truerank.core.audit"):
+            verdict_words = ("ODD",)

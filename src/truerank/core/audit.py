@@ -18,7 +18,7 @@ from truerank.core.result import Result, Summary, page_note, reports, summarises
 from truerank.core.rules import Finding, Rule
 from truerank.core.sarif import sarif
 from truerank.core.tables import Table, escape_markdown
-from truerank.core.verdict import ORDER, Verdict
+from truerank.core.verdict import LEVELS, ORDER, Verdict
 from truerank.core.views import View, tables
 from truerank.version import __version__
 
@@ -48,6 +48,12 @@ class Look:
     sections: Mapping[str, str] = field(default_factory=dict)
     pictures: Callable[[Any], Iterable[Picture]] = field(default=lambda _: ())
 
+    def __post_init__(self) -> None:
+        """Refuses views of sections that the page lacks."""
+        for view in self.views:
+            if view.place != "files" and view.section not in self.sections:
+                raise ValueError(f"view '{view.name}' is of section '{view.section}'; there are {list(self.sections)}")
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Audit(Result, shown_in="truerank.core.audit"):
@@ -62,6 +68,12 @@ class Audit(Result, shown_in="truerank.core.audit"):
     """
 
     look: ClassVar[Look]
+
+    def __init_subclass__(cls, **rest: Any) -> None:
+        """Refuses words without a level: `--fail-on` would pass them over."""
+        super().__init_subclass__(**rest)
+        if unknown := [word for word in cls.verdict_words if word not in LEVELS]:
+            raise ValueError(f"the word {unknown[0]} has no level; add it to LEVELS in core/verdict.py")
 
     verdicts: tuple[Verdict, ...]
     findings: tuple[Finding, ...] = ()

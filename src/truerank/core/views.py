@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from string import Formatter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 from truerank.core.tables import Cell, Column, Interval, Table
@@ -136,6 +137,10 @@ class View:
         rows = frames[self.frame].rows(named=True) if self.frame in frames else []
         rows = [row for row in rows if all(row[name] == value for name, value in (self.where or {}).items())]
         shown, cells = self._cells(rows)
+        for text in (self.title, *self.notes):
+            lacking = [name for _, name, _, _ in Formatter().parse(text) if name and name not in facts]
+            if lacking:
+                raise KeyError(f"view '{self.name}' names the fact '{lacking[0]}', which is not among {sorted(facts)}")
         keys = [row[self.ruled] for row in rows] if self.ruled else []
         return Table(
             self.title.format_map(facts),

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 from truerank.audits.collection.results import CollectionAudit, load_audit
 from truerank.core.cards import CardDate, CardStatement, card_head, card_with
+from truerank.core.plain import plain
 from truerank.core.result import Result, summary
 from truerank.loading import text_file
 from truerank.options import Flag, command
@@ -71,16 +72,10 @@ def card(
         "verdict": found.verdicts[0].word,
         "verdicts": {verdict.subject: verdict.word for verdict in found.verdicts[1:]},
         "read": dict(found.read),
-        "findings": [
-            {
-                "kind": one.kind.name, "code": one.kind.code, "part": one.kind.part, "severity": one.kind.severity,
-                "count": one.count, "of": one.of, "effect": one.kind.effect,
-            }
-            for one in found.findings
-        ],
+        "findings": [plain(one.json(), "title", "here", "remedy", "examples") for one in found.findings],
         "looked_for": found.facts["looked_for"],
         "ceilings": found.facts.get("ceilings", []),
-    }  # fmt: skip
+    }
     if found.folder is not None:
         content["evidence"] = f"sha256:{hash_file(found.folder / 'findings.parquet')}"
     made = CollectionCard(content, found)

@@ -15,7 +15,7 @@ import polars as pl
 from numpy.typing import NDArray
 from scipy import stats
 
-from truerank.audits.collection.identifiers import likely, unwritable
+from truerank.audits.collection.identifiers import unwritable
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import (
     damage,
@@ -28,7 +28,7 @@ from truerank.audits.collection.texts import (
     placeholder,
     plain_words,
     script_of,
-)
+)  # fmt: skip
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
 from truerank.text.normalising import normalise
@@ -152,8 +152,7 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 #: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
-_SCRIPT_SHARE: Final = 0.01
-_SCRIPT_FEWEST: Final = 50
+_SCRIPT_SHARE, _SCRIPT_FEWEST = 0.01, 50
 #: Candidates that are remembered for one kind.
 _MOST_HELD: Final = 200_000
 #: Characters of a text that are looked through for damage and markup, at its beginning and at its end.
@@ -165,8 +164,6 @@ class DocumentTable:
     """What one pass over the documents found.
 
     Attributes:
-        source: the documents.
-        count: records read.
         present: of the ids that were asked for, those that exist.
         found: rows by kind of finding.
         repeated: ids that stand there more than once.
@@ -200,13 +197,7 @@ class DocumentTable:
     def texts(self, wanted: Collection[str]) -> dict[str, str]:
         """The texts of some documents."""
         chosen = set(wanted)
-        if not chosen:
-            return {}
-        return {one.doc_id: one.text for one in self.distinct() if one.doc_id in chosen}
-
-    def respelt(self, missing: Collection[str]) -> dict[str, str]:
-        """For ids that no document has, the document whose id is spelt alike."""
-        return likely(missing, self.ids()) if missing else {}
+        return {one.doc_id: one.text for one in self.distinct() if one.doc_id in chosen} if chosen else {}
 
     def instances(self) -> Iterator[Instances]:
         """What was found, by kind."""
@@ -231,21 +222,19 @@ class _Scan:
     """What is gathered over the documents: rows by kind, and a few numbers of each document."""
 
     def __init__(self, table: DocumentTable, asked: frozenset[str]) -> None:
-        self.table = table
-        self.asked = asked
+        self.table, self.asked = table, asked
         self.ids: list[NDArray[np.uint64]] = []
         #: Characters, words and letters of each document, and characters of its body, one after the other.
         self.sizes = array("q")
         self.endings: Counter[str] = Counter()
         self.scripts: Counter[str] = Counter()
+        self.in_sentences: Counter[str] = Counter()
+        self.words: Counter[str] = Counter()
         self.short: list[tuple[Row, int]] = []
         self.long: list[tuple[Row, int]] = []
         self.last: list[tuple[Row, str, str, bool, tuple[int, int, int]]] = []
-        self.in_sentences: Counter[str] = Counter()
-        self.ends = Endings()
-        self.usual = UsualWords()
         self.foreign: list[tuple[Row, str, str]] = []
-        self.words: Counter[str] = Counter()
+        self.ends, self.usual = Endings(), UsualWords()
         self.kinds: dict[str, list[Row]] = {
             kind: []
             for kind in (
@@ -274,29 +263,23 @@ class _Scan:
             self._note("empty-document", row, "")
             self.table.empty.add(document.doc_id)
             return
-        self._damaged(
-            record,
-            row,
-            raw if len(raw) <= 2 * _LETTERS_LOOKED_AT else raw[:_LETTERS_LOOKED_AT] + raw[-_LETTERS_LOOKED_AT:],
-        )
-        if placeholder(text):
-            self._note("placeholder", row, f"'{text[:80]}'")
-            return
-        if found := notice(text):
-            self._note("error-page", row, found)
-        body = normalise(document.body)
-        if doubled(body):
-            self._note("doubled-text", row, f"'{text[:60]}'")
-        self._sized(row, text, len(body))
-
-    def _damaged(self, record: FoundDocument, row: Row, raw: str) -> None:
-        found = damage(raw)
+        ends = raw if len(raw) <= 2 * _LETTERS_LOOKED_AT else raw[:_LETTERS_LOOKED_AT] + raw[-_LETTERS_LOOKED_AT:]
+        found = damage(ends)
         if record.repaired:
             self._note("undecodable-document", row, "read as Latin-1")
         elif found is not None:
             self._note(found[0], row, found[1])
-        if left := markup(raw):
+        if left := markup(ends):
             self._note("markup", row, left)
+        if placeholder(text):
+            self._note("placeholder", row, f"'{text[:80]}'")
+            return
+        if seen := notice(text):
+            self._note("error-page", row, seen)
+        body = normalise(document.body)
+        if doubled(body):
+            self._note("doubled-text", row, f"'{text[:60]}'")
+        self._sized(row, text, len(body))
 
     def _sized(self, row: Row, text: str, body: int) -> None:
         size = measured(text)
@@ -391,13 +374,12 @@ class _Scan:
             return {}
         often = sorted(word for word, count in self.words.items() if count >= _OFTEN)
         places = np.searchsorted(np.array(often, object), list(alone.values()))
+        nearest = {one: (form, often[place]) for (one, form), place in zip(alone.items(), places, strict=True)
+                   if place < len(often)}  # fmt: skip
         return {
-            one: often[place]
-            for (one, form), place in zip(alone.items(), places, strict=True)
-            if len(form) > 1
-            and place < len(often)
-            and often[place].startswith(form)
-            and len(often[place]) > len(form) + 1
+            one: word
+            for one, (form, word) in nearest.items()
+            if 1 < len(form) < len(word) - 1 and word.startswith(form)
         }
 
     def _foreign(self) -> list[Row]:
@@ -418,10 +400,8 @@ class _Scan:
         hashes = np.concatenate(self.ids) if self.ids else np.empty(0, np.uint64)
         values, counts = np.unique(hashes, return_counts=True)
         several = values[counts > 1]
-        same: list[Row] = []
-        other: list[Row] = []
-        first: dict[str, str] = {}
-        repeated: set[str] = set()
+        same, other = list[Row](), list[Row]()
+        first, repeated = dict[str, str](), set[str]()
         for block in self.table.source.records() if len(several) else ():
             names = pl.Series([record.document.doc_id for record in block], dtype=pl.String)
             for place in np.flatnonzero(np.isin(names.hash().to_numpy(), several)):
@@ -431,10 +411,8 @@ class _Scan:
                     first[document.doc_id] = text
                     continue
                 repeated.add(document.doc_id)
-                row: Row = {"doc_id": document.doc_id, "line": line}
-                if first[document.doc_id] == text:
-                    same.append({**row, "detail": f"'{text[:80]}'"})
-                else:
-                    other.append({**row, "detail": f"'{text[:60]}'; before it '{first[document.doc_id][:60]}'"})
+                equal = first[document.doc_id] == text
+                detail = f"'{text[:80]}'" if equal else f"'{text[:60]}'; before it '{first[document.doc_id][:60]}'"
+                (same if equal else other).append({"doc_id": document.doc_id, "line": line, "detail": detail})
         self.kinds["repeated-id"], self.kinds["conflicting-id"] = same, other
         self.table.repeated = frozenset(repeated)

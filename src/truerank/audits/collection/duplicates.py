@@ -38,62 +38,44 @@ class Duplicates:
     @property
     def answered(self) -> pl.DataFrame:
         """The pairs with the column `answer`: same, holds or different; null where nobody said anything."""
-        keys = [
-            self.said.get((left, right)) or self.said.get((right, left))
-            for left, right in self.pairs.select("left", "right").iter_rows()
-        ]
-        return self.pairs.with_columns(pl.Series("answer", keys, pl.String))
-
-    def edges(self, *, doubtful: bool = False) -> pl.DataFrame:
-        """The pairs that make documents equivalent."""
-        same = pl.col("kind").is_in(CERTAIN) | (pl.col("answer") == "same")
-        if doubtful:
-            same |= pl.col("kind") == "near"
-        kept = self.answered.filter(
-            same.fill_null(False) & ~pl.col("answer").is_in(["different", "holds"]).fill_null(False)
-        )
-        # Whatever people called the same is a near-duplicate, for the groups too.
-        kind = pl.when(pl.col("kind").is_in(CERTAIN)).then("kind").otherwise(pl.lit("near", PAIRS["kind"]))
-        return kept.with_columns(kind.alias("kind")).select(list(PAIRS))
+        pairs = self.pairs.select("left", "right").iter_rows()
+        answers = [self.said.get((left, right)) or self.said.get((right, left)) for left, right in pairs]
+        return self.pairs.with_columns(pl.Series("answer", answers, pl.String))
 
     def groups(self, *, doubtful: bool = False) -> pl.DataFrame:
-        """The groups that these pairs form, columns as in `near_duplicates.GROUPS`; arguments as in `edges`."""
-        edges = self.edges(doubtful=doubtful)
-        order = pl.concat([edges["left"], edges["right"]]).unique(maintain_order=True)
-        return groups_of(edges, order)
+        """The groups that the pairs form which make documents equivalent, columns as in `near_duplicates.GROUPS`."""
+        certain, answer = pl.col("kind").is_in(CERTAIN), pl.col("answer")
+        same = certain | (answer == "same") | ((pl.col("kind") == "near") if doubtful else False)
+        edges = self.answered.filter(same.fill_null(False) & ~answer.is_in(["different", "holds"]).fill_null(False))
+        # Whatever people called the same is a near-duplicate, for the groups too.
+        kind = pl.when(certain).then("kind").otherwise(pl.lit("near", PAIRS["kind"]))
+        edges = edges.with_columns(kind.alias("kind")).select(list(PAIRS))
+        return groups_of(edges, pl.concat([edges["left"], edges["right"]]).unique(maintain_order=True))
 
     def instances(self) -> Iterator[Instances]:
         """The findings among the documents."""
-        answered = self.answered
+        answered, answer, kind = self.answered, pl.col("answer"), pl.col("kind")
         named = [pl.col("right").alias("doc_id"), pl.col("left").alias("other")]
-        exact = answered.filter(
-            pl.col("kind").is_in(CERTAIN) & (pl.col("answer").is_null() | (pl.col("answer") == "same"))
-            | (pl.col("answer") == "same").fill_null(False)
-        )
-        shown = pl.col("kind").cast(pl.String)
-        detail = pl.when(pl.col("answer") == "same").then(pl.concat_str(shown, pl.lit(", judged the same")))
-        exact = exact.with_columns(*named, detail.otherwise(shown).alias("detail"))
+        same = (answer == "same").fill_null(False)
+        exact = answered.filter(kind.is_in(CERTAIN) & answer.is_null() | same)
+        shown = kind.cast(pl.String)
+        detail = pl.when(same).then(pl.format("{}, judged the same", shown)).otherwise(shown)
+        exact = exact.with_columns(*named, detail.alias("detail"))
         yield instances("exact-duplicate", exact.unique("doc_id", maintain_order=True), self.documents)
-        open_ones = answered.filter(pl.col("answer").is_null())
-        for kind, name in (("near", "near-duplicate"), ("contains", "contained-document")):
-            rows = open_ones.filter(pl.col("kind") == kind).with_columns(*named, self._measured(kind))
+        more = pl.when(pl.col("left_in_right") >= pl.col("right_in_left"))
+        inside = more.then(pl.format("{} of the other one is in it", pl.col("left_in_right").round(3))).otherwise(
+            pl.format("{} of it is in the other one", pl.col("right_in_left").round(3))
+        )
+        details = {"near": pl.format("Jaccard {}", pl.col("jaccard").round(3)), "contains": inside}
+        for pair, name in (("near", "near-duplicate"), ("contains", "contained-document")):
+            rows = answered.filter(answer.is_null() & (kind == pair))
+            rows = rows.with_columns(*named, details[pair].alias("detail"))
             yield instances(name, rows.unique("doc_id", keep="first", maintain_order=True), self.documents)
         shared = [
             {"detail": f"in {count:,d} documents: '{passage[:120]}'"}
             for passage, count, _ in self.boilerplate.iter_rows()
         ]
         yield instances("boilerplate", shared, len(shared))
-
-    @staticmethod
-    def _measured(kind: str) -> pl.Expr:
-        if kind == "near":
-            return pl.format("Jaccard {}", pl.col("jaccard").round(3)).alias("detail")
-        inside = pl.when(pl.col("left_in_right") >= pl.col("right_in_left"))
-        return (
-            inside.then(pl.format("{} of the other one is in it", pl.col("left_in_right").round(3)))
-            .otherwise(pl.format("{} of it is in the other one", pl.col("right_in_left").round(3)))
-            .alias("detail")
-        )
 
 
 def no_duplicates() -> Duplicates:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import polars as pl
 
@@ -23,7 +23,7 @@ _DEEPEST: Final = 1000
 class ScoreChange(NamedTuple):
     """One run and measure: means before and after with Student's t intervals over topics, and their difference.
 
-    The difference is over the topics that both have; `low` and `high` are the ends of its interval.
+    The difference is over the topics that both have.
     """
 
     measure: str
@@ -35,12 +35,9 @@ class ScoreChange(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class CollectionChange:
-    """What is compared: judgments before and after, and the documents that count as one after.
+    """Judgments before and after, and by document of a group the one that stands for it after.
 
-    Attributes:
-        before: columns topic_id, doc_id, relevance.
-        after: the same.
-        representatives: by document of a group, the one that stands for it; empty where runs stay as they are.
+    There are no representatives where runs stay as they are.
     """
 
     before: pl.DataFrame
@@ -53,31 +50,15 @@ class CollectionEffect:
     """What a change does to runs.
 
     Attributes:
-        scores: one entry for each measure and run.
-        orders: by measure, what becomes of the order of systems; empty for a single run.
-        placebos: by measure, the change beside random ones of the same size; None where nothing changed.
         edits: judgments added, removed and regraded, and results dropped, by name.
+        orders: by measure, what becomes of the order of systems; empty for a single run.
+        placebos: by measure, the change beside random ones of the same size; none where nothing changed.
     """
 
+    edits: Mapping[str, int]
     scores: tuple[ScoreChange, ...]
     orders: tuple[OrderChanges, ...]
     placebos: tuple[Placebo, ...]
-    edits: Mapping[str, int]
-
-    def json(self) -> dict[str, Any]:
-        """Everything, as plain numbers and texts."""
-        return {
-            "edits": dict(self.edits),
-            "scores": [
-                {
-                    "measure": one.measure, "run": one.run, "before": one.before._asdict(),
-                    "after": one.after._asdict(), "difference": one.difference._asdict(),
-                }
-                for one in self.scores
-            ],
-            "orders": [order.json() for order in self.orders],
-            "placebos": [one.json() for one in self.placebos],
-        }  # fmt: skip
 
 
 def measured_effect(
@@ -94,23 +75,19 @@ def measured_effect(
     closing = EquivalenceOptions(equivalent=change.representatives or None)
     before = evaluate(change.before, dict(runs), measures, scoring)
     after = evaluate(change.after, dict(runs), measures, scoring, closing)
-    scores = tuple(
-        _score(before, after, measure, run, confidence)
-        for measure, kind in zip(before.measures, before.aggregates, strict=True)
-        if kind == "mean"
-        for run in before.runs
-    )
+    means = [name for name, kind in zip(before.measures, before.aggregates, strict=True) if kind == "mean"]
+    scores = tuple(_score(before, after, measure, run, confidence) for measure in means for run in before.runs)
     edits = _edits(change)
     orders = evaluation_order_changes(before, after) if len(runs) > 1 else ()
     placebos = []
-    for place, (name, kind) in enumerate(zip(before.measures, before.aggregates, strict=True)):
-        if kind != "mean":
+    for name in means:
+        placebo = _placebo(runs, change, edits, name, scoring)
+        dropped = sum(placebo.dropped.values())
+        if not len(edits) and not dropped:
             continue
-        placebo = _placebo(runs, change, edits, (name, scoring))
-        if not len(edits) and not any(placebo.dropped.values()):
-            continue
+        place = before.measures.index(name)
         first, last = (dict(zip(one.runs, one.mean[:, place].tolist(), strict=True)) for one in (before, after))
-        what = f"{len(edits):,d} judgments changed, {sum(placebo.dropped.values()):,d} results dropped"
+        what = f"{len(edits):,d} judgments changed, {dropped:,d} results dropped"
         placebos.append(
             placebo_changes(
                 first, last, placebo.means, measure=name, what=what, draws=draws, confidence=confidence, seed=seed
@@ -121,9 +98,9 @@ def measured_effect(
         "added": len(edits.filter(old.is_null())),
         "removed": len(edits.filter(new.is_null())),
         "regraded": len(edits.filter(old.is_not_null() & new.is_not_null())),
-        "dropped": sum(_repeats(run, change.representatives) for run in runs.values()),
+        "dropped": sum(_repeats(run, change.representatives) for run in runs.values()) if change.representatives else 0,
     }
-    return CollectionEffect(scores, orders, tuple(placebos), counts)
+    return CollectionEffect(counts, scores, orders, tuple(placebos))
 
 
 def _score(before: Evaluation, after: Evaluation, measure: str, run: str, confidence: float) -> ScoreChange:
@@ -147,29 +124,16 @@ def _edits(change: CollectionChange) -> pl.DataFrame:
 
 
 def _placebo(
-    runs: Mapping[str, pl.DataFrame], change: CollectionChange, edits: pl.DataFrame, how: tuple[str, Scoring]
+    runs: Mapping[str, pl.DataFrame], change: CollectionChange, edits: pl.DataFrame, measure: str, scoring: Scoring
 ) -> JudgmentPlacebo:
-    measure, scoring = how
-    cutoff = parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _DEEPEST
-    shallow = {name: _first(run, 2 * cutoff, scoring) for name, run in runs.items()}
-    dropped = {}
-    for name, run in shallow.items():
-        groups = run.with_columns(pl.col("doc_id").replace(dict(change.representatives)))
-        dropped[name] = (
-            int(groups.select("topic_id", "doc_id").is_duplicated().sum())
-            and len(run) - groups.select("topic_id", "doc_id").n_unique()
-        )
+    depth = 2 * (parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _DEEPEST)
+    by = -pl.col("rank") if scoring.ties == "rank" else pl.col("score")
+    first = by.rank("ordinal", descending=True).over("topic_id") <= depth
+    shallow = {name: run.filter(first) for name, run in runs.items()}
+    dropped = {name: _repeats(run, change.representatives) for name, run in shallow.items()}
     return JudgmentPlacebo(shallow, change.before, edits, measure, scoring, dropped)
 
 
 def _repeats(run: pl.DataFrame, representatives: Mapping[str, str]) -> int:
     """How many results repeat a document of the same group."""
-    if not representatives:
-        return 0
-    groups = run.select("topic_id", pl.col("doc_id").replace(dict(representatives)))
-    return len(run) - groups.n_unique()
-
-
-def _first(run: pl.DataFrame, depth: int, scoring: Scoring) -> pl.DataFrame:
-    by = -pl.col("rank") if scoring.ties == "rank" else pl.col("score")
-    return run.filter(by.rank("ordinal", descending=True).over("topic_id") <= depth)
+    return len(run) - run.select("topic_id", pl.col("doc_id").replace(dict(representatives))).n_unique()

@@ -26,6 +26,7 @@ from scipy import sparse, stats
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
+from truerank.core.plain import plain
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.models import BM25, Statistics
 
@@ -46,8 +47,6 @@ class FitSample(NamedTuple):
     """Judged topics beside the topics that they are compared with.
 
     Attributes:
-        rows: ids of the judged topics.
-        columns: ids of the topics of the file or run.
         docs: columns row, doc_id: their relevant documents, topic after topic.
         own: the column of each row; -1 where no topic has the id.
         rules: places of columns by rule, shape (rules, rows); -1 for none.
@@ -81,20 +80,15 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     docs = docs.with_columns(pl.int_range(pl.len()).shuffle(seed).over("row").alias("draw"))
     docs = docs.filter(pl.col("draw") < _OF_TOPIC).drop("draw")
     rules, names = _rules(rows, judged, list(asked), place)
-    return FitSample(
-        rows, columns, docs, np.array([place.get(one, -1) for one in rows], np.int64), rules, names,
-        _related(pairs, rows, columns),
-    )  # fmt: skip
-
-
-def _related(pairs: pl.DataFrame, rows: Sequence[str], columns: Sequence[str]) -> NDArray[np.bool_]:
-    """Which topics share a relevant document."""
-    left = pl.DataFrame({"topic_id": rows}, schema={"topic_id": pl.String}).with_row_index("row")
-    right = pl.DataFrame({"topic_id": columns}, schema={"topic_id": pl.String}).with_row_index("column")
+    left, right = (
+        pl.DataFrame({"topic_id": ids}, schema={"topic_id": pl.String}).with_row_index(name)
+        for name, ids in (("row", rows), ("column", columns))
+    )
     shared = pairs.join(left, on="topic_id").join(pairs.join(right, on="topic_id"), on="doc_id")
     related = np.zeros((len(rows), len(columns)), bool)
     related[shared["row"].to_numpy(), shared["column"].to_numpy()] = True
-    return related
+    own = np.array([place.get(one, -1) for one in rows], np.int64)
+    return FitSample(rows, columns, docs, own, rules, names, related)
 
 
 def natural(identifier: str) -> tuple[str, int, str]:
@@ -165,14 +159,12 @@ def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float
     lengths = np.array([one.total() for one in counted], float)
     held = _sparse(
         [{terms[term]: count for term, count in one.items() if term in terms} for one in counted], len(terms)
-    )
-    held = held.tocsc()
+    ).tocsc()
     for term in range(len(terms)):
         part = slice(held.indptr[term], held.indptr[term + 1])
         counts = held.data[part].copy()
-        known = Statistics(
-            len(documents), float(lengths.mean()), float(lengths.sum()), len(counts), float(counts.sum())
-        )
+        mean, total = float(lengths.mean()), float(lengths.sum())
+        known = Statistics(len(documents), mean, total, len(counts), float(counts.sum()))
         held.data[part] = model.weights(counts, lengths[held.indices[part]], known)
     queries = _sparse(
         [{terms[term]: model.query_weight(count) for term, count in one.items()} for one in asked], len(terms)
@@ -256,10 +248,8 @@ class Fit:
 
     def json(self) -> dict[str, Any]:
         """The answer without its topics, which are findings, and each source."""
-        plain = {
-            name: getattr(self, name) for name in ("word", "evidence", "p", "offset", "order", "source", "own", "best")
-        }
-        return {**plain, "sources": [one.json() for one in self.sources]}
+        answer: dict[str, Any] = plain(self, "topics")
+        return answer
 
 
 def judgment_fit(
@@ -281,11 +271,10 @@ def judgment_fit(
         sample = sampled(qrels, asked, rel, seed)
         found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
         grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
-    if topics and texts is not None:
-        words = None if any(one.word == "fits" for one in found) else sampled(qrels, [*topics], rel, seed)
-        if words is not None:
-            said = texts(words.docs["doc_id"].unique(maintain_order=True).to_list())
-            found.append(replace(_worded(words, topics, said, seed), source="words"))
+    if topics and texts is not None and not any(one.word == "fits" for one in found):
+        sample = sampled(qrels, [*topics], rel, seed)
+        said = texts(sample.docs["doc_id"].unique(maintain_order=True).to_list())
+        found.append(replace(_worded(sample, topics, said, seed), source="words"))
     return _together(found, grades)
 
 
@@ -295,7 +284,8 @@ def _together(found: Sequence[Fit], grades: Sequence[Fit]) -> Fit:
     sources = (*found, *inverted)
     words = {one.word for one in found}
     order: tuple[FitWord, ...] = ("fits", "shifted", "shuffled", "other collection")
-    fit = next((one for word in order for one in sorted(found, key=_by_topics) if one.word == word), None)
+    most = sorted(found, key=lambda one: -len(one.topics))
+    fit = next((one for word in order for one in most if one.word == word), None)
     if fit is None and words == {"unrelated"} and len(found) > 1:
         fit = replace(found[0], word="other collection")
     if (fit is None or fit.word == "fits") and inverted and not any(one.word == "fits" for one in grades):
@@ -303,10 +293,6 @@ def _together(found: Sequence[Fit], grades: Sequence[Fit]) -> Fit:
     if fit is not None:
         return replace(fit, sources=sources)
     return Fit("not asked", found[0].evidence if found else "No runs, and no topics with documents.", sources=sources)
-
-
-def _by_topics(one: Fit) -> int:
-    return -len(one.topics)
 
 
 def _worded(sample: FitSample, topics: Mapping[str, str], said: Mapping[str, str], seed: int) -> Fit:
@@ -333,11 +319,8 @@ def _worded(sample: FitSample, topics: Mapping[str, str], said: Mapping[str, str
 class _Places(NamedTuple):
     """Judgments of topics by their place.
 
-    Attributes:
-        rows: of the sample.
-        at: the place at each column, shape (rows, columns); nan for topics that share relevant documents.
-        rules: as in the sample.
-        own: the place at the own topic; .5 where there is none.
+    `at` has the place at each column, shape (rows, columns), nan for topics that share relevant documents; `own` that
+    at the own topic, .5 where there is none. `rows` and `rules` are as in the sample.
     """
 
     rows: Ints
@@ -364,7 +347,11 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     if not values.any():
         return Fit("unrelated", "No relevant document that was looked for is among the results.")
     means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
-    rows, places = rows[kept], _row_places(means[kept], related[kept])
+    # The share of the unrelated columns that fit a row less, ties counted half; related columns have no place.
+    rows, related = rows[kept], related[kept]
+    left_out = related.sum(axis=1, keepdims=True)
+    ranks = stats.rankdata(np.where(related, -1.0, means[kept]), axis=1)
+    places = np.where(related, np.nan, (ranks - left_out - 0.5) / (means.shape[1] - left_out))
     own = sample.own[rows]
     at_own = np.where(own >= 0, places[np.arange(len(rows)), own], 0.5)
     seen = _Places(rows, places, sample.rules[:, rows], at_own)
@@ -383,14 +370,6 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     if p <= _LEVEL:
         return Fit("shuffled", f"{text}, which is chance; they fit other topics.", ids, p, own=mean)
     return Fit("unrelated", f"{text}, which is chance; they fit no other.", ids, own=mean)
-
-
-def _row_places(means: Floats, related: NDArray[np.bool_]) -> Floats:
-    """The share of the unrelated columns that fit a row less, ties counted half; related columns have no place."""
-    ranks = stats.rankdata(np.where(related, -1.0, means), axis=1)
-    left_out = related.sum(axis=1, keepdims=True)
-    places = (ranks - left_out - 0.5) / (means.shape[1] - left_out)
-    return np.where(related, np.nan, places)
 
 
 def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
@@ -425,10 +404,8 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
         f"The judgments of a topic fit it better than they fit {seen.own.mean():.0%} of the other topics, and "
         f"{_where(order, offset)} better than {means[best]:.0%}."
     )
-    return Fit(
-        "shifted", text, tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0), p, offset,
-        order, own=float(seen.own.mean()), best=float(means[best]),
-    )  # fmt: skip
+    topics = tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0)
+    return Fit("shifted", text, topics, p, offset, order, own=float(seen.own.mean()), best=float(means[best]))
 
 
 def _means(reached: Floats) -> Floats:
@@ -443,13 +420,13 @@ def _share(at_least: NDArray[np.bool_]) -> float:
 
 def _where(order: str, offset: int) -> str:
     """The topic that a rule leads to, in words."""
+    here = f", {offset:+d}" if offset else ""
     by = {
         "number": f"the topic whose number is {offset:+d}",
         "order of ids": f"the topic {offset:+d} places on in the order of ids",
         "file": f"the topic {offset:+d} places on in the file of topics",
-        "number as place": "the topic whose place among the topics the id counts"
-        + (f", {offset:+d}" if offset else ""),
-        "order of both": "the topic at the same place among the topics" + (f", {offset:+d}" if offset else ""),
+        "number as place": f"the topic whose place among the topics the id counts{here}",
+        "order of both": f"the topic at the same place among the topics{here}",
     }
     return by[order]
 
@@ -501,8 +478,7 @@ def _grouping(values: Floats, groups: Ints, seed: int) -> float:
 def _graded(judged: pl.DataFrame, seed: int) -> Fit:
     """Whether grades rise or fall with the fit: their correlation, its signs by topic changed at random."""
     correlation = pl.corr(pl.col("relevance").cast(pl.Float64), "fit").alias("correlation")
-    by_topic = judged.group_by("topic_id").agg(correlation)
-    by_topic = by_topic.filter(pl.col("correlation").is_finite()).sort("topic_id")
+    by_topic = judged.group_by("topic_id").agg(correlation).filter(pl.col("correlation").is_finite()).sort("topic_id")
     values = by_topic["correlation"].to_numpy()
     if len(values) < FEWEST:
         return Fit("not asked", f"{len(values)} topics with several grades are too few.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,26 +11,17 @@ import polars as pl
 #: `findings.parquet`: one row for each instance. `line` is the line of the source, or 0; `other` is a second document
 #: or topic; `detail` says what was seen.
 INSTANCE_SCHEMA: Final[dict[str, Any]] = {
-    "part": pl.String,
-    "kind": pl.String,
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "other": pl.String,
-    "line": pl.Int64,
-    "detail": pl.String,
-}
+    "part": pl.String, "kind": pl.String, "topic_id": pl.String, "doc_id": pl.String, "other": pl.String,
+    "line": pl.Int64, "detail": pl.String,
+}  # fmt: skip
 _OWN: Final = [name for name in INSTANCE_SCHEMA if name not in ("part", "kind")]
 
 
 @dataclass(frozen=True, eq=False)
 class Instances:
-    """The instances of one kind.
+    """The instances of one kind: rows of topic_id, doc_id, other, line, detail, `of` so many that there could be.
 
-    Attributes:
-        kind: its name in the catalogue.
-        rows: columns topic_id, doc_id, other, line, detail.
-        of: how many there could be, such as all judgments.
-        count: how many there are; more than the rows where one row stands for a property of all.
+    There may be more than rows, where one row stands for a property of all.
     """
 
     kind: str
@@ -43,16 +34,14 @@ def instances(
     kind: str, rows: pl.DataFrame | Iterable[Mapping[str, Any]], of: int, count: int | None = None
 ) -> Instances:
     """Instances of a kind; columns that the rows lack are empty."""
-    frame = rows if isinstance(rows, pl.DataFrame) else _frame(list(rows))
+    if not isinstance(rows, pl.DataFrame):
+        listed = list(rows)
+        columns = {name: [row.get(name, 0 if name == "line" else "") for row in listed] for name in _OWN}
+        rows = pl.DataFrame(columns, schema={name: INSTANCE_SCHEMA[name] for name in _OWN})
     lacking = [
         pl.lit(0 if name == "line" else "", INSTANCE_SCHEMA[name]).alias(name)
         for name in _OWN
-        if name not in frame.columns
+        if name not in rows.columns
     ]
-    frame = frame.with_columns(lacking).select([pl.col(name).cast(INSTANCE_SCHEMA[name]) for name in _OWN])
+    frame = rows.with_columns(lacking).select([pl.col(name).cast(INSTANCE_SCHEMA[name]) for name in _OWN])
     return Instances(kind, frame, of, len(frame) if count is None else count)
-
-
-def _frame(rows: Sequence[Mapping[str, Any]]) -> pl.DataFrame:
-    columns = {name: [row.get(name, 0 if name == "line" else "") for row in rows] for name in _OWN}
-    return pl.DataFrame(columns, schema={name: INSTANCE_SCHEMA[name] for name in _OWN})

@@ -23,17 +23,16 @@ _RARE: Final = 0.005
 #: From one grade to the next, scales do not grow so many times; and at most this share of the judgments lies above.
 _GAP, _FEW = 4, 0.2
 #: Topics with so many relevant documents in common, and such a share of them, look alike.
-_COMMON: Final = 3
-_ALIKE: Final = 0.8
+_COMMON, _ALIKE = 3, 0.8
 #: A document that is relevant for more topics than this is not asked which topics share it.
 _SHARED_BY: Final = 200
 #: So many topics at least, and such a share of all, for a document to stand out.
-_HUB: Final = 10
-_HUB_SHARE: Final = 0.1
+_HUB, _HUB_SHARE = 10, 0.1
 #: So many relevant documents at least, and so many times the median, for a topic to stand out.
 _SWOLLEN, _SWOLLEN_TIMES = 50, 20
 #: Judgments of a topic that are all relevant stand out where chance makes them rarer than this.
 _CHANCE: Final = 1e-6
+_KEYS: Final = ["topic_id", "doc_id"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,28 +120,24 @@ def _repeats(frame: pl.DataFrame) -> Iterator[Instances]:
         pl.col("relevance").n_unique().alias("grades"),
         pl.col("relevance").cast(pl.String).str.join(", ").alias("were"),
         pl.col("line").last(),
-        (pl.col("row") + 1).cast(pl.String).str.join(", ").alias("places"),
+        pl.format("judgments {}", (pl.col("row") + 1).cast(pl.String).str.join(", ")).alias("places"),
     )
     same, other = groups.filter(pl.col("grades") == 1), groups.filter(pl.col("grades") > 1)
-    places = pl.concat_str(pl.lit("judgments "), "places")
-    further = several.join(
-        same.select("topic_id", "doc_id", "places"), on=["topic_id", "doc_id"], maintain_order="left"
+    further = several.join(same.select(*_KEYS, "places"), on=_KEYS, maintain_order="left").filter(
+        pl.col("row") != pl.col("row").first().over("topic_id", "doc_id")
     )
-    further = further.filter(pl.col("row") != pl.col("row").first().over("topic_id", "doc_id"))
-    yield instances("repeated-pair", further.with_columns(places.alias("detail")), len(frame))
-    graded = other.with_columns(pl.concat_str(pl.lit("grades "), "were", pl.lit("; "), places).alias("detail"))
+    yield instances("repeated-pair", further.rename({"places": "detail"}), len(frame))
+    graded = other.with_columns(pl.format("grades {}; {}", "were", "places").alias("detail"))
     yield instances("contradicted-pair", graded, frame.select("topic_id", "doc_id").n_unique())
 
 
 def _grades(frame: pl.DataFrame, rel: int, grades: Collection[int]) -> Iterator[Instances]:
     counts = dict(frame["relevance"].value_counts().iter_rows())
     outside = sorted(set(counts) - set(grades)) if grades else _outliers(counts)
-    detail = pl.concat_str(pl.lit("grade "), pl.col("relevance").cast(pl.String)).alias("detail")
-    yield instances(
-        "off-scale-grade", frame.filter(pl.col("relevance").is_in(outside)).with_columns(detail), len(frame)
-    )
-    negative = frame.filter((pl.col("relevance") < 0) & ~pl.col("relevance").is_in(outside))
-    yield instances("negative-grade", negative.with_columns(detail), len(frame))
+    detailed = frame.with_columns(pl.format("grade {}", "relevance").alias("detail"))
+    off = pl.col("relevance").is_in(outside)
+    yield instances("off-scale-grade", detailed.filter(off), len(frame))
+    yield instances("negative-grade", detailed.filter((pl.col("relevance") < 0) & ~off), len(frame))
     relevant = frame.filter(pl.col("relevance") >= rel)
     if relevant["relevance"].n_unique() == 1:
         row = {"detail": f"every relevant document has the grade {relevant['relevance'][0]}"}
@@ -218,12 +213,9 @@ def _hubs(pairs: pl.DataFrame, rel: int) -> Instances:
     topics = pairs["topic_id"].n_unique()
     relevant = pairs.filter(pl.col("relevance") >= rel)
     counts = relevant.group_by("doc_id", maintain_order=True).len()
-    hubs = counts.filter((pl.col("len") >= _HUB) & (pl.col("len") >= _HUB_SHARE * topics)).sort(
-        "len", descending=True, maintain_order=True
-    )
-    detail = pl.concat_str(
-        pl.lit("relevant for "), pl.col("len").cast(pl.String), pl.lit(f" of {topics:,d} topics")
-    ).alias("detail")
+    hubs = counts.filter(pl.col("len") >= max(_HUB, _HUB_SHARE * topics))
+    hubs = hubs.sort("len", descending=True, maintain_order=True)
+    detail = pl.format(f"relevant for {{}} of {topics:,d} topics", "len").alias("detail")
     return instances("hub-document", hubs.with_columns(detail), len(counts))
 
 
@@ -233,11 +225,11 @@ def _lopsided(pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
         pl.len().alias("judged"), relevant.sum().alias("relevant")
     )
     none = by_topic.filter(pl.col("relevant") == 0)
-    detail = pl.concat_str(pl.col("judged").cast(pl.String), pl.lit(" judged, none relevant")).alias("detail")
+    detail = pl.format("{} judged, none relevant", "judged").alias("detail")
     yield instances("no-relevant", none.with_columns(detail), len(by_topic))
     middle = float(by_topic.filter(pl.col("relevant") > 0)["relevant"].median() or 0)  # type: ignore[arg-type]
     wide = by_topic.filter((pl.col("relevant") >= _SWOLLEN) & (pl.col("relevant") >= _SWOLLEN_TIMES * middle))
-    text = pl.format("{} relevant documents, median {}", pl.col("relevant"), pl.lit(f"{middle:g}")).alias("detail")
+    text = pl.format(f"{{}} relevant documents, median {middle:g}", "relevant").alias("detail")
     yield instances("swollen-topic", wide.with_columns(text), len(by_topic))
     all_relevant = by_topic.filter(pl.col("relevant") == pl.col("judged"))
     # The chance by the share among the other topics, at least one of them being counted as not relevant.
@@ -246,8 +238,8 @@ def _lopsided(pairs: pl.DataFrame, rel: int) -> Iterator[Instances]:
     chosen = all_relevant.filter(pl.lit(share) ** pl.col("judged") < _CHANCE / max(1, len(by_topic)))
     if not rest or len(all_relevant) > 0.5 * len(by_topic):
         chosen = chosen.clear()
-    detail = pl.concat_str(pl.lit("all "), pl.col("judged").cast(pl.String), pl.lit(" judged are relevant"))
-    yield instances("all-relevant", chosen.with_columns(detail.alias("detail")), len(by_topic))
+    detail = pl.format("all {} judged are relevant", "judged").alias("detail")
+    yield instances("all-relevant", chosen.with_columns(detail), len(by_topic))
 
 
 def version_instances(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Instances]:
@@ -255,15 +247,14 @@ def version_instances(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Ins
     topics = frozenset(before["topic_id"]), frozenset(after["topic_id"])
     gone = [one for one in before["topic_id"].unique(maintain_order=True) if one not in topics[1]]
     new = [one for one in after["topic_id"].unique(maintain_order=True) if one not in topics[0]]
-    keys = ["topic_id", "doc_id"]
     grade = pl.format("grade {}", "relevance").alias("detail")
-    removed = before.join(after, on=keys, how="anti", maintain_order="left")
-    added = after.join(before, on=keys, how="anti", maintain_order="left")
+    removed = before.join(after, on=_KEYS, how="anti", maintain_order="left")
+    added = after.join(before, on=_KEYS, how="anti", maintain_order="left")
     renamed = _renamed(removed, added)
     old, now = ({(topic, pair[place]) for topic, *pair in renamed} for place in (0, 1))
     yield instances("added-judgment", _without(added, now).with_columns(grade), len(after))
     yield instances("removed-judgment", _without(removed, old).with_columns(grade), len(before))
-    both = after.join(before, on=keys, suffix="_before", maintain_order="left")
+    both = after.join(before, on=_KEYS, suffix="_before", maintain_order="left")
     other = both.filter(pl.col("relevance") != pl.col("relevance_before"))
     detail = pl.format("grade {}, was {}", "relevance", "relevance_before").alias("detail")
     yield instances("regraded-judgment", other.with_columns(detail), len(both))
@@ -277,10 +268,8 @@ def version_instances(before: pl.DataFrame, after: pl.DataFrame) -> Iterator[Ins
 
 
 def _without(rows: pl.DataFrame, named: set[tuple[str, str]]) -> pl.DataFrame:
-    if not named:
-        return rows
     other = pl.DataFrame(sorted(named), schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row")
-    return rows.join(other, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
+    return rows.join(other, on=_KEYS, how="anti", maintain_order="left")
 
 
 def _renamed(removed: pl.DataFrame, added: pl.DataFrame) -> list[tuple[str, str, str]]:
@@ -299,16 +288,9 @@ def _renamed(removed: pl.DataFrame, added: pl.DataFrame) -> list[tuple[str, str,
 #: Every change of a judgment: `row` counts the judgments of the source from 0; `new_doc_id` and `new_relevance` are
 #: empty where the row was removed.
 CHANGES: Final[dict[str, Any]] = {
-    "row": pl.Int64,
-    "line": pl.Int64,
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "relevance": pl.Int32,
-    "action": pl.String,
-    "new_doc_id": pl.String,
-    "new_relevance": pl.Int32,
-    "reason": pl.String,
-}
+    "row": pl.Int64, "line": pl.Int64, "topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32,
+    "action": pl.String, "new_doc_id": pl.String, "new_relevance": pl.Int32, "reason": pl.String,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -345,23 +327,20 @@ def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], c
     )
 
 
-def _in_their_columns(frame: pl.DataFrame, swapped: Collection[tuple[str, str]]) -> pl.DataFrame:
-    """The judgments with topic and document where they belong; `turned` marks the rows in which they were not."""
-    pairs = pl.DataFrame(sorted(swapped), schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row")
-    marked = frame.join(pairs.with_columns(turned=True), on=["topic_id", "doc_id"], how="left", maintain_order="left")
-    return marked.with_columns(pl.col("turned").fill_null(value=False)).with_columns(
-        topic_id=pl.when("turned").then("doc_id").otherwise("topic_id"),
-        doc_id=pl.when("turned").then("topic_id").otherwise("doc_id"),
-    )
-
-
 def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgments that stay, and every change.
 
     Of several judgments of one topic and document, the first row stays, with the grade that `combine` gives. With
     "agree", judgments that contradict each other all go.
     """
-    rows = _in_their_columns(frame, rules.swapped).with_columns(
+    pairs = pl.DataFrame(sorted(rules.swapped), schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row")
+    rows = frame.join(pairs.with_columns(turned=True), on=_KEYS, how="left", maintain_order="left")
+    # Topic and document are put where they belong; `turned` marks the rows in which they were not.
+    rows = rows.with_columns(pl.col("turned").fill_null(value=False)).with_columns(
+        topic_id=pl.when("turned").then("doc_id").otherwise("topic_id"),
+        doc_id=pl.when("turned").then("topic_id").otherwise("doc_id"),
+    )
+    rows = rows.with_columns(
         pl.col("doc_id").replace(dict(rules.respelt)).alias("spelt"),
         pl.when(pl.col("topic_id").is_in(list(rules.unknown)))
         .then(pl.lit("no such topic"))
@@ -380,11 +359,10 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         pl.col("row").first().over(keys).alias("first"),
         pl.len().over(keys).alias("several"),
     )
-    contradicted = pl.col("grades") > 1
-    removed = contradicted if rules.combine == "agree" else pl.lit(False)
+    removed = pl.col("grades") > 1 if rules.combine == "agree" else pl.lit(False)
     further = (pl.col("row") != pl.col("first")) & ~removed
-    stays = ~removed & ~further
-    kept = rest.filter(stays).select(
+    leaving = further | removed
+    kept = rest.filter(~leaving).select(
         "row", "topic_id", pl.col("found").alias("doc_id"), pl.col("grade").alias("relevance")
     )
     copy = pl.col("spelt") != pl.col("found")
@@ -402,14 +380,8 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         .then(pl.lit("spelt as the document is"))
         .otherwise(pl.format("{} of {} judgments", pl.lit(rules.combine), "several"))
     )
-    changed = (
-        further
-        | removed
-        | pl.col("turned")
-        | (pl.col("doc_id") != pl.col("found"))
-        | (pl.col("relevance") != pl.col("grade"))
-    )
-    leaving = further | removed
+    changed = leaving | pl.col("turned") | (pl.col("doc_id") != pl.col("found"))
+    changed |= pl.col("relevance") != pl.col("grade")
     stood = [
         pl.when("turned").then(name).otherwise(other).alias(other)
         for name, other in (("doc_id", "topic_id"), ("topic_id", "doc_id"))

@@ -33,47 +33,32 @@ def reference_instances(
     rest = frame.filter(~pl.col("row").is_in(swapped))
     if documents is not None:
         missing = [one for one in rest["doc_id"].unique(maintain_order=True) if one not in documents.present]
-        meant = documents.respelt(missing)
-        yield from _lost("document", rest, "doc_id", missing, meant)
+        yield from _lost("document", rest, "doc_id", missing, likely(missing, documents.ids()) if missing else {})
     if topics is not None and known is not None:
         absent = [one for one in rest["topic_id"].unique(maintain_order=True) if one not in known]
-        for one in _lost("topic", rest, "topic_id", absent, likely(absent, known)):
-            yield one if documents is None else _with_namesakes(one, documents)
+        lost = list(_lost("topic", rest, "topic_id", absent, likely(absent, known)))
+        if documents is not None:
+            # `other` is the document that has the topic's id, where the id may mean either.
+            namesake = pl.when(pl.col("topic_id").is_in(documents.present)).then("topic_id").otherwise(pl.lit(""))
+            lost[1] = replace(lost[1], rows=lost[1].rows.with_columns(namesake.alias("other")))
+        yield from lost
         judged = frozenset(frame["topic_id"])
-        yield instances(
-            "unjudged-topic",
-            [{"topic_id": one} for one in topics.ids if one not in judged],
-            len(known),
-        )
+        yield instances("unjudged-topic", [{"topic_id": one} for one in topics.ids if one not in judged], len(known))
 
 
 def _lost(
     what: str, frame: pl.DataFrame, column: str, missing: Collection[str], meant: Mapping[str, str]
 ) -> Iterator[Instances]:
     """Judgments of what does not exist, and those among them for which the likely one is known."""
-    rows = frame.filter(pl.col(column).is_in(list(missing)))
-    grade = pl.concat_str(pl.lit("grade "), pl.col("relevance").cast(pl.String))
-    respelt = rows.filter(pl.col(column).is_in(list(meant)))
-    steps = {one: what_differs(one, other) for one, other in meant.items()}
-    respelt = respelt.with_columns(
-        pl.col(column).replace_strict(dict(meant), default="", return_dtype=pl.String).alias("other"),
-        pl.concat_str(
-            pl.lit("differs in "), pl.col(column).replace_strict(steps, default="", return_dtype=pl.String)
-        ).alias("detail"),
+    rows, known = frame.filter(pl.col(column).is_in(list(missing))), pl.col(column).is_in(list(meant))
+    steps = {one: f"differs in {what_differs(one, other)}" for one, other in meant.items()}
+    respelt = rows.filter(known).with_columns(
+        pl.col(column).replace_strict(values, default="", return_dtype=pl.String).alias(name)
+        for name, values in (("other", dict(meant)), ("detail", steps))
     )
     yield instances(f"respelt-{what}", respelt, len(frame))
-    name = "missing-document" if what == "document" else "unknown-topic"
-    yield instances(
-        name, rows.filter(~pl.col(column).is_in(list(meant))).with_columns(grade.alias("detail")), len(frame)
-    )
-
-
-def _with_namesakes(unknown: Instances, documents: DocumentTable) -> Instances:
-    """Judgments of unknown topics; `other` is the document that has the topic's id, where the id may mean either."""
-    if unknown.kind != "unknown-topic":
-        return unknown
-    namesake = pl.when(pl.col("topic_id").is_in(documents.present)).then("topic_id").otherwise(pl.lit(""))
-    return replace(unknown, rows=unknown.rows.with_columns(namesake.alias("other")))
+    unknown = rows.filter(~known).with_columns(pl.format("grade {}", "relevance").alias("detail"))
+    yield instances("missing-document" if what == "document" else "unknown-topic", unknown, len(frame))
 
 
 def unreachable(found: Collection[Instances]) -> frozenset[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -68,17 +69,10 @@ class CollectionCleaning(Result, shown_in="truerank.audits.collection.report"):
 
     def counts(self) -> dict[str, int]:
         """How many judgments were read, written, removed and changed, and what else was listed."""
-        actions = dict(self.changes["action"].value_counts().iter_rows())
-        return {
-            "read": self.read,
-            "written": len(self.qrels),
-            "removed": actions.get("removed", 0),
-            "changed": actions.get("changed", 0),
-            "broken": self.broken,
-            "contradictions": len(self.contradictions),
-            "duplicates": len(self.duplicates),
-            "exclusions": len(self.exclusions),
-        }
+        actions = Counter(self.changes["action"])
+        counts = {"read": self.read, "written": len(self.qrels), "removed": actions["removed"]}
+        counts |= {"changed": actions["changed"], "broken": self.broken}
+        return counts | {name: len(getattr(self, name)) for name in ("contradictions", "duplicates", "exclusions")}
 
     def reasons(self) -> list[tuple[str, str, int]]:
         """Action, reason and number of judgments, the most frequent first."""
@@ -136,18 +130,16 @@ def clean(
     result = _cleaned(table, found, combine)
     if out is None:
         return result
-    named = () if found.folder is None else (_audit_input(found.folder, Path(out)),)
+    named: tuple[Input, ...] = ()
+    if found.folder is not None:
+        # Below the audit, it is named as seen from there, so that both can be moved together.
+        inside = Path(out).absolute().is_relative_to(found.folder.absolute())
+        source = os.path.relpath(found.folder.absolute(), Path(out).absolute()) if inside else str(found.folder)
+        named = (Input(found.folder.name, source, "audit", None, hash_file(found.folder / "findings.parquet")),)
     with started("collection clean", (*inputs_of(qrels=qrels), *named), {"combine": combine}, out) as job:
         result = replace(result, out=job.folder)
         publish(result, job)
     return result
-
-
-def _audit_input(folder: Path, out: Path) -> Input:
-    """The audit as the manifest names it; below it, seen from there, so that both can be moved together."""
-    inside = out.absolute().is_relative_to(folder.absolute())
-    source = os.path.relpath(folder.absolute(), out.absolute()) if inside else str(folder)
-    return Input(folder.name, source, "audit", None, hash_file(folder / "findings.parquet"))
 
 
 def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> CollectionCleaning:
@@ -155,23 +147,20 @@ def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> 
     rules = closing_of(found.rows, groups, combine)
     kept, changes = closed(table.frame, rules)
     contradictions = _contradictions(table.frame, kept, groups, rules.respelt)
-    duplicates = found.groups.select(pl.col("document_id"), "representative").filter(
-        pl.col("document_id") != pl.col("representative")
-    )
-    rows = {row: (topic, doc, grade) for row, topic, doc, grade in kept.iter_rows()}
+    duplicates = found.groups.select("document_id", "representative")
+    duplicates = duplicates.filter(pl.col("document_id") != pl.col("representative"))
     warnings = []
     audited = found.read.get("qrels", {}).get("judgments")
-    if audited is not None and audited != len(table.frame):
-        warnings.append(f"The audit read {audited:,d} judgments, here are {len(table.frame):,d}: they are others.")
     if audited is None:
         warnings.append("The audit read no judgments: whether theirs meet documents and topics is not known.")
+    elif audited != len(table.frame):
+        warnings.append(f"The audit read {audited:,d} judgments, here are {len(table.frame):,d}: they are others.")
     either = found.rows("unknown-topic").filter(pl.col("other") != "")
     if len(either):
         warnings.append(f"{len(either):,d} judgments of unknown topics stay: a document has the topic's id.")
     if any(len(found.rows(kind)) for kind in ("shifted-judgments", "shuffled-judgments", "unrelated-judgments")):
         warnings.append("Judgments fit other topics than theirs, or none: the ids of topics were left as they are.")
-    if kept["topic_id"].n_unique() < table.frame["topic_id"].n_unique():
-        lost = table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique()
+    if lost := table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique():
         warnings.append(f"{lost:,d} topics have no judgment left.")
     return CollectionCleaning(
         qrels=kept.select(list(QREL_SCHEMA)),
@@ -184,7 +173,7 @@ def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> 
         combine=combine,
         warnings=tuple(warnings),
         spec=table.spec,
-        rows=rows,
+        rows={row: (topic, doc, grade) for row, topic, doc, grade in kept.iter_rows()},
     )
 
 

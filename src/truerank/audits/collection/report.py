@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -12,23 +13,18 @@ import polars as pl
 
 from truerank.audits.collection.card import CollectionCard
 from truerank.audits.collection.repairs import CollectionCleaning, clean_lines
-from truerank.audits.collection.results import (
-    PARTS,
-    CollectionAudit,
-    CollectionFinding,
-    Kind,
-    kinds,
-)
+from truerank.audits.collection.results import CollectionAudit, kinds
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ChangeRow, change_rows
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Format, Summary, page_note, place_note, reports, summarises, writes
-from truerank.core.rules import Finding
+from truerank.core.rules import SEVERITIES, Finding
 from truerank.core.sarif import MOST_FINDINGS, sarif
 from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.measures.equivalence import COMBINE
 from truerank.records import Input, Qrel
 from truerank.sources.grammar import parse
@@ -57,118 +53,59 @@ _MEANINGS: Final[dict[str, str]] = {
 }
 
 
-def title(result: CollectionAudit) -> str:
-    """The heading of the page."""
-    names = [about["name"] for part in ("docs", "topics", "qrels") if (about := result.read.get(part))]
-    return f"Collection audit of {', '.join(dict.fromkeys(names)) or 'a collection'}"
-
-
-def lead(result: CollectionAudit) -> str:
-    """The sentence below the heading."""
-    counts = (("docs", "documents"), ("topics", "topics"), ("qrels", "judgments"))
-    read = [f"{result.read[part][noun]:,d} {noun}" for part, noun in counts if part in result.read]
-    severities: list[str] = [one.kind.severity for one in result.findings]
-    found = [
-        f"{severities.count(severity)} kind{'s' if severities.count(severity) != 1 else ''} of {noun}"
-        for severity, noun in (("fault", "fault"), ("doubt", "doubt"), ("note", "note"))
-    ]
-    return f"{listed(read)}: {listed(found)}."
-
-
-def verdicts_shown(result: CollectionAudit) -> Iterator[Verdict]:
-    """The verdicts as the page shows them, that on the whole first."""
-    for verdict in result.verdicts:
-        yield shown(verdict, meaning=verdict.subject == "collection")
-
-
-def shown(verdict: Verdict, *, meaning: bool = False) -> Verdict:
-    """One verdict with its sign; what its word means is said once."""
+def _shown(verdict: Verdict, *, meaning: bool = False) -> Verdict:
+    """One verdict with its sign, a document that is whole, torn or unknown; what its word means is said once."""
     change = " ".join(part for part in (_MEANINGS[verdict.word] if meaning else "", verdict.settles) if part)
     subject = "the whole collection" if verdict.subject == "collection" else verdict.subject
-    return replace(verdict, settles=change, subject=subject, sign=_sign(verdict.word))
-
-
-def _sign(word: str) -> str:
-    """A document that is whole, torn or unknown."""
-    torn = (
-        '<path d="M16 14l4 3 4-4 4 3" fill="none" stroke="currentColor" stroke-width="2"/>'
-        if word.startswith("FAULTY")
-        else ""
-    )
-    dashes = ' stroke-dasharray="3 2.7"' if word == "UNKNOWN" else ""
-    return (
+    torn = '<path d="M16 14l4 3 4-4 4 3" fill="none" stroke="currentColor" stroke-width="2"/>'
+    dashes = ' stroke-dasharray="3 2.7"' if verdict.word == "UNKNOWN" else ""
+    sign = (
         '<svg viewBox="0 0 44 24" aria-hidden="true"><rect x="14" y="2" width="16" height="20" fill="none" '
-        f'stroke="currentColor" stroke-width="2"{dashes}/>{torn}</svg>'
+        f'stroke="currentColor" stroke-width="2"{dashes}/>{torn if verdict.word.startswith("FAULTY") else ""}</svg>'
     )
+    return replace(verdict, settles=change, subject=subject, sign=sign)
 
 
-def sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
-    """The sections in reading order."""
-    found = [
-        ReportSection(part, _HEADINGS[part], tuple(_of_part(result, part)))
-        for part in PARTS
-        if any(one.kind.part == part for one in result.findings)
+def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
+    """The sections in reading order; those without parts are left out of the page."""
+    facts = result.facts
+    sections: list[tuple[str, str, Iterable[Part | Picture]]] = [
+        *((part, heading, _of_part(result, part)) for part, heading in _HEADINGS.items()),
+        ("effect", "What cleaning does to the runs", _effect(facts.get("effect"), "cleaning")),
+        ("versions-effect", "What the new judgments do to the runs", _effect(facts.get("versions"), "versions")),
+        ("ceilings", "What a perfect system reaches", _ceilings(facts.get("ceilings"))),
+        ("similarity", "How alike the documents are", _bands(facts.get("similarity"))),
+        ("list", "Every instance", _listing(result)),
+        ("looked", "What was looked for", (Facts(part, one) for part, one in facts["looked_for"].items())),
     ]
-    return (
-        *found,
-        ReportSection(
-            "effect", "What cleaning does to the runs", tuple(_effect(result.facts.get("effect"), "cleaning"))
-        ),
-        ReportSection(
-            "versions-effect",
-            "What the new judgments do to the runs",
-            tuple(_effect(result.facts.get("versions"), "versions")),
-        ),
-        ReportSection("ceilings", "What a perfect system reaches", tuple(_ceilings(result))),
-        ReportSection("similarity", "How alike the documents are", tuple(_bands(result))),
-        ReportSection("list", "Every instance", tuple(_listing(result))),
-        ReportSection(
-            "looked", "What was looked for", tuple(Facts(part, one) for part, one in result.facts["looked_for"].items())
-        ),
-    )
+    return tuple(ReportSection(name, heading, tuple(parts)) for name, heading, parts in sections)
 
 
 def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
     own = [one for one in result.findings if one.kind.part == part]
-    yield Table(
-        "",
-        (
-            Column("Code"),
-            Column("Finding"),
-            Column("Severity"),
-            *Column.numbers(",d", "Count", "Of"),
-            Column("Share", align="right", format=".2%"),
-        ),
-        tuple(
-            (one.kind.code, one.kind.title, one.kind.severity, one.count, one.of, one.count / max(1, one.of))
-            for one in own
-        ),
-    )
+    if not own:
+        return
+    rows = ((one.kind.code, one.kind.title, one.kind.severity, one.count, one.of, one.share) for one in own)
+    yield Table("", heads("Code, Finding, Severity, Count:,d, Of:,d, Share:.2%"), tuple(rows))
     for one in own:
-        yield Facts(f"{one.kind.title} ({one.counted})", _about(one))
-
-
-def _about(one: CollectionFinding) -> Mapping[str, Any]:
-    examples = [{name: str(value) for name, value in example.items()} for example in one.examples]
-    about: dict[str, Any] = {"Effect on scores": one.kind.effect}
-    if one.here:
-        about["In this collection"] = one.here
-    about["Remedy"] = one.kind.remedy
-    return {**about, "Examples": examples} if examples else about
+        about: dict[str, Any] = {"Effect on scores": one.kind.effect}
+        if one.here:
+            about["In this collection"] = one.here
+        about["Remedy"] = one.kind.remedy
+        if one.examples:
+            about["Examples"] = [{name: str(value) for name, value in example.items()} for example in one.examples]
+        yield Facts(f"{one.kind.title} ({one.counted})", about)
 
 
 def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Picture]:
     if not effect:
         return
     edits = effect["edits"]
-    yield Prose(
-        (
-            f"{edits['removed']:,d} judgments removed, {edits['regraded']:,d} regraded, {edits['added']:,d} added"
-            f"{_dropped(edits)}. "
-            "Intervals are Student's t over topics. Random changes do the same to as many random judgments and "
-            "results.",
-        )
-    )
+    lost = edits.get("dropped", 0)
+    dropped = f"; {lost:,d} results of the runs repeat a document of the same group and are dropped" if lost else ""
+    changes = f"{edits['removed']:,d} judgments removed, {edits['regraded']:,d} regraded, {edits['added']:,d} added"
+    what = "Intervals are Student's t over topics. Random changes do the same to as many random judgments and results."
+    yield Prose((f"{changes}{dropped}. {what}",))
     yield from effect_tables(effect)
     for place, placebo in enumerate(effect["placebos"]):
         rows = [ChangeRow(one["system"], one["change"], one["low"], one["high"]) for one in placebo["systems"]]
@@ -180,51 +117,23 @@ def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Pict
         yield Picture(f"{name}-{place}", caption, figure)
 
 
-def _dropped(edits: Mapping[str, int]) -> str:
-    """What the runs lose, where they lose something."""
-    lost = edits.get("dropped", 0)
-    return f"; {lost:,d} results of the runs repeat a document of the same group and are dropped" if lost else ""
-
-
 def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
     """Scores before and after, the order of systems, and the verdict of the placebo."""
-    rows: list[tuple[Cell, ...]] = [
-        (
-            one["run"], one["measure"], one["before"]["mean"], one["after"]["mean"], one["difference"]["mean"],
-            one["difference"]["low"], one["difference"]["high"],
-        )
-        for one in effect["scores"]
-    ]  # fmt: skip
-    yield Table(
-        "Scores before and after.",
-        (
-            Column("Run"),
-            Column("Measure"),
-            *Column.numbers(".4f", "Before", "After"),
-            Column("Change", align="right", format="+.4f"),
-            *Column.numbers("+.4f", "from", "to", above=("Interval",)),
-        ),
-        tuple(rows),
-    )
-    orders = [
-        (
-            order["measure"], order["kendall"]["tau"], len(order["swaps"]), order["largest_drop"]["system"] or "none",
-            order["largest_drop"]["ranks"],
-        )
-        for order in effect["orders"]
-    ]  # fmt: skip
+    rows: list[tuple[Cell, ...]] = []
+    for one in effect["scores"]:
+        ends = (one["difference"][name] for name in ("mean", "low", "high"))
+        rows.append((one["run"], one["measure"], one["before"]["mean"], one["after"]["mean"], *ends))
+    columns = heads("Run, Measure, Before:.4f, After:.4f, Change:+.4f")
+    interval = Column.numbers("+.4f", "from", "to", above=("Interval",))
+    yield Table("Scores before and after.", (*columns, *interval), tuple(rows))
+    orders: list[tuple[Cell, ...]] = []
+    for one in effect["orders"]:
+        drop = one["largest_drop"]
+        tau, swaps = one["kendall"]["tau"], len(one["swaps"])
+        orders.append((one["measure"], tau, swaps, drop["system"] or "none", drop["ranks"]))
     if orders:
-        yield Table(
-            "The order of the runs before and after.",
-            (
-                Column("Measure"),
-                Column("τ", align="right", format=".3f"),
-                Column("Swaps", align="right", format=",d"),
-                Column("Largest loss"),
-                Column("Ranks", align="right", format=",d"),
-            ),
-            tuple(orders),
-        )
+        columns = heads("Measure, τ:.3f, Swaps:,d, Largest loss=system, Ranks:,d")
+        yield Table("The order of the runs before and after.", columns, tuple(orders))
     placebos = [
         (one["measure"], one["verdict"], one["p"], one["order"]["tau"], one["order"]["low"], one["order"]["p"])
         for one in effect["placebos"]
@@ -232,55 +141,37 @@ def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
     if placebos:
         yield Table(
             "The change beside random changes of the same size.",
-            (
-                Column("Measure"),
-                Column("Verdict"),
-                *Column.numbers(".3f", "p", "τ", "τ, random, from", "p of τ"),
-            ),
+            (*heads("Measure, Verdict"), *Column.numbers(".3f", "p", "τ", "τ, random, from", "p of τ")),
             tuple(placebos),
             notes=tuple(f"{one['measure']}: {one['reason']}" for one in effect["placebos"]),
         )
 
 
-def _ceilings(result: CollectionAudit) -> Iterator[Part]:
-    lines = result.facts.get("ceilings") or ()
-    if not lines:
-        return
-    yield Table.of(
-        [(one["measure"], one["mean"], one["below"], one["lowest"], one["topic"]) for one in lines],
-        (
-            Column("Measure"),
-            Column("Ceiling", align="right", format=".4f"),
-            Column("Topics below 1", align="right", format=",d"),
-            Column("Lowest", align="right", format=".4f"),
-            Column("Topic"),
-        ),
-        "The score of the ranking of all judged documents that exist, by grade: the mean over topics, and the lowest.",
-    )
+def _ceilings(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
+    if lines:
+        yield Table(
+            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, and the "
+            "lowest.",
+            heads("Measure, Ceiling:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
+            tuple(tuple(one[name] for name in ("measure", "mean", "below", "lowest", "topic")) for one in lines),
+        )
 
 
-def _bands(result: CollectionAudit) -> Iterator[Part]:
-    bands = result.facts.get("similarity") or ()
+def _bands(bands: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if not bands:
         return
     rows: list[tuple[Cell, ...]] = []
     for one in bands:
-        _, judged, share, low, high = one["share"].values() if isinstance(one["share"], dict) else one["share"]
-        ends = (None, None) if not judged else (low, high)
-        rows.append((one["kind"], one["low"], one["pairs"], judged, share, *ends))
+        _, judged, share, *ends = one["share"].values()
+        rows.append((one["kind"], one["low"], one["pairs"], judged, share, *(ends if judged else (None, None))))
+    columns = heads("Kind, Jaccard from=low:.2f, Pairs:,d, Judged:,d, Share the same=share:.3f")
     yield Table(
         "Pairs of documents by kind and Jaccard similarity, and what people said of those that they judged.",
-        (
-            Column("Kind"),
-            Column("Jaccard from", align="right", format=".2f"),
-            *Column.numbers(",d", "Pairs", "Judged"),
-            Column("Share the same", align="right", format=".3f"),
-            *Column.numbers(".3f", "from", "to", above=("Interval",)),
-        ),
+        (*columns, *Column.numbers(".3f", "from", "to", above=("Interval",))),
         tuple(rows),
         notes=("Similarity is that of all shingles, not of a sketch. The intervals are Clopper and Pearson's.",),
     )
-    if not any(one["share"]["n"] if isinstance(one["share"], dict) else one["share"][1] for one in bands):
+    if not any(one["share"]["n"] for one in bands):
         yield Prose(
             (
                 "Nobody has judged these pairs yet. 'truerank judge new pairs.judged --scheme duplicates --items "
@@ -295,17 +186,15 @@ def _listing(result: CollectionAudit) -> Iterator[Part]:
     if rows.is_empty():
         yield Prose(("Nothing was found.",))
         return
-    names = kinds()
     shown = rows.group_by("kind", maintain_order=True).head(_LISTED)
     if len(shown) < len(rows):
-        whole = f"findings.parquet has all {len(rows):,d}"
-        yield Prose((f"Of each kind the first {_LISTED:,d} are listed here; {whole}.",))
+        yield Prose((f"Of each kind the first {_LISTED:,d} are listed here; findings.parquet has all {len(rows):,d}.",))
 
     def texts(name: str) -> Sequence[str]:
         return shown[name].cast(pl.String).to_list()
 
     found = shown["kind"].to_list()
-    severities = [names[kind].severity for kind in found]
+    severities = [kinds()[kind].severity for kind in found]
     lines = [str(line) if line else "" for line in shown["line"]]
     yield Listing(
         name="instances",
@@ -332,7 +221,7 @@ _BREAKS: Final = str.maketrans("\t\r\n", "   ")
 
 @summarises(CollectionAudit)
 def _summary(result: CollectionAudit) -> Summary:
-    verdict = shown(result.verdicts[0])
+    verdict = _shown(result.verdicts[0])
     # A few faults fail what faults fail.
     failing = replace(verdict, word="FAULTY") if verdict.word == "FAULTY IN PART" else verdict
     return Summary(tuple(_parts(result)), result.json(), (failing,), page_note(result.folder), width=_WIDTH)
@@ -340,9 +229,8 @@ def _summary(result: CollectionAudit) -> Summary:
 
 @writes(CollectionAudit)
 def _write(result: CollectionAudit, job: Run) -> None:
-    job.parquet("findings.parquet", result.instances)
-    job.parquet("pairs.parquet", result.pairs)
-    job.parquet("groups.parquet", result.groups)
+    for name, frame in (("findings", result.instances), ("pairs", result.pairs), ("groups", result.groups)):
+        job.parquet(f"{name}.parquet", frame)
     if result.items:
         job.text("items.jsonl", "".join(result.items))
     report = _report(result)
@@ -354,33 +242,17 @@ def _write(result: CollectionAudit, job: Run) -> None:
     job.text("report.html", page.html())
 
 
-def findings_table(result: CollectionAudit) -> Table:
+def _findings_table(result: CollectionAudit) -> Table:
     """The findings with their counts and their first example."""
-    rows = [
-        (one.kind.code, one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, _example(one.examples))
-        for one in result.findings
-    ]
-    return Table(
-        "What was found." if rows else "Nothing was found.",
-        (
-            Column("Code"),
-            Column("Finding"),
-            Column("Part"),
-            Column("Severity"),
-            *Column.numbers(",d", "Count", "Of"),
-            Column("Example"),
-        ),
-        tuple(rows),
-    )
-
-
-def _example(examples: tuple[object, ...]) -> str:
-    if not examples:
-        return ""
-    first: dict[str, object] = dict(examples[0])  # type: ignore[call-overload]
-    ids = [str(first[name]) for name in ("topic_id", "doc_id", "other") if name in first]
-    place = [f"line {first['line']}"] if "line" in first else []
-    return ": ".join(part for part in (" · ".join([*place, *ids]), str(first.get("detail", ""))) if part)
+    rows: list[tuple[Cell, ...]] = []
+    for one in result.findings:
+        first: Mapping[str, Any] = one.examples[0] if one.examples else {}
+        ids = [str(first[name]) for name in ("topic_id", "doc_id", "other") if name in first]
+        place = " · ".join([*([f"line {first['line']}"] if "line" in first else []), *ids])
+        example = ": ".join(part for part in (place, str(first.get("detail", ""))) if part)
+        rows.append((one.kind.code, one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, example))
+    columns = heads("Code, Finding, Part, Severity, Count:,d, Of:,d, Example")
+    return Table("What was found." if rows else "Nothing was found.", columns, tuple(rows))
 
 
 def _parts(result: CollectionAudit) -> Iterator[Table | str]:
@@ -388,23 +260,28 @@ def _parts(result: CollectionAudit) -> Iterator[Table | str]:
         sentences = " ".join(part for part in (verdict.sentence, verdict.rests_on, verdict.settles) if part)
         lines = textwrap.wrap(sentences, _WIDTH - 4)
         yield "\n".join([f"{verdict.word}: {verdict.subject}", *(f"    {line}" for line in lines)])
-    yield findings_table(result)
-    for name, heading in (("effect", "cleaning"), ("versions", "the new judgments")):
+    yield _findings_table(result)
+    for name, heading in (("effect", "cleaning would"), ("versions", "the new judgments")):
         if effect := result.facts.get(name):
-            yield f"What {heading} would do to the runs:" if name == "effect" else f"What {heading} do to the runs:"
+            yield f"What {heading} do to the runs:"
             yield from effect_tables(effect)
 
 
 @reports(CollectionAudit)
 def _report(result: CollectionAudit) -> Report:
-    tables = {"findings": findings_table(result)}
+    names = [about["name"] for part in ("docs", "topics", "qrels") if (about := result.read.get(part))]
+    counts = (("docs", "documents"), ("topics", "topics"), ("qrels", "judgments"))
+    read = [f"{result.read[part][noun]:,d} {noun}" for part, noun in counts if part in result.read]
+    kinds_of = Counter(one.kind.severity for one in result.findings)
+    found = [f"{kinds_of[name]} kind{'s' if kinds_of[name] != 1 else ''} of {name}" for name in SEVERITIES]
+    tables = {"findings": _findings_table(result)}
     if effect := result.facts.get("effect"):
         tables |= dict(zip(("scores", "order", "placebo"), effect_tables(effect), strict=False))
     return Report(
-        title=title(result),
-        lead=lead(result),
-        verdicts=tuple(verdicts_shown(result)),
-        sections=sections(result),
+        title=f"Collection audit of {', '.join(dict.fromkeys(names)) or 'a collection'}",
+        lead=f"{listed(read)}: {listed(found)}.",
+        verdicts=tuple(_shown(each, meaning=each.subject == "collection") for each in result.verdicts),
+        sections=_sections(result),
         tables=tables,
         json=result.json(),
         footer=(
@@ -415,12 +292,6 @@ def _report(result: CollectionAudit) -> Report:
 
 @summarises(CollectionCleaning)
 def _cleaning_summary(result: CollectionCleaning) -> Summary:
-    return Summary(
-        (_cleaning_table(result),), result.json(), notes=place_note("judgments", result.out, result.file), width=_WIDTH
-    )
-
-
-def _cleaning_table(result: CollectionCleaning) -> Table:
     counts = result.counts()
     rows: list[tuple[str, str, int]] = [("judgments read", "", counts["read"])]
     rows += [(f"judgments {action}", reason, number) for action, reason, number in result.reasons()]
@@ -431,12 +302,9 @@ def _cleaning_table(result: CollectionCleaning) -> Table:
         ("duplicates in the map", "", counts["duplicates"]),
         ("documents that are their topic's own text", "", counts["exclusions"]),
     ]
-    return Table(
-        "What cleaning did.",
-        (Column("what"), Column("because"), Column("number", align="right", format=",d")),
-        tuple(rows),
-        notes=(f"Several judgments of one document: {COMBINE[result.combine]}.", *result.warnings),
-    )
+    notes = (f"Several judgments of one document: {COMBINE[result.combine]}.", *result.warnings)
+    table = Table("What cleaning did.", heads("what, because, number:,d"), tuple(rows), notes)
+    return Summary((table,), result.json(), notes=place_note("judgments", result.out, result.file), width=_WIDTH)
 
 
 @writes(CollectionCleaning)
@@ -445,23 +313,27 @@ def _write_cleaning(result: CollectionCleaning, job: Run) -> None:
         stream.writelines(clean_lines(result))
     for name in ("changes", "contradictions", "duplicates", "exclusions"):
         frame = getattr(result, name)
-        lines = ["\t".join(frame.columns), *("\t".join(map(_cell, row)) for row in frame.iter_rows())]
-        job.text(f"{name}.tsv", "\n".join(lines) + "\n")
+        cells = (["" if cell is None else str(cell).translate(_BREAKS) for cell in row] for row in frame.iter_rows())
+        job.text(f"{name}.tsv", "".join("\t".join(row) + "\n" for row in (frame.columns, *cells)))
     # Where it lies is not what was found: the same input has the same bytes in every folder.
     job.json("summary.json", {name: value for name, value in result.json().items() if name != "out"})
-
-
-def _cell(value: object) -> str:
-    return "" if value is None else str(value).translate(_BREAKS)
 
 
 class _CardSummary(Summary):
     """A card as text is its JSON; as Markdown it is a section of a README."""
 
     def show(self, form: Format = "text") -> str:
-        if form == "markdown" and len(self.parts) > 1:
-            return _card_markdown(self.json, self.parts)
-        return f"{self.parts[0]}\n" if form in ("text", "markdown") else super().show(form)
+        if form == "text" or (form == "markdown" and len(self.parts) == 1):
+            return f"{self.parts[0]}\n"
+        if form != "markdown":
+            return super().show(form)
+        content = self.json
+        parts = ", ".join(f"{part} {word}" for part, word in content["verdicts"].items())
+        date = f" on {content['date']}" if "date" in content else ""
+        by = f"Collection audit by truerank {content['truerank']}{date}"
+        said = f"{by}: **{content['verdict']}** ({escape_markdown(parts)})."
+        tables = [part.markdown() for part in self.parts if isinstance(part, Table) and part.rows]
+        return "\n".join(["## Collection audit", "", said, "", *tables])
 
 
 @summarises(CollectionCard)
@@ -469,26 +341,10 @@ def _card(result: CollectionCard) -> Summary:
     if result.card:
         return _CardSummary((result.card.removesuffix("\n"),), result.json())
     text = json.dumps(result.content, indent=2, ensure_ascii=False)
-    return _CardSummary((text, _card_table(result.audit)), result.json())
-
-
-def _card_table(audit: CollectionAudit) -> Table:
-    return Table(
-        "What was found.",
-        (Column("Code"), Column("Finding"), Column("Severity"), Column("Count"), Column("Effect on scores")),
-        tuple(
-            (one.kind.code, one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in audit.findings
-        ),
-    )
-
-
-def _card_markdown(content: Mapping[str, Any], parts: tuple[Table | str, ...]) -> str:
-    parts_of = ", ".join(f"{part} {word}" for part, word in content["verdicts"].items())
-    date = f" on {content['date']}" if "date" in content else ""
-    by = f"Collection audit by truerank {content['truerank']}{date}"
-    said = f"{by}: **{content['verdict']}** ({escape_markdown(parts_of)})."
-    tables = [part.markdown() for part in parts if isinstance(part, Table) and part.rows]
-    return "\n".join(["## Collection audit", "", said, "", *tables])
+    rows = ((one.kind.code, one.kind.title, one.kind.severity, one.counted, one.kind.effect)
+            for one in result.audit.findings)  # fmt: skip
+    columns = heads("Code, Finding, Severity, Count, Effect on scores=effect")
+    return _CardSummary((text, Table("What was found.", columns, tuple(rows))), result.json())
 
 
 #: Judgments that are read once more for their lines; a larger file is no part of a change.
@@ -549,12 +405,10 @@ def _findings(result: CollectionAudit, roles: Mapping[str, str]) -> Iterator[Fin
         for row in shown[kind.name].iter_rows(named=True):
             key = "\0".join(str(row[name]) for name in ("topic_id", "doc_id", "other", "detail"))
             known = lines.get((row["topic_id"], row["doc_id"]), 0) if source == roles.get("qrels") else 0
-            yield Finding(kind, _message(kind, row), source, row["line"] or known, key)
-
-
-def _message(kind: Kind, row: Mapping[str, Any]) -> str:
-    """`judged twice with different grades: topic 1, document a (grades 1 and 0)`."""
-    named = (("topic", "topic_id"), ("document", "doc_id"), ("and", "other"))
-    place = ", ".join(f"{word} {row[name]}" for word, name in named if row[name])
-    detail = f" ({row['detail']})" if row["detail"] else ""
-    return f"{kind.title}: {place}{detail}" if place else f"{kind.title}{detail}"
+            # `judged twice with different grades: topic 1, document a (grades 1 and 0)`
+            named = (("topic", "topic_id"), ("document", "doc_id"), ("and", "other"))
+            place = ", ".join(f"{word} {row[name]}" for word, name in named if row[name])
+            detail = f" ({row['detail']})" if row["detail"] else ""
+            yield Finding(
+                kind, f"{kind.title}{': ' if place else ''}{place}{detail}", source, row["line"] or known, key
+            )

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal, get_args
+from typing import Any, ClassVar, Final, Literal
 
 import polars as pl
 
-from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
+from truerank.audits.collection.instances import INSTANCE_SCHEMA
 from truerank.core.result import Result
 from truerank.core.rules import Rule, rules_of
 from truerank.core.verdict import Verdict
@@ -19,7 +19,6 @@ from truerank.near_duplicates.results import GROUPS, PAIRS
 from truerank.work.artifacts import written_by
 
 Part = Literal["judgments", "documents", "topics", "together", "versions"]
-PARTS: Final[tuple[Part, ...]] = get_args(Part)
 
 
 @dataclass(frozen=True)
@@ -49,16 +48,10 @@ def kinds() -> Mapping[str, Kind]:
     return rules_of("truerank.audits.collection", Kind)
 
 
-def kind_of(name: str) -> Kind:
-    return kinds()[name]
-
-
 #: What `summary.json` calls the parts of a verdict.
 _VERDICT_KEYS: Final = {
     "part": "subject", "word": "word", "reason": "sentence", "evidence": "rests_on", "settle": "settles",
 }  # fmt: skip
-#: Examples that a finding shows.
-_EXAMPLES: Final = 5
 
 
 @dataclass(frozen=True)
@@ -78,13 +71,6 @@ class CollectionFinding:
     of: int
     examples: tuple[Mapping[str, Any], ...]
     here: str = ""
-
-    @classmethod
-    def of_instances(cls, kind: Kind, found: Instances, here: str = "") -> CollectionFinding:
-        """The finding of all instances of a kind."""
-        rows = found.rows.head(_EXAMPLES).iter_rows(named=True)
-        examples = tuple({name: value for name, value in row.items() if value not in ("", 0)} for row in rows)
-        return cls(kind, found.count, found.of, examples, here)
 
     @property
     def counted(self) -> str:
@@ -109,19 +95,12 @@ class CollectionFinding:
 
     def json(self) -> dict[str, Any]:
         """The finding as a JSON object."""
+        kind = self.kind
         return {
-            "kind": self.kind.name,
-            "code": self.kind.code,
-            "part": self.kind.part,
-            "severity": self.kind.severity,
-            "title": self.kind.title,
-            "count": self.count,
-            "of": self.of,
-            "effect": self.kind.effect,
-            "here": self.here,
-            "remedy": self.kind.remedy,
+            "kind": kind.name, "code": kind.code, "part": kind.part, "severity": kind.severity, "title": kind.title,
+            "count": self.count, "of": self.of, "effect": kind.effect, "here": self.here, "remedy": kind.remedy,
             "examples": [dict(example) for example in self.examples],
-        }
+        }  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -162,15 +141,10 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
-            "verdict": self.verdicts[0].word,
-            "verdicts": [
-                {key: getattr(verdict, name) for key, name in _VERDICT_KEYS.items()} for verdict in self.verdicts
-            ],
-            "findings": [finding.json() for finding in self.findings],
-            "read": dict(self.read),
-            "facts": {name: value for name, value in self.facts.items() if not isinstance(value, pl.DataFrame)},
-        }
+        verdicts = [{key: getattr(one, name) for key, name in _VERDICT_KEYS.items()} for one in self.verdicts]
+        findings = [finding.json() for finding in self.findings]
+        known = {"verdict": self.verdicts[0].word, "verdicts": verdicts, "findings": findings}
+        return {**known, "read": dict(self.read), "facts": dict(self.facts)}
 
 
 def load_audit(folder: str | Path) -> CollectionAudit:
@@ -180,32 +154,21 @@ def load_audit(folder: str | Path) -> CollectionAudit:
         InputError: no audit there, or it cannot be read.
     """
     folder = Path(folder)
-    with written_by(
-        "collection audit", folder, "summary.json", *(f"{name}.parquet" for name in ("findings", "pairs", "groups"))
-    ):
+    schemas = {"findings": INSTANCE_SCHEMA, "pairs": {**PAIRS, "answer": pl.String}, "groups": GROUPS}
+    with written_by("collection audit", folder, "summary.json", *(f"{name}.parquet" for name in schemas)):
         summary = json_file(folder / "summary.json")
-        frames = {
-            name: pl.read_parquet(folder / f"{name}.parquet", glob=False) for name in ("findings", "pairs", "groups")
-        }
-        for name, schema in (
-            ("findings", INSTANCE_SCHEMA),
-            ("pairs", {**PAIRS, "answer": pl.String}),
-            ("groups", GROUPS),
-        ):
-            frames[name] = frames[name].select(list(schema))
+        instances, pairs, groups = (
+            pl.read_parquet(folder / f"{name}.parquet", glob=False).select(list(schema))
+            for name, schema in schemas.items()
+        )
+        verdicts = (
+            Verdict(**{name: verdict[key] for key, name in _VERDICT_KEYS.items()}) for verdict in summary["verdicts"]
+        )
+        findings = (
+            CollectionFinding(kinds()[one["kind"]], one["count"], one["of"], tuple(one["examples"]), one["here"])
+            for one in summary["findings"]
+        )
+        facts = summary["facts"]
         return CollectionAudit(
-            verdicts=tuple(
-                Verdict(**{name: verdict[key] for key, name in _VERDICT_KEYS.items()})
-                for verdict in summary["verdicts"]
-            ),
-            findings=tuple(
-                CollectionFinding(kind_of(one["kind"]), one["count"], one["of"], tuple(one["examples"]), one["here"])
-                for one in summary["findings"]
-            ),
-            instances=frames["findings"],
-            pairs=frames["pairs"],
-            groups=frames["groups"],
-            read=summary["read"],
-            facts=summary["facts"],
-            folder=folder,
+            tuple(verdicts), tuple(findings), instances, pairs, groups, summary["read"], facts, folder=folder
         )

@@ -31,7 +31,6 @@ _LOOKED_AT: Final = 500
 _NAMED: Final = 3
 _PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
 _DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
-_KEYS: Final = ["topic_id", "doc_id"]
 
 
 class RunFault(NamedTuple):
@@ -85,9 +84,7 @@ class Files(NamedTuple):
 
 def run_faults(files: Files) -> tuple[RunFault, ...]:
     """What is wrong with the files of a comparison, the gravest first."""
-    found: list[RunFault] = []
-    for name in files.runs:
-        found += _of_run(files, name)
+    found = [fault for name in files.runs for fault in _of_run(files, name)]
     found += [*_lacking(files), *_alike(files), *_copies(files), *_unjudged(files), *_no_relevant(files)]
     order = ("fault", "topics", "doubt", "note")
     return tuple(sorted(found, key=lambda fault: order.index(fault.weight)))
@@ -111,20 +108,16 @@ def _of_run(files: Files, name: str) -> Iterable[RunFault]:
     judged = files.qrels["topic_id"].unique()
     own = run.join(judged.to_frame(), on="topic_id", how="semi")
     if not len(own):
-        yield _other_topics(files, name)
+        wanted = run["topic_id"].unique(maintain_order=True)
+        yield RunFault(
+            "other-topics", name, "fault", frozenset(),
+            f"None of the {len(wanted):,d} topics of {name} is judged{_cause(wanted, judged)}.",
+            "Give the run and the judgments of the same topics, with the same ids.",
+        )  # fmt: skip
         return
     yield from _foreign(files, name, own)
     yield from _scores(files, name, own)
     yield from _fixed(files, name, own)
-
-
-def _other_topics(files: Files, name: str) -> RunFault:
-    wanted, known = files.runs[name]["topic_id"].unique(maintain_order=True), files.qrels["topic_id"].unique()
-    return RunFault(
-        "other-topics", name, "fault", frozenset(),
-        f"None of the {len(wanted):,d} topics of {name} is judged{_cause(wanted, known)}.",
-        "Give the run and the judgments of the same topics, with the same ids.",
-    )  # fmt: skip
 
 
 def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
@@ -148,8 +141,8 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     least = _HALF if files.documents is not None else 1e-9
     touched = frozenset(shares.filter(pl.col("known") < least)["topic_id"])
     rows = int((~first["known"]).sum())
-    where = "no documents of the collection" if files.documents is not None else "in no other file"
-    counted = f"{rows:,d} of {len(first):,d} first results of {name} are {where}{cause}"
+    where = "are no documents of the collection" if files.documents is not None else "are in no other file"
+    counted = f"{rows:,d} of {len(first):,d} first results of {name} {where}{cause}"
     remedy = "Write the ids of the run as the collection has them, or give the collection that the run was made on."
     if len(touched) >= _WHOLE * len(shares):
         yield RunFault("foreign-results", name, "fault", frozenset(), f"{counted}.", remedy)
@@ -272,7 +265,12 @@ def _copies(files: Files) -> Iterable[RunFault]:
             topic: normalise(files.topics[topic]).casefold() for topic in judged if files.topics.get(topic, "").strip()
         }
     else:
-        key = _fingerprints(files, judged)
+        # What is judged and returned for each topic, as one text; topics without a relevant document have none.
+        grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
+        frames = [files.qrels.sort("topic_id", "doc_id").with_columns(grades)]
+        frames += [files.runs[name].sort("topic_id", "rank") for name in files.pair]
+        parts = [dict(one.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()) for one in frames]
+        key = {topic: "\n".join(" ".join(part.get(topic, ())) for part in parts) for topic in judged}
     first: dict[str, str] = {}
     copies = frozenset(topic for topic in judged if topic in key and first.setdefault(key[topic], topic) != topic)
     if copies:
@@ -282,17 +280,6 @@ def _copies(files: Files) -> Iterable[RunFault]:
             f"{len(copies):,d} of {len(judged):,d} judged topics have {how}, and would count again.",
             "Keep one topic for each text.",
         )  # fmt: skip
-
-
-def _fingerprints(files: Files, judged: Collection[str]) -> dict[str, str]:
-    """What is judged and returned for each topic, as one text; topics without a relevant document have none."""
-    parts = [_by_topic(files.qrels.sort(_KEYS).with_columns(pl.format("{}={}", "doc_id", "relevance").alias("doc_id")))]
-    parts += [_by_topic(files.runs[name].sort("topic_id", "rank")) for name in files.pair]
-    return {topic: "\n".join(" ".join(part.get(topic, ())) for part in parts) for topic in judged}
-
-
-def _by_topic(rows: pl.DataFrame) -> dict[str, list[str]]:
-    return dict(rows.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows())
 
 
 def _unjudged(files: Files) -> Iterable[RunFault]:
@@ -335,9 +322,8 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
     (affix, times), *_ = affixes.most_common(1) or [("", 0)]
     # Of numbers, the last digit is a part of the name for one in ten.
     if times >= (_HALF * len(sample) if affix.isdecimal() else some):
-        return (
-            f" (their ids have '{affix}' too much: {next(name for name in sample if affix in _affixes(name, there))})"
-        )
+        one = next(name for name in sample if affix in _affixes(name, there))
+        return f" (their ids have '{affix}' too much: {one})"
     forms = {_form(name) for name in names}
     strange = [name for name in sample if _form(name) not in forms]
     if len(strange) >= _HALF * len(sample):

@@ -42,12 +42,12 @@ _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
     """What runs show of how they were made, beside all others."""
     judged = files.qrels.select("topic_id").unique()
-    first = {name: _first(run, judged) for name, run in files.runs.items()}
+    first = {name: _ranked(run, judged).filter(pl.col("place") <= DEEPEST) for name, run in files.runs.items()}
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
     found: list[RunFault] = []
     for name in names or files.pair:
         others = {each: lists for each, lists in first.items() if each != name}
-        own = first[name].join(relevant.with_columns(pl.lit(True).alias("relevant")), on=_KEYS, how="left")
+        own = first[name].join(relevant.with_columns(relevant=True), on=_KEYS, how="left")
         own = own.with_columns(pl.col("relevant").fill_null(False)).sort("topic_id", "place")
         if not len(own):
             continue
@@ -73,11 +73,6 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
             if files.documents is not None:
                 found += _stretch(name, own, every, files.documents)
     return tuple(found)
-
-
-def _first(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
-    """The first results of judged topics: topic_id, doc_id, and place from 1 on."""
-    return _ranked(run, judged).filter(pl.col("place") <= DEEPEST)
 
 
 def _ranked(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
@@ -130,8 +125,8 @@ def _every_result(name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     if depth >= _SHALLOWEST and shares[depth] <= _FALL:
         yield RunFault(
             "relevant-by-rank", name, "doubt", frozenset(),
-            f"{_percent(shares[:depth].min())} of {name}'s results at each of the first {depth} ranks were judged "
-            f"relevant, and {_percent(shares[depth])} at the next: the judgments look like a list of what it returned.",
+            f"{shares[:depth].min():.0%} of {name}'s results at each of the first {depth} ranks were judged "
+            f"relevant, and {shares[depth]:.0%} at the next: the judgments look like a list of what it returned.",
             "Give the judgments with those that say not relevant.",
             exception=f"that every one of {name}'s first {depth} results was judged relevant",
         )  # fmt: skip
@@ -164,8 +159,8 @@ def _cliff(name: str, own: pl.DataFrame, relevant: pl.DataFrame) -> Iterable[Run
     lead, after = sums[0] / max(1, sums[0] + sums[1]), sums[2] / max(1, sums[2] + sums[3])
     yield RunFault(
         "judgments-in-sight", name, "doubt", frozenset(),
-        f"{name} has its relevant results before all others: {_percent(lead)} of its results down to the first "
-        f"irrelevant one are relevant, and {_percent(after)} of the five after it; rankers that know no judgments have "
+        f"{name} has its relevant results before all others: {lead:.0%} of its results down to the first "
+        f"irrelevant one are relevant, and {after:.0%} of the five after it; rankers that know no judgments have "
         "no such step.",
         f"Find out whether {name} was made or tuned with these judgments.",
         exception=f"that {name} ranks as if it had seen the judgments",
@@ -198,8 +193,8 @@ def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: st
         return
     yield RunFault(
         "own-relevant", name, "doubt", frozenset(),
-        f"Of {name}'s first results that {which}, {_percent(mine / mine_of)} "
-        f"({mine:,d} of {mine_of:,d}) were judged relevant, and {_percent(shared / shared_of)} of the others; what one "
+        f"Of {name}'s first results that {which}, {mine / mine_of:.0%} "
+        f"({mine:,d} of {mine_of:,d}) were judged relevant, and {shared / shared_of:.0%} of the others; what one "
         "run alone returns is relevant less often, unless run and judgments were made from each other.",
         f"Find out how {name} and the judgments came about.",
         exception=f"that {name}'s own documents were judged relevant more often than those that other runs share",
@@ -280,16 +275,12 @@ def _offset(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
             topics, by = frozenset(more["topic_id"]), step
     if len(topics) < max(_TOPICS, _SOME * len(base)):
         return []
-    return [
-        RunFault(
-            "other-numbers",
-            name,
-            *_weighed(topics, len(base)),
-            f"For {len(topics):,d} of {len(base):,d} topics the numbers of {name}'s document ids are off by {abs(by)}: "
-            f"its results are hardly any that other runs have, and with {by:+d} they are.",
-            f"Write the ids of {name} as the collection has them.",
-        )
-    ]
+    reason = (
+        f"For {len(topics):,d} of {len(base):,d} topics the numbers of {name}'s document ids are off by {abs(by)}: "
+        f"its results are hardly any that other runs have, and with {by:+d} they are."
+    )
+    remedy = f"Write the ids of {name} as the collection has them."
+    return [RunFault("other-numbers", name, *_weighed(topics, len(base)), reason, remedy)]
 
 
 def _other_index(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
@@ -319,17 +310,12 @@ def _other_index(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFa
     likeness = [(each @ each.T).toarray() for each in (mine, theirs)]
     if _structure(*likeness) > _CHANCE:
         return []
-    return [
-        RunFault(
-            "other-index",
-            name,
-            "fault",
-            frozenset(),
-            f"{name} returns hardly any document that other runs return for the same topic, and yet topics that are "
-            "alike by its results are alike by theirs: its document ids are those of another index.",
-            f"Write the ids of {name} as the collection has them.",
-        )
-    ]
+    reason = (
+        f"{name} returns hardly any document that other runs return for the same topic, and yet topics that are "
+        "alike by its results are alike by theirs: its document ids are those of another index."
+    )
+    remedy = f"Write the ids of {name} as the collection has them."
+    return [RunFault("other-index", name, "fault", frozenset(), reason, remedy)]
 
 
 def _structure(one: Floats, other: Floats) -> float:
@@ -382,7 +368,3 @@ def _stretch(name: str, own: pl.DataFrame, every: pl.DataFrame, order: Collectio
 def _weighed(topics: frozenset[str], of: int) -> tuple[Weight, frozenset[str]]:
     """Whether topics have to be left out, or whether they are so many that the whole run is at fault."""
     return ("fault", frozenset()) if len(topics) > of / 2 else ("topics", topics)
-
-
-def _percent(share: float) -> str:
-    return f"{share:.0%}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final, NamedTuple
@@ -29,8 +29,6 @@ _LONG, _LONG_LETTERS = 12, 300
 #: A script that fewer than this share of the texts have is another one, if there are enough texts to say so.
 FOREIGN_SHARE: Final = 0.02
 FEWEST_FOR_SCRIPT: Final = 20
-
-
 _PAIR: Final = ("left", "right", "kind", "jaccard")
 
 
@@ -49,12 +47,7 @@ class TopicRecord(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TopicTable:
-    """Topics as they stand in their source.
-
-    Attributes:
-        records: all of them, those without a text and repeated ids too.
-        spec: the source.
-    """
+    """Topics as they stand in their source: all of them, those without a text and repeated ids too."""
 
     records: tuple[TopicRecord, ...]
     spec: SourceSpec
@@ -71,6 +64,10 @@ class TopicTable:
             if record.text:
                 first.setdefault(record.topic.topic_id, record)
         return tuple(first.values())
+
+    def texts(self) -> dict[str, str]:
+        """The text of each topic that has one."""
+        return {record.topic.topic_id: record.text for record in self.distinct()}
 
 
 def read_topic_table(source: str | SourceSpec) -> TopicTable:
@@ -102,62 +99,61 @@ def topic_instances(table: TopicTable, similarity: float) -> Iterator[Instances]
     """What the topics alone show."""
     yield from _records(table)
     yield from _texts(table.distinct(), len(table.records))
-    yield from _duplicates(table.distinct(), similarity)
+    yield from _duplicates(table.texts(), similarity)
 
 
 def _records(table: TopicTable) -> Iterator[Instances]:
-    total = len(table.records)
     first: dict[str, str] = {}
-    empty, same, other, unfit = [], [], [], []
-    for record in table.records:
-        topic = record.topic
-        row: dict[str, Any] = {"topic_id": topic.topic_id, "line": record.line}
-        if not record.text and not normalise(topic.narrative):
-            empty.append(row)
+    rows: dict[str, list[dict[str, Any]]] = {
+        kind: [] for kind in ("empty-topic", "conflicting-topic", "repeated-topic", "unwritable-topic-id")
+    }
+    for topic, line, text in ((record.topic, record.line, record.text) for record in table.records):
+        row: dict[str, Any] = {"topic_id": topic.topic_id, "line": line}
+        if not text and not normalise(topic.narrative):
+            rows["empty-topic"].append(row)
         if unwritable(topic.topic_id):
-            unfit.append({**row, "detail": f"id '{topic.topic_id}'"})
-        if topic.topic_id in first:
-            earlier = first[topic.topic_id]
-            if earlier == record.text:
-                same.append({**row, "detail": _shown(record.text)})
-            else:
-                other.append({**row, "detail": f"'{_shown(record.text)}'; before it '{_shown(earlier)}'"})
+            rows["unwritable-topic-id"].append({**row, "detail": f"id '{topic.topic_id}'"})
+        if topic.topic_id not in first:
+            first[topic.topic_id] = text
+        elif (earlier := first[topic.topic_id]) == text:
+            rows["repeated-topic"].append({**row, "detail": _shown(text)})
         else:
-            first[topic.topic_id] = record.text
-    yield instances("empty-topic", empty, total)
-    yield instances("conflicting-topic", other, total)
-    yield instances("repeated-topic", same, total)
-    yield instances("unwritable-topic-id", unfit, total)
+            detail = f"'{_shown(text)}'; before it '{_shown(earlier)}'"
+            rows["conflicting-topic"].append({**row, "detail": detail})
+    yield from (instances(kind, some, len(table.records)) for kind, some in rows.items())
 
 
 def _texts(records: Sequence[TopicRecord], total: int) -> Iterator[Instances]:
-    damaged, marked, void, short, long = [], [], [], [], []
+    rows: dict[str, list[dict[str, Any]]] = {
+        kind: []
+        for kind in ("damaged-topic", "topic-markup", "topic-placeholder", "foreign-topic", "short-topic", "long-topic")
+    }
     sizes = {record.topic.topic_id: measured(record.text).letters for record in records}
     middle = median(sizes.values()) if sizes else 0
     scripts = {record.topic.topic_id: script_of(record.text) for record in records}
+
+    def note(kind: str, record: TopicRecord, detail: str) -> None:
+        rows[kind].append({"topic_id": record.topic.topic_id, "line": record.line, "detail": detail})
+
     for record in records:
-        row: dict[str, Any] = {"topic_id": record.topic.topic_id, "line": record.line}
+        shown = f"'{_shown(record.text)}'"
         raw = f"{record.topic.title} {record.topic.description}"
         if record.repaired:
-            damaged.append({**row, "detail": "bytes that are not UTF-8"})
+            note("damaged-topic", record, "bytes that are not UTF-8")
         elif found := damage(raw):
-            damaged.append({**row, "detail": found[1]})
+            note("damaged-topic", record, found[1])
         if left := markup(raw):
-            marked.append({**row, "detail": left})
+            note("topic-markup", record, left)
         if placeholder(record.text):
-            void.append({**row, "detail": _shown(record.text)})
+            note("topic-placeholder", record, _shown(record.text))
             continue
         size = sizes[record.topic.topic_id]
         if size < _SHORT_LETTERS and size * _SHORT < middle:
-            short.append({**row, "detail": f"{size} letters, median {middle:g}: '{_shown(record.text)}'"})
+            note("short-topic", record, f"{size} letters, median {middle:g}: {shown}")
         if size > _LONG_LETTERS and size > _LONG * middle:
-            long.append({**row, "detail": f"{size:,d} letters, median {middle:g}: '{_shown(record.text)}'"})
-    yield instances("damaged-topic", damaged, total)
-    yield instances("topic-markup", marked, total)
-    yield instances("topic-placeholder", void, total)
-    yield instances("foreign-topic", _foreign(records, scripts), total)
-    yield instances("short-topic", short, total)
-    yield instances("long-topic", long, total)
+            note("long-topic", record, f"{size:,d} letters, median {middle:g}: {shown}")
+    rows["foreign-topic"] = _foreign(records, scripts)
+    yield from (instances(kind, some, total) for kind, some in rows.items())
 
 
 def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[dict[str, Any]]:
@@ -167,19 +163,15 @@ def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[di
         return []
     usual = counts.most_common(1)[0][0]
     rare = {script for script, count in counts.items() if count <= max(1, FOREIGN_SHARE * total)}
-    return [
-        {
-            "topic_id": record.topic.topic_id,
-            "line": record.line,
-            "detail": f"{script.lower()}, not {usual.lower()}: '{_shown(record.text)}'",
-        }
-        for record in records
-        if (script := scripts[record.topic.topic_id]) in rare and not has_script(record.text, usual)
-    ]
+    rows = []
+    for record in records:
+        if (script := scripts[record.topic.topic_id]) in rare and not has_script(record.text, usual):
+            detail = f"{script.lower()}, not {usual.lower()}: '{_shown(record.text)}'"
+            rows.append({"topic_id": record.topic.topic_id, "line": record.line, "detail": detail})
+    return rows
 
 
-def _duplicates(records: Sequence[TopicRecord], similarity: float) -> Iterator[Instances]:
-    texts = {record.topic.topic_id: record.text for record in records}
+def _duplicates(texts: Mapping[str, str], similarity: float) -> Iterator[Instances]:
     found = within(texts.items(), comparable(similarity, texts.values())).pairs.select(_PAIR)
     same, near = [], []
     seen: set[str] = set()
@@ -198,7 +190,7 @@ def _duplicates(records: Sequence[TopicRecord], similarity: float) -> Iterator[I
 
 def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> Iterator[Instances]:
     """Topics that stand in other splits of the collection."""
-    texts = {record.topic.topic_id: record.text for record in table.distinct()}
+    texts = table.texts()
     same: dict[str, dict[str, Any]] = {}
     near: dict[str, dict[str, Any]] = {}
     for name, source in zip(unique_names([parse(one) for one in train]), train, strict=True):

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 import polars as pl
 
 from truerank.audits.collection.instances import Instances
-from truerank.audits.collection.results import PARTS, CollectionFinding, Kind, Part, kinds
+from truerank.audits.collection.results import CollectionFinding, Kind, Part, kinds
 from truerank.core.verdict import Verdict
 from truerank.text.printable import listed
 
 #: Which input a part is; what stands together needs two of them.
-_INPUT: Final[dict[str, tuple[str, ...]]] = {
-    "judgments": ("qrels",),
-    "documents": ("docs",),
-    "topics": ("topics",),
-    "versions": ("qrels", "previous_qrels"),
-}
+_INPUT: Final = {"judgments": "qrels", "documents": "docs", "topics": "topics"}
+_AUDITED: Final[tuple[Part, ...]] = ("judgments", "documents", "topics", "together")
 _BLIND: Final = "That says nothing of whether the grades are right."
 _NAMED: Final = 3
 #: A kind of fault that touches a smaller share of what it could touch makes no whole faulty.
@@ -32,14 +28,10 @@ def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> t
     twentieth of what it could touch; UNKNOWN where somebody has to look at something, or where something could not be
     looked for; SOUND otherwise.
     """
-    parts = tuple(_part(part, findings, given) for part in PARTS if _is_given(part, given) and part != "versions")
+    several = len(set(_INPUT.values()) & set(given)) > 1
+    there = [part for part in _AUDITED if (several if part == "together" else _INPUT[part] in given)]
+    parts = tuple(_part(part, findings, given) for part in there)
     return (_whole(parts, findings, given), *parts)
-
-
-def _is_given(part: Part, given: Collection[str]) -> bool:
-    if part == "together":
-        return len({"qrels", "docs", "topics"} & set(given)) > 1
-    return all(name in given for name in _INPUT[part])
 
 
 def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str]) -> Verdict:
@@ -48,11 +40,13 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
     doubts = [one for one in own if one.kind.severity == "doubt"]
     looked, not_looked = _looked_for(part, given)
     checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
-    settle = " ".join(_settling(doubts, not_looked))
+    settle = _settling(doubts, not_looked)
     if faults:
         worst = _by_share(faults)
         text = _told(worst)
-        return Verdict(_faulty(faults), f"{text[0].upper()}{text[1:]}.", _also(worst, doubts), settle, part)
+        also = [one.here for one in worst if one.here][:_NAMED]
+        also += [f"Open beside that: {_told(doubts)}."] if doubts else []
+        return Verdict(_faulty(faults), f"{text[0].upper()}{text[1:]}.", " ".join(also), settle, part)
     if doubts:
         return Verdict("UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle, part)
     if not_looked:
@@ -62,9 +56,11 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
 
 
 def _whole(parts: Sequence[Verdict], findings: Sequence[CollectionFinding], given: Collection[str]) -> Verdict:
-    few = [verdict.subject for verdict in parts if verdict.word == "FAULTY IN PART"]
-    faulty = [verdict.subject for verdict in parts if verdict.word == "FAULTY"] or few
-    open_ones = [verdict.subject for verdict in parts if verdict.word == "UNKNOWN"]
+    few, faulty, open_ones = (
+        [verdict.subject for verdict in parts if verdict.word == word]
+        for word in ("FAULTY IN PART", "FAULTY", "UNKNOWN")
+    )
+    faulty = faulty or few
     lacking = [name for name in ("qrels", "docs", "topics") if name not in given]
     remark = f"Not given: {', '.join(lacking)}." if lacking else ""
     if faulty:
@@ -76,7 +72,7 @@ def _whole(parts: Sequence[Verdict], findings: Sequence[CollectionFinding], give
         reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
         return Verdict("UNKNOWN", reason, remark, settle, "collection")
-    count = len(_looked_for_all(given))
+    count = sum(len(_looked_for(part, given)[0]) for part in _AUDITED)
     sentence = f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
     return Verdict("SOUND", sentence, subject="collection")
 
@@ -84,12 +80,11 @@ def _whole(parts: Sequence[Verdict], findings: Sequence[CollectionFinding], give
 def looked_for(given: Collection[str]) -> dict[str, dict[str, str]]:
     """By part, the kinds of fault that were looked for, and what the others need."""
     found: dict[str, dict[str, str]] = {}
-    for part in PARTS:
+    for part in _AUDITED:
         looked, others = _looked_for(part, given)
         lines = {kind.title: "looked for" for kind in looked}
-        lines |= {kind.title: f"not looked for; needs {', '.join(kind.needs)}" for kind in others}
-        if lines and part != "versions":
-            found[part] = lines
+        if lines | (needs := {kind.title: f"not looked for; needs {', '.join(kind.needs)}" for kind in others}):
+            found[part] = lines | needs
     return found
 
 
@@ -100,10 +95,6 @@ def _looked_for(part: Part, given: Collection[str]) -> tuple[list[Kind], list[Ki
     wanted = [kind for kind in own if {"train", "run"}.isdisjoint(kind.needs) or kind.serves(given)]
     looked = [kind for kind in wanted if kind.serves(given)]
     return looked, [kind for kind in wanted if kind not in looked]
-
-
-def _looked_for_all(given: Collection[str]) -> list[Kind]:
-    return [kind for part in PARTS if part != "versions" for kind in _looked_for(part, given)[0]]
 
 
 def _by_share(faults: Sequence[CollectionFinding]) -> list[CollectionFinding]:
@@ -121,24 +112,18 @@ def _told(findings: Sequence[CollectionFinding]) -> str:
     return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
 
 
-def _also(faults: Sequence[CollectionFinding], doubts: Sequence[CollectionFinding]) -> str:
-    parts = [one.here for one in faults if one.here][:_NAMED]
-    if doubts:
-        parts.append(f"Open beside that: {_told(doubts)}.")
-    return " ".join(parts)
-
-
-def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -> Iterator[str]:
-    yield from list(dict.fromkeys(one.kind.remedy for one in doubts))[:_NAMED]
-    lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
+def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -> str:
+    remedies = _remedies(doubts)
     if not_looked:
         titles = listed([kind.title.lower() for kind in not_looked[:_NAMED]])
+        lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
         flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
-        yield f"Not looked for: {titles}; give {flags}."
+        remedies.append(f"Not looked for: {titles}; give {flags}.")
+    return " ".join(remedies)
 
 
-def _remedies(faults: Sequence[CollectionFinding]) -> Iterator[str]:
-    yield from list(dict.fromkeys(one.kind.remedy for one in faults))[:_NAMED]
+def _remedies(findings: Sequence[CollectionFinding]) -> list[str]:
+    return list(dict.fromkeys(one.kind.remedy for one in findings))[:_NAMED]
 
 
 def _words(parts: Sequence[str]) -> str:

@@ -56,19 +56,12 @@ _DOWN: Final = 8
 _KINDS: Final = frozenset(("", "-", "text/html", "application/xhtml+xml", "text/plain", "warc/revisit", "unk"))
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """What is fetched.
-
-    Args:
-        years: of each the snapshot that is nearest to a day.
-        day: month and day.
-        tries: captures of a year that are tried, the nearest first.
-    """
+class Wanted(NamedTuple):
+    """Of each year the snapshot nearest to a day (month, day); so many captures of it are tried, the nearest first."""
 
     years: tuple[int, ...]
-    day: tuple[int, int] = (7, 2)
-    tries: int = 3
+    day: tuple[int, int]
+    tries: int
 
 
 class _Asked(NamedTuple):
@@ -97,9 +90,7 @@ def fetch_pages(
     there and whole is not fetched again; URLs that could not be asked for are, in another WARC file. A run that was
     killed goes on.
     """
-    identity = digest(
-        {"urls": list(urls), "years": wanted.years, "day": wanted.day, "tries": wanted.tries, **options.content()}
-    )[:16]
+    identity = digest({"urls": list(urls), **wanted._asdict(), **options.content()})[:16]
     done, rounds = _finished(folder, identity)
     pending = [_Asked(url, wanted.years) for url in urls]
     if done is not None:
@@ -148,22 +139,19 @@ def _round(asked: list[_Asked], wanted: Wanted, options: ArchiveOptions, work: P
     try:
         for number, block in enumerate(blocks):
             part = work / f"{number:08d}.warc.gz"
-            if not store.has(number) or not is_whole(part):
-                archive = archive or open_archive(options)
-                outcomes: list[_Outcome] = []
-                for one in block:
-                    outcomes += _of_url(archive, one, wanted)
-                    down = [*down, outcomes[-1].reason] if outcomes[-1].status == "failed" else []
-                    if len(down) % _DOWN == _DOWN - 1 and not archive.answers():
-                        raise InputError(
-                            f"the archive no longer answers ({Counter(down).most_common(1)[0][0]})",
-                            "run it again later: it continues",
-                            where=options.base_url,
-                        )
-                    progress.advance(1)
-                _save(outcomes, store, number, part)
-            else:
+            if store.has(number) and is_whole(part):
                 progress.advance(len(block))
+                continue
+            archive = archive or open_archive(options)
+            outcomes: list[_Outcome] = []
+            for one in block:
+                outcomes += _of_url(archive, one, wanted)
+                down = [*down, outcomes[-1].reason] if outcomes[-1].status == "failed" else []
+                if len(down) % _DOWN == _DOWN - 1 and not archive.answers():
+                    fault = f"the archive no longer answers ({Counter(down).most_common(1)[0][0]})"
+                    raise InputError(fault, "run it again later: it continues", where=options.base_url)
+                progress.advance(1)
+            _save(outcomes, store, number, part)
     finally:
         if archive is not None:
             archive.close()
@@ -174,16 +162,15 @@ def _of_url(archive: Archive, asked: _Asked, wanted: Wanted) -> list[_Outcome]:
     url = asked.url
     try:
         captures = archive.captures(url, wanted.years)
-    except MissedError as error:
-        return [_Outcome(url, year, "missed", str(error)) for year in asked.years]
-    except FailedError as error:
-        return [_Outcome(url, year, "failed", str(error)) for year in asked.years]
-    found = []
+    except (MissedError, FailedError) as error:
+        status = "missed" if isinstance(error, MissedError) else "failed"
+        return [_Outcome(url, year, status, str(error)) for year in asked.years]
+    outcomes = []
     for year in asked.years:
         pages, reason = _usable(captures, year, wanted.day)
         missing = _Outcome(url, year, "missed", reason)
-        found.append(_played(archive, url, year, pages[: wanted.tries]) if pages else missing)
-    return found
+        outcomes.append(_played(archive, url, year, pages[: wanted.tries]) if pages else missing)
+    return outcomes
 
 
 def _usable(captures: Sequence[Capture], year: int, day: tuple[int, int]) -> tuple[list[Capture], str]:
@@ -222,42 +209,26 @@ def _save(outcomes: Sequence[_Outcome], store: BlockStore, number: int, part: Pa
                 rows.append((one.url, one.year, one.status, one.reason, "", "", "", 0, "", 0))
                 continue
             stream.write(warc_record(page))
-            found = page.capture
-            rows.append(
-                (
-                    one.url,
-                    one.year,
-                    "found",
-                    "",
-                    found.url,
-                    found.timestamp,
-                    page.content_type,
-                    len(page.body),
-                    "-",
-                    offset,
-                )
-            )
+            about = (page.capture.url, page.capture.timestamp, page.content_type, len(page.body), "-", offset)
+            rows.append((one.url, one.year, "found", "", *about))
     store.save(number, pl.DataFrame(rows, schema=FETCHED_SCHEMA, orient="row"))
 
 
 def _joined(blocks: int, work: Path, out: Path, name: str) -> pl.DataFrame:
     """Puts the parts of the WARC file together, and says of each record where it now is."""
-    store = BlockStore(work)
+    parts = [BlockStore(work).load(number) for number in range(blocks)]
     frames = [pl.DataFrame(schema=FETCHED_SCHEMA)]
-    if not any(len(store.load(number).filter(pl.col("warc") != "")) for number in range(blocks)):
-        return pl.concat([*frames, *(store.load(number) for number in range(blocks))])
+    kept = pl.col("warc") != ""
+    if not any(len(part.filter(kept)) for part in parts):
+        return pl.concat([*frames, *parts])
     with kept_path(out) as temporary, temporary.open("wb") as target:
-        for number in range(blocks):
+        for number, rows in enumerate(parts):
             start = target.tell()
             with (work / f"{number:08d}.warc.gz").open("rb") as part:
                 shutil.copyfileobj(part, target, 1 << 20)
-            kept = pl.col("warc") != ""
-            frames.append(
-                store.load(number).with_columns(
-                    pl.when(kept).then(pl.lit(name)).otherwise(pl.lit("")).alias("warc"),
-                    pl.when(kept).then(pl.col("offset") + start).otherwise(0).alias("offset"),
-                )
-            )
+            place = pl.when(kept).then(pl.col("offset") + start).otherwise(0)
+            file = pl.when(kept).then(pl.lit(name)).otherwise(pl.lit(""))
+            frames.append(rows.with_columns(file.alias("warc"), place.alias("offset")))
     return pl.concat(frames)
 
 
@@ -357,13 +328,8 @@ class Snapshots(Result, shown_in="truerank.audits.transfer.report"):
 
     def json(self) -> dict[str, Any]:
         """The counts, reasons and files."""
-        return {
-            **self.counts(),
-            "reasons": self.reasons().to_dicts(),
-            "files": self.files(),
-            "folder": str(self.folder),
-            "warnings": list(self.warnings),
-        }
+        found = {**self.counts(), "reasons": self.reasons().to_dicts(), "files": self.files()}
+        return {**found, "folder": str(self.folder), "warnings": list(self.warnings)}
 
 
 @command
@@ -429,18 +395,19 @@ def snapshots(
         usable = pages.filter(pl.col("reason") == "")["url"].unique(maintain_order=True)
         fetched = fetch_pages(usable.to_list(), options.wanted, archive, job.folder, progress)
         store = _texts(fetched, content, job, progress)
-        lengths = (_lengths(store.load(number)) for number in range(_blocks_of(fetched)))
-        texts = pl.concat([pl.DataFrame(schema=_LENGTHS), *lengths])
+        characters = [
+            pl.col(name).str.len_chars().cast(pl.Int64).alias(f"{name}_characters") for name in ("title", "body")
+        ]
+        empty = pl.DataFrame(schema=_TEXTS).select("encoding", "why", *characters)
+        lengths = (store.load(number).select("encoding", "why", *characters) for number in range(_blocks_of(fetched)))
+        texts = pl.concat([empty, *lengths])
         frame = _rows(pages, pl.concat([fetched, texts], how="horizontal"), options.wanted.years)
-        result = Snapshots(frame, options.wanted.years, job.folder, tuple(_warnings(frame)))
+        failed = int((frame["status"] == "failed").sum())
+        again = f"{failed:,d} snapshots could not be asked for: run the same command again, it tries those only."
+        result = Snapshots(frame, options.wanted.years, job.folder, (again,) if failed else ())
         _write_documents(result, pages, fetched, store, job)
         publish(result, job)
     return result
-
-
-_LENGTHS: Final[dict[str, Any]] = {
-    "encoding": pl.String, "why": pl.String, "title_characters": pl.Int64, "body_characters": pl.Int64,
-}  # fmt: skip
 
 
 def _pages(docs: str | None, urls: str | None, judged: pl.Series | None, progress: Progress) -> pl.DataFrame:
@@ -494,11 +461,6 @@ def _texts(fetched: pl.DataFrame, options: ContentOptions, job: Run, progress: P
     return store
 
 
-def _lengths(texts: pl.DataFrame) -> pl.DataFrame:
-    characters = [pl.col(name).str.len_chars().cast(pl.Int64).alias(f"{name}_characters") for name in ("title", "body")]
-    return texts.select("encoding", "why", *characters)
-
-
 def _rows(pages: pl.DataFrame, fetched: pl.DataFrame, years: Sequence[int]) -> pl.DataFrame:
     """One row per document and year, in the order of the documents."""
     every = pages.join(
@@ -526,13 +488,7 @@ def _documents(pages: pl.DataFrame, fetched: pl.DataFrame, store: BlockStore, ye
         both = both.filter((pl.col("year") == year) & (pl.col("status") == "found") & (pl.col("why") == ""))
         for row in both.iter_rows(named=True):
             for doc_id in documents[row["url"]]:
-                record = {
-                    "doc_id": doc_id,
-                    "url": row["url"],
-                    "title": row["title"],
-                    "body": row["body"],
-                    "timestamp": row["timestamp"],
-                }
+                record = {"doc_id": doc_id, **{name: row[name] for name in ("url", "title", "body", "timestamp")}}
                 yield json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
@@ -541,15 +497,8 @@ def _write_documents(
 ) -> None:
     for year in result.years:
         with job.output(f"{year}.jsonl") as stream:
-            for line in _documents(pages, fetched, store, year):
-                stream.write(line)
+            stream.writelines(_documents(pages, fetched, store, year))
     for name in ("fetched.parquet", "fetched.json", *sorted(set(fetched["warc"]) - {""})):
         for file in (name, f"{name}{RECORD}"):
             if (job.folder / file).is_file():
                 job.note(file)
-
-
-def _warnings(frame: pl.DataFrame) -> Iterator[str]:
-    failed = int((frame["status"] == "failed").sum())
-    if failed:
-        yield f"{failed:,d} snapshots could not be asked for: run the same command again, it tries those only."

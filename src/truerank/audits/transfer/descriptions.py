@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ipaddress
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl, urlsplit
@@ -15,6 +16,7 @@ from truerank.audits.transfer.estimates import Estimates, estimate
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan
 from truerank.core.cards import CardDate, card_head
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.options import Flag, Labels, command
 from truerank.work.artifacts import hash_file
@@ -30,9 +32,7 @@ class SetDescription:
     """One data set.
 
     Attributes:
-        name: of the set.
-        documents: how many.
-        with_url: of how many the URL is known; the next three are over these.
+        with_url: of how many documents the URL is known; the next four are over these.
         path_length: mean number of characters of the URL's path.
         parameters: mean number of parameters.
         domain: the most frequent registered domain; empty where no URL is known.
@@ -122,46 +122,28 @@ def _urls(scores: pl.DataFrame, version: str | None) -> pl.DataFrame:
 
 
 def _described(name: str, frame: pl.DataFrame, urls: pl.DataFrame, nearest: tuple[str, float]) -> SetDescription:
-    joined = frame.select("topic_id", "doc_id").join(
-        urls, on=["topic_id", "doc_id"], how="inner", maintain_order="left"
-    )
-    found = joined["url"].to_list()
+    keys = ["topic_id", "doc_id"]
+    found = frame.select(keys).join(urls, on=keys, how="inner", maintain_order="left")["url"].to_list()
     counted = Counter(registered_domain(url) for url in found)
     domain, number = min(counted.items(), key=lambda item: (-item[1], item[0])) if counted else ("", 0)
-    lengths, parameters = _mean(map(_path_length, found)), _mean(map(_parameters, found))
-    share = number / max(1, len(found))
-    return SetDescription(name, len(frame), len(found), lengths, parameters, domain, share, *nearest)
+    total, characters, parameters = max(1, len(found)), 0, 0
+    for url in found:
+        with contextlib.suppress(ValueError):
+            parts = urlsplit(url)
+            characters += len(parts.path)
+            parameters += len(parse_qsl(parts.query, keep_blank_values=True, max_num_fields=None))
+    return SetDescription(
+        name, len(frame), len(found), characters / total, parameters / total, domain, number / total, *nearest
+    )
 
 
 def _nearest(name: str, topics: Mapping[str, frozenset[str]]) -> tuple[str, float]:
-    others = [(_jaccard(topics[name], topics[other]), other) for other in topics if other != name]
+    def jaccard(one: frozenset[str], other: frozenset[str]) -> float:
+        return len(one & other) / len(one | other) if one or other else 0.0
+
+    others = [(jaccard(topics[name], topics[other]), other) for other in topics if other != name]
     best = max(others, key=lambda item: item[0], default=(0.0, ""))
     return (best[1], best[0]) if best[0] else ("", 0.0)
-
-
-def _jaccard(one: frozenset[str], other: frozenset[str]) -> float:
-    return len(one & other) / len(one | other) if one or other else 0.0
-
-
-def _path_length(url: str) -> int:
-    return len(_split(url)[0])
-
-
-def _parameters(url: str) -> int:
-    return len(parse_qsl(_split(url)[1], keep_blank_values=True, max_num_fields=None))
-
-
-def _split(url: str) -> tuple[str, str]:
-    try:
-        parts = urlsplit(url)
-    except ValueError:
-        return "", ""
-    return parts.path, parts.query
-
-
-def _mean(numbers: Iterable[int]) -> float:
-    listed = list(numbers)
-    return sum(listed) / len(listed) if listed else 0.0
 
 
 _SCHEMA: Final = "truerank/transfer-card/1"
@@ -216,15 +198,8 @@ def card(
         **card_head(_SCHEMA, date),
         "versions": list(opened.versions),
         "ranker": summary["ranker"]["name"],
-        "policy": summary["policy"],
-        "probability": summary["probability"],
-        "cut_off": summary["cut_off"],
-        "judged": summary["judged"],
-        "compared": summary["compared"],
-        "skipped": summary["skipped"],
-        "sets": {
-            name: {key: value for key, value in one.items() if key != "very"} for name, one in summary["sets"].items()
-        },
+        **{name: summary[name] for name in ("policy", "probability", "cut_off", "judged", "compared", "skipped")},
+        "sets": {name: plain(one, "very") for name, one in summary["sets"].items()},
         "below_0.1": {
             name: {label: one[key]["share"] for key, label in AGGREGATIONS.items()}
             for name, one in summary["below"].items()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple
@@ -26,13 +26,8 @@ from truerank.sources.rows import rows
 
 #: The paper's six columns (V1 above, V2 below; 2: relevant, and better than the other), by the labels of the scheme.
 COMBINATIONS: Final[Mapping[str, str]] = {
-    "neither": "00",
-    "only V2": "01",
-    "only V1": "10",
-    "both": "11",
-    "V1 better": "21",
-    "V2 better": "12",
-}
+    "neither": "00", "only V2": "01", "only V1": "10", "both": "11", "V1 better": "21", "V2 better": "12",
+}  # fmt: skip
 _DRAWS: Final = 20_000
 _DIGITS: Final = 15
 
@@ -41,7 +36,6 @@ class Counts(NamedTuple):
     """A data set's labels.
 
     Attributes:
-        name: of the data set.
         labels: how many pairs have which of the paper's combinations.
         documents: how many pairs the data set has.
         error: the combination that is an error; empty for a set that was not made to find one.
@@ -68,7 +62,6 @@ class Estimate:
     """How many errors a data set holds.
 
     Attributes:
-        counts: the labels.
         precision: share of errors among the judged, with Wilson's interval.
         errors: times the documents of the set.
         stratified: each band of the difference by its own precision; None where fewer than two bands are known.
@@ -98,12 +91,9 @@ class Estimates(Result, shown_in="truerank.audits.transfer.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything as plain numbers."""
-        return {
-            "versions": list(self.versions),
-            "confidence": self.confidence,
-            "sets": {part.counts.name: _part_json(part) for part in self.parts},
-            "notes": list(self.notes),
-        }
+        parts = {part.counts.name: _part_json(part) for part in self.parts}
+        known = {"versions": list(self.versions), "confidence": self.confidence}
+        return {**known, "sets": parts, "notes": list(self.notes)}
 
 
 @command
@@ -156,17 +146,15 @@ def estimate(
 
 
 def read_counts(path: str | Path) -> list[Counts]:
-    """Reads counted labels: CSV with the columns set, 00, 01, 10, 11, 21, 12, documents, and error ("10", "01" or
-    empty).
-    """
+    """Reads counted labels, a CSV of set, 00, 01, 10, 11, 21, 12, documents, error ("10", "01" or empty)."""
     path = checked_file(Path(path))
     needed = ("set", *COMBINATIONS.values(), "documents", "error")
     found = []
     for row in rows(path, "csv", strict=True):
         lacking = [name for name in needed if name not in row.values]
         if lacking:
-            fault = f"no column '{lacking[0]}'"
-            raise InputError(fault, f"give the columns {', '.join(needed)}", where=path, line=row.line)
+            remedy = f"give the columns {', '.join(needed)}"
+            raise InputError(f"no column '{lacking[0]}'", remedy, where=path, line=row.line)
         side = row.values["error"].strip()
         if side not in ("", "01", "10"):
             fault = f"'{side[:40]}' is no error of a set"
@@ -180,16 +168,14 @@ def read_counts(path: str | Path) -> list[Counts]:
 
 
 def _estimate(counts: Counts, confidence: float, seed: int) -> Estimate:
-    total = sum(counts.labels.values())
+    total, size = sum(counts.labels.values()), counts.documents
     if not counts.error or not total:
         return Estimate(counts, None, None, None)
     broken = counts.labels.get(counts.error, 0)
     share = proportion(broken, total, confidence=confidence)
-    low, high = share.low, share.high
-    precision = PrecisionInterval(broken / total, low, high)
-    size = counts.documents
+    precision = PrecisionInterval(broken / total, share.low, share.high)
     # What was judged is known, whatever the interval says of the rest.
-    ends = max(float(broken), low * size), min(float(size - total + broken), high * size)
+    ends = max(float(broken), share.low * size), min(float(size - total + broken), share.high * size)
     errors = PrecisionInterval(precision.value * size, *ends) if size >= total else None
     return Estimate(counts, precision, errors, _by_bands(counts, confidence, seed))
 
@@ -214,8 +200,11 @@ def _by_bands(counts: Counts, confidence: float, seed: int) -> PrecisionInterval
 
 
 def _counted(judged: Labels, scan: Scan) -> tuple[list[Counts], tuple[str, ...]]:
+    def answer_of(labels: tuple[str, ...]) -> str | None:
+        return next((label for label in labels if label in COMBINATIONS), None)
+
     ratings = read_ratings(judged, scheme="transfer")
-    decided = ratings.decided(_answer, include_models=judged.include_models)
+    decided = ratings.decided(answer_of, include_models=judged.include_models)
     if not decided:
         raise OptionError("labels", "no pair is labelled by people", "let people judge, or give `include_models`")
     tied = sum(answer is None for answer in decided.values())
@@ -228,11 +217,8 @@ def _counted(judged: Labels, scan: Scan) -> tuple[list[Counts], tuple[str, ...]]
     if len(unknown) == len(by_set):
         fault = f"the labels belong to no data set of the scan (theirs: {', '.join(sorted(by_set))})"
         raise OptionError("labels", fault, "judge the items.jsonl of this scan")
-    found = [
-        _counts_of(name, members, scan)
-        for name, members in sorted(by_set.items(), key=lambda item: _place(item[0], scan))
-        if name not in unknown
-    ]
+    # In the order of the scan, the sample of all documents last.
+    found = [_counts_of(name, by_set[name], scan) for name in (*scan.summary["sets"], "random") if name in by_set]
     found += _by_evidence(by_set, scan)
     notes = list(ratings.contradiction_notes)
     if tied:
@@ -243,18 +229,8 @@ def _counted(judged: Labels, scan: Scan) -> tuple[list[Counts], tuple[str, ...]]
     return found, tuple(notes)
 
 
-def _answer(labels: tuple[str, ...]) -> str | None:
-    return next((label for label in labels if label in COMBINATIONS), None)
-
-
-def _place(name: str, scan: Scan) -> int:
-    names = list(scan.summary["sets"])
-    return names.index(name) if name in names else len(names)
-
-
 def _counts_of(name: str, members: Sequence[tuple[Any, str]], scan: Scan) -> Counts:
-    counted = Counter(pair for _, pair in members)
-    labels = {pair: counted[pair] for pair in COMBINATIONS.values()}
+    labels = _labels(pair for _, pair in members)
     about = scan.summary["sets"].get(name)
     if about is None:
         return Counts(name, labels, int(scan.summary["compared"]), "")
@@ -263,13 +239,12 @@ def _counts_of(name: str, members: Sequence[tuple[Any, str]], scan: Scan) -> Cou
         return Counts(name, labels, about["documents"], "")
     error = "10" if [about["better"], about["worse"]] in scan.summary["pairs"] else "01"
     lowest, highest = scan.summary["cut_off"][aggregation], highest_difference(scan, aggregation)
-    differences = scan.sets.filter(pl.col("set") == name)["difference"].to_list()
-    sizes = Counter(band_of(value, lowest, highest) for value in differences)
-    known = dict(zip(_keys(scan, name), differences, strict=True))
-    judged: Counter[str] = Counter()
-    broken: Counter[str] = Counter()
+    inside = scan.sets.filter(pl.col("set") == name).select("topic_id", "doc_id", "difference").rows()
+    known = {(topic, doc): difference for topic, doc, difference in inside}
+    sizes = Counter(band_of(difference, lowest, highest) for *_, difference in inside)
+    judged, broken = Counter[str](), Counter[str]()
     for unit, pair in members:
-        difference = known.get((unit.topic_id, str(unit.data.get("doc_id", unit.doc_id))))
+        difference = known.get(_key(unit))
         band = unit.stratum or ("" if difference is None else band_of(difference, lowest, highest))
         judged[band] += 1
         broken[band] += pair == error
@@ -289,24 +264,26 @@ def _by_evidence(by_set: Mapping[str, Sequence[tuple[Any, str]]], scan: Scan) ->
         ("MaxP and texts", "max", best & texts),
     )
     found = []
-    for first, second in scan.summary["pairs"]:
-        for better, worse, error in ((first, second, "10"), (second, first, "01")):
-            inside = scan.candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse))
-            for label, kind, chosen in classes:
-                keys = set(inside.filter(chosen).select("topic_id", "doc_id").iter_rows())
-                members = by_set.get(set_name(better, worse, kind), ())
-                counted = Counter(
-                    pair for unit, pair in members if (unit.topic_id, str(unit.data.get("doc_id", unit.doc_id))) in keys
-                )
-                if counted and scan.summary["evidence"] == "both":
-                    labels = {pair: counted[pair] for pair in COMBINATIONS.values()}
-                    found.append(Counts(f"{better}>>{worse} {label}", labels, len(keys), error))
+    for place, (better, worse, inside) in enumerate(scan.sides()):
+        for label, kind, chosen in classes:
+            keys = set(inside.filter(chosen).select("topic_id", "doc_id").iter_rows())
+            members = by_set.get(set_name(better, worse, kind), ())
+            labels = _labels(pair for unit, pair in members if _key(unit) in keys)
+            if any(labels.values()) and scan.summary["evidence"] == "both":
+                # The second direction of a pair names errors of its first version.
+                error = "01" if place % 2 else "10"
+                found.append(Counts(f"{better}>>{worse} {label}", labels, len(keys), error))
     return found
 
 
-def _keys(scan: Scan, name: str) -> list[tuple[str, str]]:
-    inside = scan.sets.filter(pl.col("set") == name)
-    return list(zip(inside["topic_id"].to_list(), inside["doc_id"].to_list(), strict=True))
+def _labels(pairs: Iterable[str]) -> dict[str, int]:
+    counted = Counter(pairs)
+    return {pair: counted[pair] for pair in COMBINATIONS.values()}
+
+
+def _key(unit: Any) -> tuple[str, str]:
+    """The topic and the judged document of an item."""
+    return unit.topic_id, str(unit.data.get("doc_id", unit.doc_id))
 
 
 def _whole(cell: str, path: Path, line: int) -> int:

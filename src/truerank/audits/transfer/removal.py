@@ -16,6 +16,7 @@ import polars as pl
 from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.estimates import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import Ratings, label_inputs, label_rules, read_ratings
@@ -46,12 +47,9 @@ class Flagged(NamedTuple):
 
 
 class Verdicts(NamedTuple):
-    """What people said of a version's documents; `tied` counts those on which they disagree evenly.
+    """What people said of a version's documents: `broken` ones with why, such as "only V1 is relevant".
 
-    Attributes:
-        broken: topic and judged document, and why, such as "only V1 is relevant".
-        sound: those whose document is relevant.
-        tied: how many are neither.
+    `sound` documents are relevant; on `tied` ones people disagree evenly.
     """
 
     broken: dict[Key, str]
@@ -236,20 +234,9 @@ class JudgmentCleaning(Result, shown_in="truerank.audits.transfer.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            **{
-                name: None if path is None else str(path)
-                for name, path in (
-                    ("out", self.out),
-                    ("removed_file", self.removed_file),
-                    ("manifest_file", self.manifest_file),
-                )
-            },
-            "version": self.version,
-            **self.counts(),
-            "trust": self.trust,
-            "warnings": list(self.warnings),
-        }
+        files = {"out": self.out, "removed_file": self.removed_file, "manifest_file": self.manifest_file}
+        known = {"version": self.version, **self.counts(), "trust": self.trust, "warnings": list(self.warnings)}
+        return {**plain(files), **known}
 
 
 @command
@@ -300,7 +287,7 @@ def clean(
         raise OptionError("trust", "labels-only needs labels", "give `labels`, or trust another way")
     opened = None if scan is None else scan if isinstance(scan, Scan) else load_scan(scan)
     version = version_name or ("V2" if opened is None else opened.versions[1])
-    flags: dict[tuple[str, str], Flagged] = {}
+    flags: dict[Key, Flagged] = {}
     if opened is not None:
         flags = flags_of(opened, version, removal.named_by, removal.ids, removal.reason)
     verdicts = Verdicts({}, frozenset(), 0)
@@ -310,7 +297,10 @@ def clean(
     if out is None:
         kept = io.BytesIO()
         sieve.run(read_qrels(spec), kept, io.BytesIO())
-        return replace(_result(spec.location, version, sieve, removal.ids), qrels=_frame(kept))
+        lines = (line.split() for line in kept.getvalue().decode("utf-8", "replace").splitlines())
+        rows = [(topic, doc, int(grade)) for topic, _, doc, grade in lines]
+        result = _result(spec.location, version, sieve, removal.ids)
+        return replace(result, qrels=pl.DataFrame(rows, schema=QREL_SCHEMA, orient="row"))
     out = Path(out)
     refuse_overwrite(spec.path if spec.scheme == "file" else None, out)
     inputs = (*inputs_of(qrels=qrels), *label_inputs(judged), *scan_inputs(opened, "candidates"))
@@ -324,21 +314,16 @@ def clean(
     return result
 
 
-def _frame(kept: io.BytesIO) -> pl.DataFrame:
-    rows = [line.split() for line in kept.getvalue().decode("utf-8", "replace").splitlines()]
-    return pl.DataFrame([(topic, doc, int(grade)) for topic, _, doc, grade in rows], schema=QREL_SCHEMA, orient="row")
-
-
 class _Sieve:
     """Says of each judgment whether it stays, and counts."""
 
-    def __init__(self, flags: dict[tuple[str, str], Flagged], verdicts: Verdicts, trust: Trust, rel: int) -> None:
+    def __init__(self, flags: dict[Key, Flagged], verdicts: Verdicts, trust: Trust, rel: int) -> None:
         self._flags = {} if trust == "labels-only" else flags
         self._verdicts = verdicts
         self.trust = trust
         self._rel = rel
-        self._seen: set[tuple[str, str]] = set()
-        self._relevant: dict[str, bool] = {}
+        self._seen: set[Key] = set()
+        self.relevant: dict[str, bool] = {}
         self.topics: dict[str, None] = {}
         self.read = self.kept = self.reprieved = 0
         self.removed: Counter[str] = Counter()
@@ -352,7 +337,7 @@ class _Sieve:
             self.topics[qrel.topic_id] = None
             why, kind = self._why(qrel)
             if qrel.relevance >= self._rel:
-                self._relevant[qrel.topic_id] = self._relevant.get(qrel.topic_id, False) or not why
+                self.relevant[qrel.topic_id] = self.relevant.get(qrel.topic_id, False) or not why
             if not why:
                 self.kept += 1
                 kept.write(
@@ -369,11 +354,6 @@ class _Sieve:
     def not_found(self) -> int:
         """Flagged or broken judgments that were not there."""
         return len((set(self._flags) | set(self._verdicts.broken)) - self._seen)
-
-    @property
-    def bare(self) -> list[str]:
-        """Topics that had a relevant document and have none left."""
-        return [topic for topic, some in self._relevant.items() if not some]
 
     def _why(self, qrel: Qrel) -> tuple[str, str]:
         """Why a judgment goes, in full and as a class; two empty texts where it stays."""
@@ -394,7 +374,16 @@ class _Sieve:
 def _result(location: str, version: str, sieve: _Sieve, ids: Ids) -> JudgmentCleaning:
     if not sieve.kept:
         raise InputError("no judgment is left", "check `version_name` and `trust`", where=location)
-    bare = sieve.bare
+    bare = [topic for topic, some in sieve.relevant.items() if not some]
+    warnings = []
+    if bare:
+        warnings.append(f"No relevant document is left for topic {and_more(bare, _NAMED_FILES)}.")
+    if sieve.not_found and not sieve.removed:
+        other = "version" if ids == "judged" else "judged"
+        broken = "None of what is broken is among the judgments"
+        warnings.append(f"{broken}: do they name documents otherwise (--ids {other})?")
+    if sieve.tied:
+        warnings.append(f"{sieve.tied:,d} judged documents on which annotators are tied count as not judged.")
     return JudgmentCleaning(
         version=version,
         read=sieve.read,
@@ -405,15 +394,5 @@ def _result(location: str, version: str, sieve: _Sieve, ids: Ids) -> JudgmentCle
         not_found=sieve.not_found,
         topics={"read": len(sieve.topics), "without_relevant": len(bare)},
         trust=sieve.trust,
-        warnings=tuple(_warnings(sieve, bare, ids)),
+        warnings=tuple(warnings),
     )
-
-
-def _warnings(sieve: _Sieve, bare: list[str], ids: Ids) -> Iterator[str]:
-    if bare:
-        yield f"No relevant document is left for topic {and_more(bare, _NAMED_FILES)}."
-    if sieve.not_found and not sieve.removed:
-        other = "version" if ids == "judged" else "judged"
-        yield f"None of what is broken is among the judgments: do they name documents otherwise (--ids {other})?"
-    if sieve.tied:
-        yield f"{sieve.tied:,d} judged documents on which annotators are tied count as not judged."

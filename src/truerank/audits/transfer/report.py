@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from pathlib import Path
-from typing import IO, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import polars as pl
 
@@ -19,56 +18,23 @@ from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selection import Selection
 from truerank.core.result import Format, Summary, place_note, summarises, writes
 from truerank.core.tables import Cell, Column, Table, escape_markdown
+from truerank.core.views import heads
 from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
 
 #: Turns what would break a line of TSV into blanks.
 _BREAKS: Final = str.maketrans("\t\r\n", "   ")
 _AT_ONCE: Final = 1 << 16
-_COUNTS: Final = (Column("what"), Column("of these, because"), Column("number", align="right", format=",d"))
+#: Above reasons.
+_BECAUSE: Final = Column("of these, because")
+_STATUS: Final = (Column("what became of them"), _BECAUSE)
 
 
 @summarises(Matched)
 def _matched_summary(result: Matched) -> Summary:
-    return Summary((matched_table(result),), result.json(), notes=place_note("matched", result.folder))
-
-
-@writes(Matched)
-def _write_matched(result: Matched, job: Run) -> None:
-    job.skipped = {
-        name: {key: result.status(name)[key] for key in ("lost", "ambiguous")} for name in result.versions[1:]
-    }
-    job.parquet("matched.parquet", result.frame)
-    job.parquet("pairs.parquet", result.pairs)
-    for status, columns in (
-        ("lost", ("doc_id", "key", "version", "reason")),
-        ("ambiguous", ("doc_id", "key", "version", "candidates", "listed", "reason")),
-    ):
-        job.text(f"{status}.tsv", "".join(_tsv(result.pairs.filter(pl.col("status") == status).select(columns))))
-    job.json("summary.json", {**result.json(), "version_names": result.versions, "counts": result.counts})
-
-
-@summarises(Carrying)
-def _carrying_summary(result: Carrying) -> Summary:
-    tables = (_carrying_table(result), *(() if result.experts is None else (_experts_table(result.experts),)))
-    return Summary(tables, result.json(), notes=place_note("judgments", result.out))
-
-
-@writes(Carrying)
-def _write_carrying(result: Carrying, job: Run) -> None:
-    for name, part in result.parts.items():
-        with job.output(result.files[name].name) as stream:
-            _write_tsv(stream, part)
-    if result.out is not None:
-        with job.output(result.out.name) as stream:
-            _write_qrels(stream, result.qrels)
-
-
-def matched_table(result: Matched) -> Table:
     """Matched, lost and ambiguous per version, with the reasons."""
-    rows: list[tuple[str | int | float | None, ...]] = []
-    rules = []
-    reasons = result.reasons()
+    rows: list[tuple[Cell, ...]] = []
+    rules, reasons = [], result.reasons()
     for name in result.versions[1:]:
         rules.append(len(rows))
         total = max(1, len(result.frame))
@@ -76,39 +42,56 @@ def matched_table(result: Matched) -> Table:
             rows.append((name, status, "", number, 100 * number / total))
             some = reasons.filter((pl.col("version") == name) & (pl.col("status") == status))
             rows += [("", "", reason, n, 100 * n / total) for _, _, reason, n in some.iter_rows()]
-    return Table(
-        title=f"{len(result.frame):,d} judged documents of {result.judged}, matched by {result.by}.",
-        columns=(
-            Column("version"),
-            Column("what became of them"),
-            Column("of these, because"),
-            Column("documents", align="right", format=",d"),
-            Column("%", align="right", format=".1f"),
-        ),
-        rows=tuple(rows),
-        notes=result.warnings,
-        rules=tuple(rules[1:]),
-    )
+    title = f"{len(result.frame):,d} judged documents of {result.judged}, matched by {result.by}."
+    columns = (Column("version"), *_STATUS, *heads("documents:,d"), *Column.numbers(".1f", "%"))
+    table = Table(title, columns, tuple(rows), result.warnings, tuple(rules[1:]))
+    return Summary((table,), result.json(), notes=place_note("matched", result.folder))
 
 
-def _carrying_table(result: Carrying) -> Table:
-    """The counts."""
-    reasons = {
-        state: [(reason, n) for of, reason, n in result.reasons if of == state] for state in ("lost", "ambiguous")
+@writes(Matched)
+def _write_matched(result: Matched, job: Run) -> None:
+    lists = {
+        "lost": ("doc_id", "key", "version", "reason"),
+        "ambiguous": ("doc_id", "key", "version", "candidates", "listed", "reason"),
     }
+    job.skipped = {name: {key: result.status(name)[key] for key in lists} for name in result.versions[1:]}
+    job.parquet("matched.parquet", result.frame)
+    job.parquet("pairs.parquet", result.pairs)
+    for status, columns in lists.items():
+        job.text(f"{status}.tsv", "".join(_tsv(result.pairs.filter(pl.col("status") == status).select(columns))))
+    job.json("summary.json", {**result.json(), "version_names": result.versions, "counts": result.counts})
+
+
+@summarises(Carrying)
+def _carrying_summary(result: Carrying) -> Summary:
+    reasons = {state: [("", why, n) for of, why, n in result.reasons if of == state] for state in ("lost", "ambiguous")}
     rows: list[tuple[str, str, int]] = [
         ("judgments read", "", result.read),
         ("carried", "", result.carried),
         ("lost", "", result.lost),
-        *(("", reason, n) for reason, n in reasons["lost"]),
+        *reasons["lost"],
         ("ambiguous", "", result.ambiguous),
-        *(("", reason, n) for reason, n in reasons["ambiguous"]),
+        *reasons["ambiguous"],
         ("documents with several judgments, put together", "", result.merged),
         ("", "their grades differ", result.differing),
         ("judgments written", "", result.written),
     ]
     note = f"Several judgments of one document: {COMBINE[result.combine]}."
-    return _counts_table("judgments carried over.", rows, result, note)
+    tables = [_counts_table("judgments carried over.", rows, result, note)]
+    if result.experts is not None:
+        tables.append(_experts_table(result.experts))
+    return Summary(tuple(tables), result.json(), notes=place_note("judgments", result.out))
+
+
+@writes(Carrying)
+def _write_carrying(result: Carrying, job: Run) -> None:
+    for name, part in result.parts.items():
+        with job.output(result.files[name].name) as stream:
+            stream.writelines(line.encode("utf-8", "replace") for line in _tsv(part))
+    if result.out is not None:
+        with job.output(result.out.name) as stream:
+            for part in result.qrels.iter_slices(_AT_ONCE):
+                stream.write(qrel_text(part).encode("utf-8", "replace"))
 
 
 def _experts_table(experts: ExpertComparison) -> Table:
@@ -118,15 +101,10 @@ def _experts_table(experts: ExpertComparison) -> Table:
         ("carried as not relevant, judged relevant", experts.non_relevant),
         ("topics with a document of the first kind", experts.topics),
     )
-    heading = (f"{experts.confidence:.0%} interval",)
+    interval = Column.numbers(".3f", "from", "to", above=(f"{experts.confidence:.0%} interval",))
     return Table(
         title="What experts say of the carried judgments.",
-        columns=(
-            Column(""),
-            *Column.numbers(",d", "number", "of"),
-            Column("share", align="right", format=".3f"),
-            *Column.numbers(".3f", "from", "to", above=heading),
-        ),
+        columns=(Column(""), *heads("number:,d, of:,d, share:.3f"), *interval),
         rows=tuple((name, *one) if one.n else (name, 0, 0, None, None, None) for name, one in lines),
         notes=(
             f"Relevant: from grade {experts.grades[0]} (carried) and {experts.grades[1]} (experts). The intervals are "
@@ -139,11 +117,6 @@ def _experts_table(experts: ExpertComparison) -> Table:
 
 @summarises(JudgmentCleaning)
 def _cleaning_summary(result: JudgmentCleaning) -> Summary:
-    return Summary((_cleaning_table(result),), result.json(), notes=place_note("judgments", result.out))
-
-
-def _cleaning_table(result: JudgmentCleaning) -> Table:
-    """The counts."""
     rows: list[tuple[str, str, int]] = [
         ("judgments read", "", result.read),
         ("removed", "", sum(result.removed.values())),
@@ -153,7 +126,8 @@ def _cleaning_table(result: JudgmentCleaning) -> Table:
         ("not among the judgments", "", result.not_found),
     ]
     title = f"the judgments that still hold for {result.version}."
-    return _counts_table(title, rows, result, f"Removed: {TRUST[result.trust]}.")
+    table = _counts_table(title, rows, result, f"Removed: {TRUST[result.trust]}.")
+    return Summary((table,), result.json(), notes=place_note("judgments", result.out))
 
 
 def _counts_table(
@@ -166,50 +140,30 @@ def _counts_table(
         "without_relevant": "topics whose relevant documents are all gone",
     }
     topics = [(label, "", result.topics[kind]) for kind, label in labels.items() if kind in result.topics]
-    return Table(
-        title=f"{_named(result.out)}{title}",
-        columns=_COUNTS,
-        rows=(*judgments, *topics),
-        notes=(note, *result.warnings),
-    )
+    named = "" if result.out is None else f"{result.out.name}: "
+    columns = (Column("what"), _BECAUSE, *heads("number:,d"))
+    return Table(f"{named}{title}", columns, (*judgments, *topics), (note, *result.warnings))
 
 
 @summarises(Description)
 def _description_summary(result: Description) -> Summary:
-    return Summary((_description_table(result),), result.json(), width=120)
-
-
-def _description_table(result: Description) -> Table:
-    rows = tuple(
-        (
-            part.name,
-            part.documents,
-            part.path_length if part.with_url else None,
-            part.parameters if part.with_url else None,
-            part.similar or None,
-            part.similarity if part.similar else None,
-            part.domain or None,
-            100 * part.domain_share if part.domain else None,
-        )
-        for part in result.parts
-    )
+    rows: list[tuple[Cell, ...]] = []
+    for part in result.parts:
+        urls = (part.path_length, part.parameters) if part.with_url else (None, None)
+        nearest = (part.similar, part.similarity) if part.similar else (None, None)
+        domain = (part.domain, 100 * part.domain_share) if part.domain else (None, None)
+        rows.append((part.name, part.documents, *urls, *nearest, *domain))
     lacking = result.parts[-1].documents - result.parts[-1].with_url
+    nearest_of, most = ("most similar by topics",), ("most frequent",)
+    columns = (
+        *heads("set, documents:,d"),
+        *Column.numbers(".2f", "path length", "parameters", above=("URLs",)),
+        Column("set", nearest_of), *Column.numbers(".2f", "Jaccard", above=nearest_of),
+        Column("domain", most), *Column.numbers(".2f", "%", above=most),
+    )  # fmt: skip
     notes = (f"URLs are those of {result.version}; {lacking:,d} documents have none there.",)
-    return Table(
-        "The documents of the data sets.",
-        (
-            Column("set"),
-            Column("documents", align="right", format=",d"),
-            *Column.numbers(".2f", "path length", "parameters", above=("URLs",)),
-            Column("set", ("most similar by topics",)),
-            Column("Jaccard", ("most similar by topics",), align="right", format=".2f"),
-            Column("domain", ("most frequent",)),
-            Column("%", ("most frequent",), align="right", format=".2f"),
-        ),
-        rows,
-        notes,
-        rules=(len(rows) - 1,),
-    )
+    table = Table("The documents of the data sets.", columns, tuple(rows), notes, rules=(len(rows) - 1,))
+    return Summary((table,), result.json(), width=120)
 
 
 @summarises(Estimates)
@@ -220,12 +174,12 @@ def _estimates_summary(result: Estimates) -> Summary:
 def estimates_table(result: Estimates) -> Table:
     """Table 3: counts, precision, documents, errors."""
     above = f"relevance {'/'.join(result.versions)}"
+    interval = Column("interval", align="right")
     columns = [Column("set")]
     columns += Column.numbers(",d", *(f"{pair[0]}/{pair[1]}" for pair in COMBINATIONS.values()), above=(above,))
-    columns += [Column("precision", align="right", format=".2f"), Column("interval", align="right")]
-    columns += [*Column.numbers(",d", "documents", "errors"), Column("interval", ("",), align="right")]
+    columns += [*heads("precision:.2f"), interval, *heads("documents:,d, errors:,d"), replace(interval, above=("",))]
     if any(part.stratified for part in result.parts):
-        columns += [Column("by bands", align="right", format=",d"), Column("interval", ("by bands",), align="right")]
+        columns += [*Column.numbers(",d", "by bands"), replace(interval, above=("by bands",))]
     rows = tuple(tuple(_estimate_row(part))[: len(columns)] for part in result.parts)
     notes = (
         "2: relevant, and better than the other version. Errors: precision times documents; an error is a pair "
@@ -238,16 +192,15 @@ def estimates_table(result: Estimates) -> Table:
 
 
 def _estimate_row(part: Estimate) -> list[Cell]:
+    def ends(found: PrecisionInterval | None, form: str) -> str | None:
+        return None if found is None else f"{found.low:{form}}–{found.high:{form}}"
+
     row: list[Cell] = [part.counts.name, *(part.counts.labels.get(pair, 0) for pair in COMBINATIONS.values())]
-    row += [None if part.precision is None else part.precision.value, _ends(part.precision, ".2f")]
+    row += [None if part.precision is None else part.precision.value, ends(part.precision, ".2f")]
     row.append(part.counts.documents)
     for found in (part.errors, part.stratified):
-        row += [None if found is None else round(found.value), _ends(found, ",.0f")]
+        row += [None if found is None else round(found.value), ends(found, ",.0f")]
     return row
-
-
-def _ends(found: PrecisionInterval | None, form: str) -> str | None:
-    return None if found is None else f"{found.low:{form}}–{found.high:{form}}"
 
 
 @dataclass(frozen=True)
@@ -285,16 +238,6 @@ def _card_summary(result: TransferCard) -> Summary:
 
 @summarises(Selection)
 def _selection_summary(result: Selection) -> Summary:
-    return Summary((_selection_table(result),), result.json(), notes=place_note("tables", result.folder), width=100)
-
-
-@writes(Selection)
-def _write_selection(result: Selection, job: Run) -> None:
-    job.skipped = dict(result.skipped)
-    job.json("summary.json", {key: value for key, value in result.json().items() if key != "folder"})
-
-
-def _selection_table(result: Selection) -> Table:
     """Which versions each strategy chose."""
     versions = list(dict.fromkeys(name for counts in result.chosen.values() for name in counts))
     notes = [f"Not used: {count:,d}: {reason}." for reason, count in result.skipped.items()]
@@ -303,24 +246,45 @@ def _selection_table(result: Selection) -> Table:
     each = "for each strategy"
     if result.seeds:
         each += f" and each of {len(result.seeds)} draws (seeds {result.seeds[0]} to {result.seeds[-1]})"
-    return Table(
+    table = Table(
         f"{result.rows:,d} training rows ({2 * result.rows:,d} instances) {each}, by chosen version.",
-        (
-            Column("strategy"),
-            *Column.numbers(",d", *versions),
-            Column("by rule", align="right", format=",d"),
-        ),
+        (Column("strategy"), *Column.numbers(",d", *versions, "by rule")),
         tuple(
             (name, *(counts.get(version, 0) for version in versions), result.fallbacks[name])
             for name, counts in result.chosen.items()
         ),
         (*notes, "By rule: a version lacks the document."),
     )
+    return Summary((table,), result.json(), notes=place_note("tables", result.folder), width=100)
+
+
+@writes(Selection)
+def _write_selection(result: Selection, job: Run) -> None:
+    job.skipped = dict(result.skipped)
+    job.json("summary.json", {key: value for key, value in result.json().items() if key != "folder"})
 
 
 @summarises(Snapshots)
 def _snapshots_summary(result: Snapshots) -> Summary:
-    return Summary((_snapshots_table(result),), result.json(), notes=place_note("snapshots", result.folder))
+    """Found and missed per year, with the reasons."""
+    counts, reasons, rows, rules = result.counts(), result.reasons(), list[tuple[str | int, ...]](), list[int]()
+    for year, found in counts["years"].items():
+        rules.append(len(rows))
+        rows.append((year, "found", "", found["found"]))
+        for status in ("missed", "failed"):
+            if found[status]:
+                some = reasons.filter((pl.col("year") == int(year)) & (pl.col("status") == status))
+                rows.append((year, status, "", found[status]))
+                rows += [("", "", reason, number) for *_, reason, number in some.iter_rows()]
+    note = f"A snapshot of all years: {counts['all_years']:,d} documents; of any: {counts['any_year']:,d}."
+    table = Table(
+        f"Snapshots of {counts['documents']:,d} judged documents.",
+        (Column("year"), *_STATUS, *heads("documents:,d")),
+        tuple(rows),
+        (note, *result.warnings),
+        tuple(rules[1:]),
+    )
+    return Summary((table,), result.json(), notes=place_note("snapshots", result.folder))
 
 
 @writes(Snapshots)
@@ -333,53 +297,9 @@ def _write_snapshots(result: Snapshots, job: Run) -> None:
     job.json("summary.json", {name: value for name, value in result.json().items() if name not in ("folder", "files")})
 
 
-def _snapshots_table(result: Snapshots) -> Table:
-    """Found and missed per year, with the reasons."""
-    counts, rows, rules = result.counts(), list[tuple[str | int, ...]](), list[int]()
-    reasons = result.reasons()
-    for year, found in counts["years"].items():
-        rules.append(len(rows))
-        rows.append((year, "found", "", found["found"]))
-        for status in ("missed", "failed"):
-            if found[status]:
-                some = reasons.filter((pl.col("year") == int(year)) & (pl.col("status") == status))
-                rows.append((year, status, "", found[status]))
-                rows += [("", "", reason, number) for *_, reason, number in some.iter_rows()]
-    return Table(
-        title=f"Snapshots of {counts['documents']:,d} judged documents.",
-        columns=(
-            Column("year"),
-            Column("what became of them"),
-            Column("of these, because"),
-            Column("documents", align="right", format=",d"),
-        ),
-        rows=tuple(rows),
-        notes=(
-            f"A snapshot of all years: {counts['all_years']:,d} documents; of any: {counts['any_year']:,d}.",
-            *result.warnings,
-        ),
-        rules=tuple(rules[1:]),
-    )
-
-
-def _named(out: Path | None) -> str:
-    return "" if out is None else f"{out.name}: "
-
-
 def _tsv(frame: pl.DataFrame) -> Iterator[str]:
     """The lines of a frame as TSV with a header; tabs and line ends in texts become blanks."""
     yield "\t".join(frame.columns) + "\n"
     for part in frame.iter_slices(_AT_ONCE):
         for row in part.iter_rows():
             yield "\t".join("" if cell is None else str(cell).translate(_BREAKS) for cell in row) + "\n"
-
-
-def _write_tsv(stream: IO[bytes], frame: pl.DataFrame) -> None:
-    for line in _tsv(frame):
-        stream.write(line.encode("utf-8", "replace"))
-
-
-def _write_qrels(stream: IO[bytes], frame: pl.DataFrame) -> None:
-    """Writes judgments (columns as in `QREL_SCHEMA`) as TREC lines."""
-    for part in frame.iter_slices(_AT_ONCE):
-        stream.write(qrel_text(part).encode("utf-8", "replace"))

@@ -230,14 +230,17 @@ def carry(
     links = links_of(way, frame["doc_id"].unique(maintain_order=True), progress or Quiet())
     rows = frame.with_row_index("row").join(links, on="doc_id", how="left", maintain_order="left")
     rows, merged = _combined(rows, combine)
-    kept = _kept(merged)
+    kept = merged.select("topic_id", pl.col("found").alias("doc_id"), pl.col("grade").alias("relevance"))
+    kept = kept.cast(QREL_SCHEMA)  # type: ignore[arg-type]
     if not len(kept):
-        raise InputError("no judgment was carried, nothing would be written", _first_reason(rows), where=spec.location)
+        reasons = rows["reason"].value_counts(sort=True)
+        most = f"{reasons['reason'][0]} ({reasons['count'][0]:,d} of {len(rows):,d} judgments)"
+        raise InputError("no judgment was carried, nothing would be written", most, where=spec.location)
     compared = None
     if experts.expert_qrels is not None:
         grades = (rel, experts.expert_rel)
         compared = compare_with_experts(kept, experts.expert_qrels, grades, experts.confidence)
-    result = _result(_Carried(frame, rows, merged, kept), combine, rel, compared)
+    result = _result(frame, rows, merged, kept, combine=combine, rel=rel, experts=compared)
     if out is None:
         return result
     result = replace(result, out=Path(out))
@@ -262,29 +265,16 @@ def _matched(route: Route) -> tuple[Input, ...]:
     return (Input(folder.name, str(folder), "matched", None, hash_file(folder / "pairs.parquet")),)
 
 
-@dataclass(frozen=True)
-class _Carried:
-    """The judgments as read, with what became of each row, put together by document, and as they are written."""
-
-    frame: pl.DataFrame
-    rows: pl.DataFrame
-    merged: pl.DataFrame
-    kept: pl.DataFrame
-
-
 def _combined(rows: pl.DataFrame, combine: Combine) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The rows with their last status, and those that were carried, put together by topic and document."""
     grade = pl.col("relevance")
-    merged = (
-        rows.filter(pl.col("status") == "matched")
-        .group_by("topic_id", "found", maintain_order=True)
-        .agg(
-            combined_grade(combine).alias("grade"),
-            pl.len().alias("judgments"),
-            grade.n_unique().alias("grades"),
-            pl.col("doc_id").str.join(" ").alias("from"),
-            grade.cast(pl.String).str.join(" ").alias("were"),
-        )
+    carried = rows.filter(pl.col("status") == "matched").group_by("topic_id", "found", maintain_order=True)
+    merged = carried.agg(
+        combined_grade(combine).alias("grade"),
+        pl.len().alias("judgments"),
+        grade.n_unique().alias("grades"),
+        pl.col("doc_id").str.join(" ").alias("from"),
+        grade.cast(pl.String).str.join(" ").alias("were"),
     )
     if combine != "agree":
         return rows, merged
@@ -300,53 +290,39 @@ def _combined(rows: pl.DataFrame, combine: Combine) -> tuple[pl.DataFrame, pl.Da
     return rows, merged.filter(pl.col("grades") == 1)
 
 
-def _kept(merged: pl.DataFrame) -> pl.DataFrame:
-    kept = merged.select("topic_id", pl.col("found").alias("doc_id"), pl.col("grade").alias("relevance"))
-    return kept.cast(QREL_SCHEMA)  # type: ignore[arg-type]
-
-
-def _first_reason(rows: pl.DataFrame) -> str:
-    reasons = rows["reason"].value_counts(sort=True)
-    return f"{reasons['reason'][0]} ({reasons['count'][0]:,d} of {len(rows):,d} judgments)"
-
-
-def _parts(carried: _Carried, experts: ExpertComparison | None) -> dict[str, pl.DataFrame]:
-    """What stands beside the new judgments, by name."""
-    rows, merged = carried.rows, carried.merged
+def _result(
+    frame: pl.DataFrame,
+    rows: pl.DataFrame,
+    merged: pl.DataFrame,
+    kept: pl.DataFrame,
+    *,
+    combine: Combine,
+    rel: int,
+    experts: ExpertComparison | None,
+) -> Carrying:
+    """The result of judgments as read, what became of each, what was put together, and what is written."""
+    of_row = ("topic_id", "doc_id", "relevance", "key")
+    several = merged.filter(pl.col("judgments") > 1).rename({"found": "doc_id", "grade": "relevance"})
     parts = {
-        "lost": rows.filter(pl.col("status") == "lost").select("topic_id", "doc_id", "relevance", "key", "reason"),
-        "ambiguous": rows.filter(pl.col("status") == "ambiguous").select(
-            "topic_id", "doc_id", "relevance", "key", "candidates", "listed", "reason"
-        ),
-        "merged": merged.filter(pl.col("judgments") > 1).select(
-            "topic_id", pl.col("found").alias("doc_id"), pl.col("grade").alias("relevance"), "judgments", "from", "were"
-        ),
+        "lost": rows.filter(pl.col("status") == "lost").select(*of_row, "reason"),
+        "ambiguous": rows.filter(pl.col("status") == "ambiguous").select(*of_row, "candidates", "listed", "reason"),
+        "merged": several.select("topic_id", "doc_id", "relevance", "judgments", "from", "were"),
+        **({} if experts is None else {"disagreements": experts.disagreements}),
     }
-    return parts if experts is None else {**parts, "disagreements": experts.disagreements}
-
-
-def _result(carried: _Carried, combine: Combine, rel: int, experts: ExpertComparison | None) -> Carrying:
-    frame, rows, merged, kept = carried.frame, carried.rows, carried.merged, carried.kept
     status = dict(rows["status"].value_counts().iter_rows())
     before = frame.filter(pl.col("relevance") >= rel)["topic_id"].unique(maintain_order=True)
     after = kept.filter(pl.col("relevance") >= rel)["topic_id"].unique()
     bare = [topic for topic in before if topic not in set(after)]
-    reasons = (
-        rows.filter(pl.col("status") != "matched")
-        .group_by("status", "reason", maintain_order=True)
-        .len()
-        .sort("status", "len", "reason", descending=[False, True, False])
-    )
-    warnings: list[str] = []
-    if bare:
-        warnings.append(f"No relevant document is left for topic {and_more(bare, _NAMED)}.")
+    left = rows.filter(pl.col("status") != "matched").group_by("status", "reason", maintain_order=True)
+    reasons = left.len().sort("status", "len", "reason", descending=[False, True, False])
+    warning = f"No relevant document is left for topic {and_more(bare, _NAMED)}."
     return Carrying(
         qrels=kept,
-        parts=_parts(carried, experts),
+        parts=parts,
         read=len(rows),
         carried=int(status.get("matched", 0)),
         written=len(kept),
-        merged=int((merged["judgments"] > 1).sum()),
+        merged=len(several),
         differing=int((merged["grades"] > 1).sum()),
         lost=int(status.get("lost", 0)),
         ambiguous=int(status.get("ambiguous", 0)),
@@ -358,5 +334,5 @@ def _result(carried: _Carried, combine: Combine, rel: int, experts: ExpertCompar
         reasons=tuple((str(state), str(reason), int(n)) for state, reason, n in reasons.iter_rows()),
         combine=combine,
         experts=experts,
-        warnings=tuple(warnings),
+        warnings=(warning,) if bare else (),
     )

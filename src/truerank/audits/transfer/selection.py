@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import polars as pl
@@ -14,6 +14,7 @@ import polars as pl
 from truerank.audits.transfer.matching.versions import Version, VersionSources, read_versions, version_inputs
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan, scan_inputs
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.lexical import TopicQuery, analyser_of, kept_index, model_of, search
@@ -50,40 +51,34 @@ class NegativeSource(Options):
     qrels: Annotated[str | None, Flag(metavar="SRC")] = None
 
 
-class NegativeRows(NamedTuple):
-    """Rows with a non-relevant document each, the version it is of, BM25 over that version, and what was left out."""
-
-    rows: pl.DataFrame
-    version: Version
-    bm25: Bm25
-    skipped: dict[str, int]
-
-
 class Negatives:
-    """Non-relevant documents: of a first stage's best, not judged relevant, drawn by the seed."""
+    """Non-relevant documents of a version: of a first stage's best, not judged relevant, drawn by the seed."""
 
     def __init__(
         self, scan: Scan, sources: tuple[Version, ...], options: NegativeSource, folder: Path, progress: Progress
     ) -> None:
-        self._scan, self._options, self._folder, self._progress = scan, options, folder, progress
+        self._scan, self._options, self._progress = scan, options, progress
         name = options.negatives or scan.versions[0]
         by_name = {version.name: version for version in sources}
         if name not in by_name:
             raise OptionError("negatives", f"no version '{name}'", f"there are {', '.join(by_name)}")
-        self._version, self._judged = by_name[name], sources[0]
+        self.version, self._index = by_name[name], folder / f"index-{name}"
         self._by_topic: dict[str, list[tuple[str, int]]] | None = None
 
-    def draw(self, rows: pl.DataFrame, seed: int) -> NegativeRows:
+    def bm25(self) -> Bm25:
+        """BM25 over the version."""
+        return Bm25.open(str(self._index))
+
+    def draw(self, rows: pl.DataFrame, seed: int) -> pl.DataFrame:
         """The rows with columns nonrelevant_id and place (in the first stage), without those that have none.
 
         The first stage is searched once: other draws have the same topics.
         """
-        index = self._folder / f"index-{self._version.name}"
-        kept_index(self._version.source.spec.spec, index, analyser_of("anserini"), self._progress)
+        kept_index(self.version.source.spec.spec, self._index, analyser_of("anserini"), self._progress)
         if self._by_topic is None:
             self._by_topic = {
                 str(key[0]): list(zip(part["doc_id"].to_list(), part["place"].to_list(), strict=True))
-                for key, part in self._pool(rows, index).group_by("topic_id", maintain_order=True)
+                for key, part in self._pool(rows).group_by("topic_id", maintain_order=True)
             }
         by_topic = self._by_topic
         draw = np.random.default_rng([seed, 1])
@@ -97,19 +92,14 @@ class Negatives:
             pl.Series("nonrelevant_id", [doc for doc, _ in found], pl.String),
             pl.Series("place", [place for _, place in found], pl.Int64),
         )
-        kept = drawn.drop_nulls("nonrelevant_id")
-        lacking = len(drawn) - len(kept)
-        skipped = {"the first stage has no non-relevant document": lacking} if lacking else {}
-        return NegativeRows(kept, self._version, Bm25.open(str(index)), skipped)
+        return drawn.drop_nulls("nonrelevant_id")
 
-    def _pool(self, rows: pl.DataFrame, index: Path) -> pl.DataFrame:
+    def _pool(self, rows: pl.DataFrame) -> pl.DataFrame:
         topics = rows.unique("topic_id", maintain_order=True)
         if self._options.run is None:
-            asked = [TopicQuery(topic, query) for topic, query in topics.select("topic_id", "query").iter_rows()]
-            asked.sort()
-            run = search(
-                index, asked, model_of("anserini", "bm25", {}), k=self._options.depth, progress=self._progress
-            ).run
+            asked = sorted(TopicQuery(*row) for row in topics.select("topic_id", "query").iter_rows())
+            model = model_of("anserini", "bm25", {})
+            run = search(self._index, asked, model, k=self._options.depth, progress=self._progress).run
         else:
             run = read_run_frame(self._options.run).join(topics, on="topic_id", how="semi", maintain_order="left")
         run = run.sort("topic_id", "score", "doc_id", descending=[False, True, False])
@@ -121,7 +111,7 @@ class Negatives:
 
     def _relevant(self) -> pl.DataFrame:
         """What is judged relevant, by the ids of the version that negatives are taken from."""
-        own = self._scan.scores.filter(pl.col("version") == self._version.name)
+        own = self._scan.scores.filter(pl.col("version") == self.version.name)
         known = own.select("topic_id", pl.col("version_doc_id").alias("doc_id"))
         if self._options.qrels is None:
             return known.unique()
@@ -140,18 +130,10 @@ STRATEGIES: Final[Mapping[str, str]] = {"max": "T5_max", "min": "T5_min", "bm25"
 #: The columns of the tables: those of a training instance, the strategy, and the version that it chose (a name that
 #: `instances build --kind by-version` does not take for the strategy's).
 ROW_SCHEMA: Final[dict[str, Any]] = {
-    "number": pl.Int64,
-    "strategy": pl.String,
-    "chosen": pl.String,
-    "topic_id": pl.String,
-    "query_id": pl.String,
-    "query": pl.String,
-    "relevant_id": pl.String,
-    "relevant": pl.String,
-    "nonrelevant_id": pl.String,
-    "nonrelevant": pl.String,
-    "origin": pl.String,
-}
+    "number": pl.Int64, "strategy": pl.String, "chosen": pl.String, "topic_id": pl.String, "query_id": pl.String,
+    "query": pl.String, "relevant_id": pl.String, "relevant": pl.String, "nonrelevant_id": pl.String,
+    "nonrelevant": pl.String, "origin": pl.String,
+}  # fmt: skip
 _BLOCK: Final = 500
 _PACKAGES: Final = ("PyStemmer",)
 
@@ -217,15 +199,9 @@ class Selection(Result, shown_in="truerank.audits.transfer.report"):
 
     def json(self) -> dict[str, Any]:
         """Plain values."""
-        return {
-            "folder": str(self.folder),
-            "rows": self.rows,
-            "instances": 2 * self.rows,
-            "chosen": {name: dict(counts) for name, counts in self.chosen.items()},
-            "fallbacks": dict(self.fallbacks),
-            "skipped": dict(self.skipped),
-            **({"seeds": list(self.seeds)} if self.seeds else {}),
-        }
+        counts = plain(self, "wanted", "seeds")
+        start = {name: counts.pop(name) for name in ("folder", "rows")}
+        return {**start, "instances": 2 * self.rows, **counts, **({"seeds": list(self.seeds)} if self.seeds else {})}
 
 
 @command
@@ -275,8 +251,7 @@ def select(
     progress = progress or Quiet()
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
     sources = read_versions(version or _sources(opened))
-    names = tuple(one.name for one in sources)
-    if names != opened.versions:
+    if (names := tuple(one.name for one in sources)) != opened.versions:
         fault = f"the scan has the versions {', '.join(opened.versions)}, not {', '.join(names)}"
         raise OptionError("version", fault, "give the same in the same order")
     inputs = (
@@ -289,60 +264,45 @@ def select(
     with started("transfer select", inputs, how | several, out, packages=_PACKAGES) as job:
         negatives = Negatives(opened, sources, first_stage, job.work / "first-stage", progress)
         if seeds is None:
-            return _drawn(opened, sources, (options, seed), negatives, job, progress=progress)
+            return _drawn(sources, _Wanted(opened, options, seed), negatives, job, progress)
         draws = []
         for one in range(seed, seed + seeds):
             place = job.folder / f"seed-{one}"
             with started("transfer select", inputs, how | {"seed": one}, place, packages=_PACKAGES) as part:
-                draws.append(_drawn(opened, sources, (options, one), negatives, part, progress=progress))
+                draws.append(_drawn(sources, _Wanted(opened, options, one), negatives, part, progress))
             for strategy in options.strategy:
                 job.note(f"{place.name}/{file_of(strategy)}")
-        found = _all_draws(draws, job.folder, tuple(range(seed, seed + seeds)))
+        # They have the same number of rows, since only chance tells them apart.
+        chosen = {
+            name: dict(sum((Counter(part.chosen[name]) for part in draws), Counter())) for name in options.strategy
+        }
+        fallbacks = {name: sum(part.fallbacks[name] for part in draws) for name in options.strategy}
+        every = tuple(range(seed, seed + seeds))
+        found = replace(draws[0], folder=job.folder, chosen=chosen, fallbacks=fallbacks, seeds=every)
         publish(found, job)
         return found
 
 
-def _all_draws(draws: Sequence[Selection], folder: Path, seeds: tuple[int, ...]) -> Selection:
-    """Several draws as one result; they have the same number of rows, since only chance tells them apart."""
-    chosen: dict[str, dict[str, int]] = {}
-    for one in draws:
-        for strategy, counts in one.chosen.items():
-            own = chosen.setdefault(strategy, {})
-            for name, count in counts.items():
-                own[name] = own.get(name, 0) + count
-    fallbacks = {name: sum(one.fallbacks[name] for one in draws) for name in draws[0].fallbacks}
-    return replace(draws[0], folder=folder, chosen=chosen, fallbacks=fallbacks, seeds=seeds)
-
-
 def _drawn(
-    opened: Scan,
-    sources: tuple[Version, ...],
-    how: tuple[SelectOptions, int],
-    negatives: Negatives,
-    job: Run,
-    *,
-    progress: Progress,
+    sources: tuple[Version, ...], wanted: _Wanted, negatives: Negatives, job: Run, progress: Progress
 ) -> Selection:
     """Writes the tables of one draw."""
-    options, seed = how
-    wanted = _Wanted(opened, options, seed)
-    folder = job.work / "select"
-    drawn = negatives.draw(wanted.rows, seed)
-    rows = drawn.rows
-    if options.size is not None:
-        rows = rows.head(options.size // 2)
+    options, folder, skipped = wanted.options, job.work / "select", dict(wanted.skipped)
+    rows = negatives.draw(wanted.rows, wanted.seed)
+    if lacking := len(wanted.rows) - len(rows):
+        skipped["the first stage has no non-relevant document"] = lacking
+    size = None if options.size is None else options.size // 2
+    rows = rows if size is None else rows.head(size)
     if rows.is_empty():
-        raise InputError("no row is left", "choose another `data_set` or `lacking`", where=str(opened.folder or "scan"))
-    texts = _texts(sources, rows, drawn.version, folder, progress)
-    writer = _Writer(wanted, rows, texts, drawn)
+        place = str(wanted.scan.folder or "scan")
+        raise InputError("no row is left", "choose another `data_set` or `lacking`", where=place)
+    texts = _texts(sources, rows, negatives.version, folder, progress)
+    writer = _Writer(wanted, rows, texts, negatives)
     chosen: dict[str, dict[str, int]] = {}
     fallbacks: dict[str, int] = {}
     for strategy in options.strategy:
-        counts, ruled = writer.write(strategy, job, folder)
-        own = {name: counts[name] for name in opened.versions if name in counts}
-        chosen[strategy], fallbacks[strategy] = own, ruled
-    size = None if options.size is None else options.size // 2
-    skipped = {**wanted.skipped, **drawn.skipped}
+        counts, fallbacks[strategy] = writer.write(strategy, job, folder)
+        chosen[strategy] = {name: counts[name] for name in wanted.scan.versions if name in counts}
     selection = Selection(job.folder, len(rows), size, chosen, fallbacks, skipped)
     publish(selection, job)
     return selection
@@ -367,16 +327,14 @@ class _Wanted:
     """
 
     def __init__(self, scan: Scan, options: SelectOptions, seed: int) -> None:
-        self.scan = scan
-        self.options = options
-        self.seed = seed
+        self.scan, self.options, self.seed = scan, options, seed
         self.skipped: dict[str, int] = {}
         for strategy in options.strategy:
             name = strategy.removeprefix("version:")
             if strategy not in STRATEGIES and name not in scan.versions:
                 raise OptionError("strategy", f"no version '{name}'", f"there are {', '.join(scan.versions)}")
         scores = scan.scores
-        self.aggregation: str = options.passages or "max"
+        aggregation: str = options.passages or "max"
         if options.data_set is not None:
             inside = scan.sets.filter(pl.col("set") == options.data_set)
             if options.data_set not in scan.summary["sets"] or inside.is_empty():
@@ -385,14 +343,14 @@ class _Wanted:
                 raise OptionError("data_set", fault, f"there are {', '.join(filled) or 'none'}")
             scores = scores.join(inside, on=["topic_id", "doc_id"], how="semi", maintain_order="left")
             named = inside["aggregation"][0]
-            self.aggregation = options.passages or (named if named in AGGREGATIONS else "max")
-        value = f"{self.aggregation}_score"
+            aggregation = options.passages or (named if named in AGGREGATIONS else "max")
+        columns = {"id": "version_doc_id", "score": f"{aggregation}_score", "best": "best"}
         wide = scores.group_by("row", maintain_order=True).agg(
             *(pl.col(name).first() for name in ("topic_id", "query", "doc_id")),
             *(
                 pl.col(column).filter(pl.col("version") == name).first().alias(f"{kind}:{name}")
                 for name in scan.versions
-                for kind, column in (("id", "version_doc_id"), ("score", value), ("best", "best"))
+                for kind, column in columns.items()
             ),
         )
         if options.lacking == "skip":
@@ -400,8 +358,7 @@ class _Wanted:
             wide = wide.drop_nulls([f"id:{name}" for name in scan.versions])
             if before > len(wide):
                 self.skipped["a version lacks the document"] = before - len(wide)
-        order = np.random.default_rng(seed).permutation(len(wide))
-        self.rows = wide[order]
+        self.rows = wide[np.random.default_rng(seed).permutation(len(wide))]
 
 
 def _texts(
@@ -423,9 +380,10 @@ class _Writer:
     """Writes one table for each strategy."""
 
     def __init__(
-        self, wanted: _Wanted, rows: pl.DataFrame, texts: Mapping[str, DocumentTexts], drawn: NegativeRows
+        self, wanted: _Wanted, rows: pl.DataFrame, texts: Mapping[str, DocumentTexts], negatives: Negatives
     ) -> None:
-        self._wanted, self._rows, self._texts, self._drawn = wanted, rows, texts, drawn
+        self._wanted, self._rows, self._texts = wanted, rows, texts
+        self._bm25, self._version = negatives.bm25(), negatives.version.name
         self._names = wanted.scan.versions
         self._policy: Policy = policy_named(wanted.scan.summary["policy"])
 
@@ -433,17 +391,16 @@ class _Writer:
         """Writes `STRATEGY.parquet`; returns how often each version was chosen, and how often by rule."""
         store = BlockStore(folder / "rows")
         chosen: Counter[str] = Counter()
-        ruled = number = 0
+        ruled, number = 0, -1
         draw = np.random.default_rng([self._wanted.seed, 2])
-        for part in self._rows.iter_slices(_BLOCK):
+        for number, part in enumerate(self._rows.iter_slices(_BLOCK)):
             rows = list(part.iter_rows(named=True))
             picks = [self._pick(strategy, row, draw) for row in rows]
             chosen.update(name for name, _ in picks)
             ruled += sum(by_rule for _, by_rule in picks)
             values = list(self._values(strategy, rows, [name for name, _ in picks], number * _BLOCK))
             store.save(number, pl.DataFrame(values, schema=ROW_SCHEMA, orient="row"))
-            number += 1
-        files = [store.folder / f"{place:08d}.arrow" for place in range(number)]
+        files = [store.folder / f"{place:08d}.arrow" for place in range(number + 1)]
         job.lazy_parquet(file_of(strategy), pl.scan_ipc(files, glob=False), _BLOCK)
         store.remove()
         return chosen, ruled
@@ -464,15 +421,12 @@ class _Writer:
         if strategy == "random":
             return there[int(number * len(there))], incomplete
         if strategy == "bm25":
-            values = self._bm25(row, there)
+            texts = (self._texts[name].texts([row[f"id:{name}"]])[row[f"id:{name}"]] for name in there)
+            values = list(self._bm25.score([Pair(row["query"], joined(*text)) for text in texts]))
         else:
             sign = 1.0 if strategy == "max" else -1.0
             values = [sign * row[f"score:{name}"] for name in there]
         return there[int(np.argmax(values))], incomplete
-
-    def _bm25(self, row: Mapping[str, Any], there: Sequence[str]) -> list[float]:
-        texts = (self._texts[name].texts([row[f"id:{name}"]])[row[f"id:{name}"]] for name in there)
-        return [float(value) for value in self._drawn.bm25.score([Pair(row["query"], joined(*text)) for text in texts])]
 
     def _values(
         self, strategy: str, rows: Sequence[Mapping[str, Any]], picks: Sequence[str], start: int
@@ -482,35 +436,29 @@ class _Writer:
             name: self._texts[name].texts([row[f"id:{name}"] for row, pick in picked if pick == name])
             for name in set(picks)
         }
-        others = self._texts[self._drawn.version.name].texts([row["nonrelevant_id"] for row in rows])
+        others = self._texts[self._version].texts([row["nonrelevant_id"] for row in rows])
         for place, (row, name) in enumerate(picked):
             relevant_id, other_id = row[f"id:{name}"], row["nonrelevant_id"]
-            relevant = self._relevant(held[name][relevant_id], int(row[f"best:{name}"]))
-            other = self._other(row["query"], others.get(other_id, ("", "")))
-            origin = f"{name} by {strategy}; first-stage rank {row['place']} of {self._drawn.version.name}"
+            relevant = self._part(held[name][relevant_id], int(row[f"best:{name}"]))
+            other = self._part(others.get(other_id, ("", "")), row["query"])
+            origin = f"{name} by {strategy}; first-stage rank {row['place']} of {self._version}"
             yield (
                 start + place, strategy, name, None, row["topic_id"], row["query"], relevant_id, relevant, other_id,
                 other, origin,
             )  # fmt: skip
 
-    def _relevant(self, text: tuple[str, str], best: int) -> str:
-        part = self._wanted.options.part
-        whole = joined(*text)
-        if part == "whole":
-            return whole
-        passages = self._policy.cut(whole)
-        return next(passages) if part == "first" else list(passages)[best]
-
-    def _other(self, query: str, text: tuple[str, str]) -> str:
-        part = self._wanted.options.part
-        whole = joined(*text)
+    def _part(self, text: tuple[str, str], best: int | str) -> str:
+        """What is learnt from of a document; `best` is the place of its best passage, or the query that says it."""
+        part, whole = self._wanted.options.part, joined(*text)
         if part == "whole":
             return whole
         passages = self._policy.cut(whole)
         if part == "first":
             return next(passages)
         listed = list(passages)
-        return listed[int(np.argmax(self._drawn.bm25.score([Pair(query, passage) for passage in listed])))]
+        if isinstance(best, str):
+            best = int(np.argmax(self._bm25.score([Pair(best, passage) for passage in listed])))
+        return listed[best]
 
 
 def file_of(strategy: str) -> str:

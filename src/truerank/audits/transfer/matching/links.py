@@ -76,9 +76,8 @@ def links_of(route: Route, judged: pl.Series, progress: Progress) -> pl.DataFram
         matched = route.matched if isinstance(route.matched, Matched) else load_matched(route.matched)
         return _of_versions(matched, route.to, judged)
     if route.pattern is not None:
-        return _of_candidates(
-            _by_pattern(route.pattern, judged), judged, "the id does not follow the pattern", route, progress
-        )
+        keys = _by_pattern(route.pattern, judged)
+        return _of_candidates(keys, judged, "the id does not follow the pattern", route, progress)
     pairs = read_mapping(route.mapping or "", ("judged", "wanted")).rename({"judged": "doc_id", "wanted": "key"})
     return _of_candidates(pairs.drop_nulls().unique(maintain_order=True), judged, "not in the mapping", route, progress)
 

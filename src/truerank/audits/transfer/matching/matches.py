@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -107,7 +107,7 @@ def match(
     """
     opened = read_versions(version, strict=matching.strict)
     if out is None:
-        return matched(reader_of(opened, qrels, matching, urls, progress or Quiet()))
+        return _matched(_reader(opened, qrels, matching, urls, progress or Quiet()))
     return matched_into(out, (opened, qrels), (matching, urls), progress or Quiet())
 
 
@@ -123,46 +123,30 @@ def matched_into(
     options = {"matching": matching, "urls": urls}
     inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
     with started("transfer match", (*version_inputs(versions), *inputs), options, out) as job:
-        reader = reader_of(versions, qrels, matching, urls, progress)
-        reader.keep_in(job.unfinished() if texts is None else texts.folder / "match", texts)
-        result = replace(matched(reader), folder=job.folder)
+        reader = _reader(versions, qrels, matching, urls, progress)
+        reader.store = BlockStore(job.unfinished() if texts is None else texts.folder / "match")
+        reader.texts = texts
+        result = replace(_matched(reader), folder=job.folder)
         counts = {name: count["documents"] for name, count in result.counts.items()}
         job.inputs = [*version_inputs(versions, counts), *inputs]
         publish(result, job)
     return result
 
 
-def reader_of(
+def _reader(
     versions: tuple[Version, ...], qrels: str | None, options: MatchOptions, urls: UrlRules, progress: Progress
-) -> VersionReader:
+) -> _VersionReader:
     """What reads the versions; nothing is read of them yet."""
     judged = None if qrels is None else read_qrels_frame(qrels)["doc_id"].unique(maintain_order=True)
     mapping = None if options.mapping is None else read_mapping(options.mapping, [one.name for one in versions])
-    return VersionReader(versions, judged, Rules(options, urls, mapping), progress)
-
-
-@dataclass(frozen=True)
-class Rules:
-    """How documents are found again: the options, and the mapping as a table."""
-
-    options: MatchOptions
-    urls: UrlRules
-    mapping: pl.DataFrame | None = None
-
-    @property
-    def by(self) -> By:
-        """What documents are matched by."""
-        return self.options.match_by
+    return _VersionReader(versions, judged, options.match_by, urls, mapping, progress)
 
 
 @dataclass(frozen=True)
 class Texts:
-    """Texts that are kept while versions are read.
+    """Texts that are kept while versions are read: a file of `DocumentTexts` in the folder for each version.
 
-    Attributes:
-        folder: where they lie, a file of `DocumentTexts` for each version.
-        documents: the judged documents whose texts are kept in all versions.
-        but_first: those of the judged version are not kept.
+    They are those of the judged documents in all versions, or in all but the judged one (`but_first`).
     """
 
     folder: Path
@@ -174,48 +158,34 @@ class Texts:
         return None if self.but_first and number == 0 else self.folder / f"texts-{number}.sqlite"
 
 
-class VersionReader:
-    """Reads the versions one after another and keeps of each what the judged documents may be."""
+@dataclass
+class _VersionReader:
+    """Reads the versions one after another and keeps of each what the judged documents may be.
 
-    def __init__(
-        self, versions: tuple[Version, ...], judged: pl.Series | None, rules: Rules, progress: Progress
-    ) -> None:
-        self.versions = versions
-        self.judged = judged
-        self.rules = rules
-        self._progress = progress
-        self._store: BlockStore | None = None
-        self._texts: Texts | None = None
+    With a store, what was read of each version is kept, so that a killed run need not read it again.
+    """
 
-    @property
-    def documents(self) -> frozenset[str]:
-        """The judged documents whose texts are kept."""
-        return frozenset() if self._texts is None else self._texts.documents
-
-    def sought(self, links: pl.DataFrame) -> frozenset[str]:
-        """Of keys by judged document, those whose texts are kept."""
-        if self._texts is None:
-            return frozenset()
-        chosen = pl.col("doc_id").is_in(list(self._texts.documents))
-        return frozenset(links.filter(chosen)["key"].drop_nulls().to_list())
-
-    def keep_in(self, folder: Path, texts: Texts | None = None) -> None:
-        """Keeps what was read of each version, so that a killed run need not read it again, and maybe texts."""
-        self._store = BlockStore(folder)
-        self._texts = texts
+    versions: tuple[Version, ...]
+    judged: pl.Series | None
+    by: By
+    urls: UrlRules
+    mapping: pl.DataFrame | None
+    progress: Progress
+    store: BlockStore | None = None
+    texts: Texts | None = None
 
     def read(self, number: int, wanted: pl.Series | None, texts: frozenset[str]) -> tuple[pl.DataFrame, dict[str, int]]:
         """One version: the documents that are wanted, and the counts."""
-        kept = None if self._texts is None else self._texts.path(number)
-        if self._store is not None and self._store.has(2 * number + 1) and (kept is None or is_whole(kept)):
-            counts = self._store.load(2 * number + 1).row(0, named=True)
-            return self._store.load(2 * number), {name: int(value) for name, value in counts.items()}
+        kept, store = None if self.texts is None else self.texts.path(number), self.store
+        if store is not None and store.has(2 * number + 1) and (kept is None or is_whole(kept)):
+            counts = store.load(2 * number + 1).row(0, named=True)
+            return store.load(2 * number), {name: int(value) for name, value in counts.items()}
         with contextlib.ExitStack() as stack:
             add = None if kept is None else stack.enter_context(DocumentTexts.writing(kept))
             frame, counts = self._stream(number, wanted, None if add is None else (add, texts))
-        if self._store is not None:
-            self._store.save(2 * number, frame)
-            self._store.save(2 * number + 1, pl.DataFrame([counts]))
+        if store is not None:
+            store.save(2 * number, frame)
+            store.save(2 * number + 1, pl.DataFrame([counts]))
         return frame, counts
 
     def _stream(
@@ -225,8 +195,8 @@ class VersionReader:
         keep: tuple[Callable[[Iterable[Document]], None], frozenset[str]] | None,
     ) -> tuple[pl.DataFrame, dict[str, int]]:
         version = self.versions[number]
-        self._progress.start(f"reading {version.name}")
-        by_url = self.rules.by == "url"
+        self.progress.start(f"reading {version.name}")
+        by_url = self.by == "url"
         sieve = None if wanted is None else np.sort(text_hashes(wanted.to_list()))
         sift_ids = number == 0 or not by_url
         kept: list[pl.DataFrame] = [pl.DataFrame(schema=_KEPT)]
@@ -235,7 +205,7 @@ class VersionReader:
         for block in version.source.batches():
             ids = [document.doc_id for document in block]
             urls = [document.url for document in block]
-            keys = [normalise_url(url, self.rules.urls) if url else "" for url in urls] if by_url else ids
+            keys = [normalise_url(url, self.urls) if url else "" for url in urls] if by_url else ids
             counts["documents"] += len(block)
             if by_url:
                 empty = sum(not url.strip() for url in urls)
@@ -248,8 +218,11 @@ class VersionReader:
                 add(document for document, key in zip(block, known, strict=True) if key in texts)
             frame = pl.DataFrame([keys, ids, urls], schema=_KEPT, orient="col")
             kept.append(frame if sieve is None else frame.filter(_within(ids if sift_ids else keys, sieve)))
-            self._progress.advance(len(block))
-        counts["shared_url"] = _shared(hashes)
+            self.progress.advance(len(block))
+        if hashes:
+            # Documents that have a URL that another one has too.
+            several = np.unique(np.concatenate(hashes), return_counts=True)[1]
+            counts["shared_url"] = int(several[several > 1].sum())
         frame = pl.concat(kept)
         if wanted is not None:
             # Hashes may collide.
@@ -265,48 +238,42 @@ def _within(texts: list[str], sieve: NDArray[np.uint64]) -> pl.Series:
     return pl.Series(sieve[places] == hashes)
 
 
-def _shared(hashes: list[NDArray[np.uint64]]) -> int:
-    """How many documents have a URL that another one has too."""
-    if not hashes:
-        return 0
-    counts = np.unique(np.concatenate(hashes), return_counts=True)[1]
-    return int(counts[counts > 1].sum())
-
-
-def matched(reader: VersionReader) -> Matched:
+def _matched(reader: _VersionReader) -> Matched:
     """Reads the versions one after another, and says what became of each judged document."""
-    versions, rules = reader.versions, reader.rules
+    versions, by = reader.versions, reader.by
     names = [version.name for version in versions]
-    first, first_counts = reader.read(0, reader.judged, reader.documents)
+    kept = frozenset[str]() if reader.texts is None else reader.texts.documents
+    first, first_counts = reader.read(0, reader.judged, kept)
     first = first.unique("doc_id", keep="first", maintain_order=True)
     judged = first["doc_id"] if reader.judged is None else reader.judged
     base = pl.DataFrame({"doc_id": judged}).join(first, on="doc_id", how="left", maintain_order="left")
     base = base.with_columns(pl.col("doc_id").is_in(first["doc_id"].implode()).alias("present"))
     counts = {names[0]: first_counts}
-    if rules.by != "url":
+    if by != "url":
         base = base.with_columns(pl.col("doc_id").alias("key"))
     pairs: list[pl.DataFrame] = []
     for number, name in enumerate(names[1:], start=1):
-        links = _links(base, rules, names[0], name)
+        links = _links(base, reader, names[0], name)
         wanted = links["key"].drop_nulls().unique(maintain_order=True)
-        found, counts[name] = reader.read(number, wanted, reader.sought(links))
-        pairs.append(_pairs(base, links, found, _Names(names[0], name, counts[name], rules.by)))
+        keys = links.filter(pl.col("doc_id").is_in(list(kept)))["key"].drop_nulls() if kept else ()
+        found, counts[name] = reader.read(number, wanted, frozenset(keys))
+        pairs.append(_pairs(base, links, found, _Names(names[0], name, counts[name], by)))
     frame = base.select(
         pl.col("key").fill_null(""), "doc_id", pl.when("present").then("doc_id").otherwise(None).alias(names[0])
     )
     frame = frame.with_columns(part["found"].alias(name) for name, part in zip(names[1:], pairs, strict=True))
     stacked = pl.concat(pairs)
     interleaved: NDArray[np.int64] = (np.arange(len(stacked)).reshape(len(pairs), -1).T).ravel()
-    warnings = tuple(_warnings(versions, base, counts, rules.by))
-    return Matched(frame, stacked[interleaved].select(list(FOUND_SCHEMA)), tuple(names), rules.by, counts, warnings)
+    warnings = tuple(_warnings(versions, base, counts, by))
+    return Matched(frame, stacked[interleaved].select(list(FOUND_SCHEMA)), tuple(names), by, counts, warnings)
 
 
-def _links(base: pl.DataFrame, rules: Rules, first: str, name: str) -> pl.DataFrame:
+def _links(base: pl.DataFrame, reader: _VersionReader, first: str, name: str) -> pl.DataFrame:
     """Judged document and the keys under which the version may hold it, null where there is none."""
-    if rules.mapping is None:
-        key = pl.when(pl.col("key") == "").then(None).otherwise("key") if rules.by == "url" else pl.col("key")
+    if reader.mapping is None:
+        key = pl.when(pl.col("key") == "").then(None).otherwise("key") if reader.by == "url" else pl.col("key")
         return base.select("doc_id", key.alias("key"), "url")
-    named = rules.mapping.select(pl.col(first).alias("doc_id"), pl.col(name).alias("key")).unique(maintain_order=True)
+    named = reader.mapping.select(pl.col(first).alias("doc_id"), pl.col(name).alias("key")).unique(maintain_order=True)
     return (
         base.select("doc_id")
         .join(named, on="doc_id", how="left", maintain_order="left_right")
@@ -314,8 +281,7 @@ def _links(base: pl.DataFrame, rules: Rules, first: str, name: str) -> pl.DataFr
     )
 
 
-@dataclass(frozen=True)
-class _Names:
+class _Names(NamedTuple):
     """The judged version and another one, what was counted while that was read, and how documents are matched."""
 
     judged: str
@@ -341,24 +307,16 @@ def _pairs(base: pl.DataFrame, links: pl.DataFrame, found: pl.DataFrame, names: 
     )
     rows = base.select("doc_id", "key", "url", "present").join(grouped, on="doc_id", how="left", maintain_order="left")
     mapped = links.filter(pl.col("key").is_not_null())["doc_id"].unique()
-    rows = rows.with_columns(
-        pl.col("candidates").fill_null(0),
-        pl.col("doc_id").is_in(mapped.implode()).alias("mapped"),
-    )
-    one = pl.col("candidates") == 1
+    rows = rows.with_columns(pl.col("candidates").fill_null(0), mapped=pl.col("doc_id").is_in(mapped.implode()))
+    one, none = pl.col("candidates") == 1, pl.col("candidates") == 0
     exact = (pl.col("candidates") > 1) & (pl.col("exacts") == 1)
+    matched = pl.when(one | exact).then(pl.lit("matched"))
     rows = rows.with_columns(
-        pl.lit(names.version).alias("version"),
-        pl.when(one | exact)
-        .then(pl.lit("matched"))
-        .when(pl.col("candidates") == 0)
-        .then(pl.lit("lost"))
-        .otherwise(pl.lit("ambiguous"))
-        .alias("status"),
-        pl.when(one).then("first").when(exact).then("exact").otherwise(None).alias("found"),
+        version=pl.lit(names.version),
+        status=matched.when(none).then(pl.lit("lost")).otherwise(pl.lit("ambiguous")),
+        found=pl.when(one).then("first").when(exact).then("exact").otherwise(None),
     )
-    taken = pl.col("found").is_not_null() & (pl.len().over("found") > 1)
-    rows = rows.with_columns(taken.alias("taken"))
+    rows = rows.with_columns(taken=pl.col("found").is_not_null() & (pl.len().over("found") > 1))
     return rows.with_columns(
         pl.col("key").fill_null(""), pl.col("listed").fill_null(""), _reason(names, exact).alias("reason")
     ).select(list(FOUND_SCHEMA))
@@ -366,11 +324,7 @@ def _pairs(base: pl.DataFrame, links: pl.DataFrame, found: pl.DataFrame, names: 
 
 def _reason(names: _Names, exact: pl.Expr) -> pl.Expr:
     judged, version = names.judged, names.version
-    what = {
-        "url": "document with this URL",
-        "id": "document with this id",
-        "mapping": "document that the mapping names",
-    }
+    what = {"url": "with this URL", "id": "with this id", "mapping": "that the mapping names"}
     lost: Any = pl.when(pl.lit(names.by == "url") & ~pl.col("present")).then(
         pl.lit(f"not in {judged}, so that its URL is not known")
     )
@@ -384,7 +338,7 @@ def _reason(names: _Names, exact: pl.Expr) -> pl.Expr:
     gone = (
         lost.when(~pl.col("present"))
         .then(pl.lit(f"neither in {judged} nor in {version}"))
-        .otherwise(pl.lit(f"no {what[names.by]} in {version}"))
+        .otherwise(pl.lit(f"no document {what[names.by]} in {version}"))
     )
     several = pl.format(f"{{}} documents of {version}", "candidates")
     return (

@@ -82,21 +82,12 @@ def read_versions(versions: Mapping[str, str] | Sequence[str], *, strict: bool =
 
 def version_inputs(versions: Sequence[Version], rows: Mapping[str, int] | None = None) -> tuple[Input, ...]:
     """The versions as a manifest names them; each file is hashed once, however often this is asked for."""
-    return tuple(
-        Input(
-            one.name,
-            shown_source(one.source.spec),
-            "version",
-            (rows or {}).get(one.name),
-            _sha256(one.source.fingerprint),
-        )
-        for one in versions
-    )
-
-
-def _sha256(fingerprint: str) -> str | None:
-    found = fingerprint.removeprefix("sha256:").partition(";")[0]
-    return found if fingerprint.startswith("sha256:") else None
+    inputs = []
+    for name, source in versions:
+        found = source.fingerprint.removeprefix("sha256:").partition(";")[0]
+        digest = found if source.fingerprint.startswith("sha256:") else None
+        inputs.append(Input(name, shown_source(source.spec), "version", (rows or {}).get(name), digest))
+    return tuple(inputs)
 
 
 def _named(text: str) -> tuple[str, Any]:
@@ -149,17 +140,9 @@ class Matched(Result, shown_in="truerank.audits.transfer.report"):
         """Version, status, reason and the number of documents, the most frequent first."""
         grouped = self.pairs.filter(pl.col("reason") != "").group_by("version", "status", "reason", maintain_order=True)
         order = {name: at for at, name in enumerate(self.versions)}
-        return (
-            grouped.len("documents")
-            .sort(
-                pl.col("version").replace_strict(order, default=-1),
-                "status",
-                "documents",
-                "reason",
-                descending=[False, True, True, False],
-            )
-            .with_columns(pl.col("documents").cast(pl.Int64))
-        )
+        place = pl.col("version").replace_strict(order, default=-1)
+        counted = grouped.len("documents").with_columns(pl.col("documents").cast(pl.Int64))
+        return counted.sort(place, "status", "documents", "reason", descending=[False, True, True, False])
 
     def json(self) -> dict[str, Any]:
         """The counts."""
@@ -187,15 +170,9 @@ def load_matched(folder: str | Path) -> Matched:
         frame = pl.read_parquet(folder / "matched.parquet", glob=False)
         pairs = pl.read_parquet(folder / "pairs.parquet", glob=False)
         versions = tuple(summary["version_names"])
-        return Matched(
-            frame.select("key", "doc_id", *versions),
-            pairs.select(list(FOUND_SCHEMA)),
-            versions,
-            summary["by"],
-            summary["counts"],
-            tuple(summary["warnings"]),
-            folder,
-        )
+        frame, pairs = frame.select("key", "doc_id", *versions), pairs.select(list(FOUND_SCHEMA))
+        warnings = tuple(summary["warnings"])
+        return Matched(frame, pairs, versions, summary["by"], summary["counts"], warnings, folder)
 
 
 _NAMED: Final = (".jsonl", ".ndjson", ".csv", ".parquet", ".json")
@@ -255,12 +232,8 @@ def _of_lines(path: Any, names: Sequence[str]) -> pl.DataFrame:
                 if header:
                     continue
             if len(cells) <= max(places):
-                raise InputError(
-                    f"{len(cells)} columns instead of {max(places) + 1}",
-                    "write one pair a line: id TAB id",
-                    where=path,
-                    line=number,
-                )
+                fault = f"{len(cells)} columns instead of {max(places) + 1}"
+                raise InputError(fault, "write one pair a line: id TAB id", where=path, line=number)
             for column, place in zip(columns, places, strict=True):
                 column.append(cells[place] or None)
     return _frame(columns, names)
@@ -268,13 +241,11 @@ def _of_lines(path: Any, names: Sequence[str]) -> pl.DataFrame:
 
 def _places(cells: list[str], names: Sequence[str], path: Any, line: int) -> tuple[list[int], bool]:
     """Which column belongs to which version, and whether the line is a header."""
-    header = set(names) <= set(cells)
-    if header:
+    if set(names) <= set(cells):
         return [cells.index(name) for name in names], True
     if len(cells) < len(names):
-        raise InputError(
-            f"{len(cells)} columns for {len(names)} versions", "write one pair a line: id TAB id", where=path, line=line
-        )
+        fault = f"{len(cells)} columns for {len(names)} versions"
+        raise InputError(fault, "write one pair a line: id TAB id", where=path, line=line)
     return list(range(len(names))), cells[0].lower() in _HEADERS
 
 
@@ -282,12 +253,8 @@ def _chosen(keys: tuple[str, ...], names: Sequence[str], path: Any, line: int) -
     if set(names) <= set(keys):
         return list(names)
     if len(keys) < len(names):
-        raise InputError(
-            f"{len(keys)} columns for {len(names)} versions",
-            f"name columns {', '.join(names)}",
-            where=path,
-            line=line,
-        )
+        fault = f"{len(keys)} columns for {len(names)} versions"
+        raise InputError(fault, f"name columns {', '.join(names)}", where=path, line=line)
     return list(keys[: len(names)])
 
 

@@ -13,7 +13,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
-from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation
+from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, directions
 from truerank.audits.transfer.scanning.text_evidence import favoured
 from truerank.errors import OptionError
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -32,12 +32,8 @@ class Curve:
 
     Scores are those of one ranker or several, each above the level of its topic, see `topic_levels`.
 
-    Attributes:
-        slopes: per unit of each ranker's score.
-        offset: where all scores are 0.
-        relevant: documents it was fitted to.
-        others: likewise.
-        auc: the share of pairs of a relevant document and another in which the relevant one scores higher.
+    It was fitted to so many `relevant` documents and `others`; `auc` is the share of pairs of the two in which the
+    relevant one scores higher.
     """
 
     slopes: tuple[float, ...]
@@ -69,13 +65,8 @@ class Curve:
 
     def json(self) -> dict[str, Any]:
         """The curve as plain numbers."""
-        return {
-            "slopes": [round(slope, 6) for slope in self.slopes],
-            "offset": round(self.offset, 6),
-            "relevant": self.relevant,
-            "others": self.others,
-            "auc": round(self.auc, 6),
-        }
+        rounded = {"slopes": [round(slope, 6) for slope in self.slopes], "offset": round(self.offset, 6)}
+        return {**rounded, "relevant": self.relevant, "others": self.others, "auc": round(self.auc, 6)}
 
 
 def fit_curve(relevant: Floats, others: Floats) -> Curve:
@@ -114,7 +105,10 @@ def fit_curve(relevant: Floats, others: Floats) -> Curve:
     offset = float(found[-1] - slopes @ centre)
     # A single score orders documents itself, also where its slope is negative.
     order = slopes if len(slopes) > 1 else np.ones(1)
-    area = _auc(relevant @ order, others @ order)
+    mine, ordered = relevant @ order, np.sort(others @ order)
+    below = np.searchsorted(ordered, mine, side="left")
+    tied = np.searchsorted(ordered, mine, side="right") - below
+    area = float((below + 0.5 * tied).mean() / len(others))
     return Curve(tuple(slopes.tolist()), offset, len(relevant), len(others), area)
 
 
@@ -146,13 +140,6 @@ def topic_levels(topics: pl.Series, scores: Floats, others: NDArray[np.bool_]) -
     return found
 
 
-def _auc(relevant: Floats, others: Floats) -> float:
-    ordered = np.sort(others)
-    below = np.searchsorted(ordered, relevant, side="left")
-    tied = np.searchsorted(ordered, relevant, side="right") - below
-    return float((below + 0.5 * tied).mean() / len(others))
-
-
 def _expit(values: Floats) -> Floats:
     # Imported here: SciPy takes a while to load.
     from scipy.special import expit
@@ -167,41 +154,17 @@ def _expit(values: Floats) -> Floats:
 #: are probabilities, or the ranker's own with a percentile; differences as in `probabilities.difference`. `passage` is
 #: the place of the best passage in the better version; `shown` what shows the reason.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
-    "topic_id": pl.String,
-    "query": pl.String,
-    "doc_id": pl.String,
-    "relevance": pl.Int32,
-    "better": pl.String,
-    "worse": pl.String,
-    "better_id": pl.String,
-    "worse_id": pl.String,
-    "better_url": pl.String,
-    "worse_url": pl.String,
-    "first_better": pl.Float64,
-    "first_worse": pl.Float64,
-    "first_difference": pl.Float64,
-    "max_better": pl.Float64,
-    "max_worse": pl.Float64,
-    "max_difference": pl.Float64,
-    "first": pl.Boolean,
-    "max": pl.Boolean,
-    "texts": pl.Boolean,
-    "lost": pl.Float64,
-    "evidence": pl.String,
-    "passage": pl.UInt32,
-    "reason": pl.String,
-    "shown": pl.String,
-}
+    "topic_id": pl.String, "query": pl.String, "doc_id": pl.String, "relevance": pl.Int32, "better": pl.String,
+    "worse": pl.String, "better_id": pl.String, "worse_id": pl.String, "better_url": pl.String, "worse_url": pl.String,
+    "first_better": pl.Float64, "first_worse": pl.Float64, "first_difference": pl.Float64, "max_better": pl.Float64,
+    "max_worse": pl.Float64, "max_difference": pl.Float64, "first": pl.Boolean, "max": pl.Boolean, "texts": pl.Boolean,
+    "lost": pl.Float64, "evidence": pl.String, "passage": pl.UInt32, "reason": pl.String, "shown": pl.String,
+}  # fmt: skip
 #: The data sets of the paper's section 4: which judged document is in which, with the difference that put it there.
 SET_SCHEMA: Final[dict[str, Any]] = {
-    "set": pl.String,
-    "aggregation": pl.String,
-    "better": pl.String,
-    "worse": pl.String,
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "difference": pl.Float64,
-}
+    "set": pl.String, "aggregation": pl.String, "better": pl.String, "worse": pl.String, "topic_id": pl.String,
+    "doc_id": pl.String, "difference": pl.Float64,
+}  # fmt: skip
 _AT_ONCE: Final = 512
 
 
@@ -210,14 +173,12 @@ class Comparing(NamedTuple):
 
     Attributes:
         scores: one row per judged document and version, columns as in `results.SCORES_SCHEMA`.
-        pairs: which versions are compared.
         cut_offs: the difference above which one is a candidate.
         texts: the files of `DocumentTexts` by version.
         judged: differences take it as given that one of the two versions is relevant.
         floor: then the larger probability is at least this.
         by_scores: the scores name candidates.
         losses: by which the texts name candidates, columns as in `text_evidence.TEXT_SCHEMA`; None where they do not.
-        judged_version: the name of the version that was judged.
         odds: scores are probabilities.
     """
 
@@ -246,17 +207,16 @@ def cut_offs(scores: pl.DataFrame, pairs: Sequence[tuple[str, str]], percentile:
 def find_candidates(comparing: Comparing) -> pl.DataFrame:
     """The judged documents whose versions differ by scores or texts, with a class of reasons for each."""
     parts = [pl.DataFrame(schema=CANDIDATE_SCHEMA)]
-    for first, second in comparing.pairs:
-        for better, worse in ((first, second), (second, first)):
-            beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
-            flagged = _flagged(beside, comparing, better, worse)
-            flagged = _described(flagged, comparing.scores, better, worse)
-            flagged = _repeated(flagged, comparing.losses, better, worse)
-            reasons = _reasons(flagged, comparing.texts[better], comparing.texts[worse])
-            flagged = flagged.with_columns(
-                pl.lit(better).alias("better"), pl.lit(worse).alias("worse"), *reasons.get_columns()
-            )
-            parts.append(flagged.select(list(CANDIDATE_SCHEMA)).cast(pl.Schema(CANDIDATE_SCHEMA)))
+    for better, worse in directions(comparing.pairs):
+        beside = _beside(comparing.scores, better, worse, judged=comparing.judged)
+        flagged = _flagged(beside, comparing, better, worse)
+        flagged = _described(flagged, comparing.scores, better, worse)
+        flagged = _repeated(flagged, comparing.losses, better, worse)
+        faults = _faults(flagged, DocumentTexts(comparing.texts[better]), DocumentTexts(comparing.texts[worse]))
+        reasons = pl.DataFrame(list(faults), schema={"reason": pl.String, "shown": pl.String}, orient="row")
+        sides = pl.lit(better).alias("better"), pl.lit(worse).alias("worse")
+        flagged = flagged.with_columns(*sides, *reasons.get_columns())
+        parts.append(flagged.select(list(CANDIDATE_SCHEMA)).cast(pl.Schema(CANDIDATE_SCHEMA)))
     return pl.concat(parts)
 
 
@@ -292,37 +252,20 @@ def data_sets(comparing: Comparing, candidates: pl.DataFrame, versions: Sequence
 
     Source: the transfer paper, section 4.
     """
+
+    def members(frame: pl.DataFrame, value: pl.Expr, **about: str) -> pl.DataFrame:
+        named = frame.with_columns(value.alias("difference"), **{key: pl.lit(text) for key, text in about.items()})
+        return named.select(list(SET_SCHEMA))
+
     parts = [pl.DataFrame(schema=SET_SCHEMA)]
-    for first, second in comparing.pairs:
-        for (better, worse), aggregation in itertools.product(((first, second), (second, first)), _kinds(comparing)):
-            inside = candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse) & pl.col(aggregation))
-            parts.append(
-                inside.select(
-                    pl.lit(set_name(better, worse, aggregation)).alias("set"),
-                    pl.lit(aggregation).alias("aggregation"),
-                    "better",
-                    "worse",
-                    "topic_id",
-                    "doc_id",
-                    pl.col("lost" if aggregation == TEXTS else f"{aggregation}_difference").alias("difference"),
-                )
-            )
-    complete = pl.col("row").is_first_distinct() & (pl.len().over("row") == len(versions))
-    there = comparing.scores.filter(complete).select(
-        pl.lit("all versions").alias("set"),
-        pl.lit("").alias("aggregation"),
-        pl.lit("").alias("better"),
-        pl.lit("").alias("worse"),
-        "topic_id",
-        "doc_id",
-        pl.lit(None, pl.Float64).alias("difference"),
-    )
-    return pl.concat([*parts, there])
-
-
-def _kinds(comparing: Comparing) -> tuple[str, ...]:
-    """What makes data sets: the aggregations of scores, and the texts."""
-    return (*AGGREGATIONS, *(() if comparing.losses is None else (TEXTS,)))
+    kinds = (*AGGREGATIONS, *(() if comparing.losses is None else (TEXTS,)))
+    for (better, worse), kind in itertools.product(directions(comparing.pairs), kinds):
+        inside = candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse) & pl.col(kind))
+        value = pl.col("lost" if kind == TEXTS else f"{kind}_difference")
+        parts.append(members(inside, value, set=set_name(better, worse, kind), aggregation=kind))
+    complete = comparing.scores.filter(pl.col("row").is_first_distinct() & (pl.len().over("row") == len(versions)))
+    whole = members(complete, pl.lit(None, pl.Float64), set="all versions", aggregation="", better="", worse="")
+    return pl.concat([*parts, whole])
 
 
 def set_name(better: str, worse: str, kind: str) -> str:
@@ -372,11 +315,6 @@ def _repeated(flagged: pl.DataFrame, losses: pl.DataFrame | None, better: str, w
     side = pl.when(pl.col("first") == worse).then("first_alone").otherwise("second_alone")
     counts = pair.select("row", side.alias("alone"))
     return flagged.join(counts, on="row", how="left", maintain_order="left").with_columns(pl.col("alone").fill_null(0))
-
-
-def _reasons(flagged: pl.DataFrame, better: Path, worse: Path) -> pl.DataFrame:
-    found = list(_faults(flagged, DocumentTexts(better), DocumentTexts(worse)))
-    return pl.DataFrame(found, schema={"reason": pl.String, "shown": pl.String}, orient="row")
 
 
 def _faults(flagged: pl.DataFrame, better: DocumentTexts, worse: DocumentTexts) -> Iterator[PageFault]:

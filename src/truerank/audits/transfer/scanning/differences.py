@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import Floats
 from truerank.audits.transfer.scanning.candidates import (
     Comparing,
     Curve,
@@ -21,7 +22,14 @@ from truerank.audits.transfer.scanning.candidates import (
     set_name,
     topic_levels,
 )
-from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, Evidence, ScanPlan
+from truerank.audits.transfer.scanning.options import (
+    AGGREGATIONS,
+    TEXTS,
+    Aggregation,
+    ScanOptions,
+    ScanPlan,
+    directions,
+)  # fmt: skip
 from truerank.audits.transfer.scanning.results import LOW, SCORES_SCHEMA, SKIPPED_SCHEMA, VERY, Scan, curves
 from truerank.audits.transfer.scanning.scores import id_column
 from truerank.audits.transfer.scanning.text_evidence import TEXT_CUT_OFF, TEXT_FLOOR, text_losses
@@ -93,10 +101,26 @@ def compare_versions(
     candidates = find_candidates(comparing)
     sets = data_sets(comparing, candidates, names)
     left_out = pl.concat([skipped, gone]).cast(pl.Schema(SKIPPED_SCHEMA))
-    summary = _summary(_Found(kind, judged_given, fitted, cuts, candidates, sets, left_out), compared, setting)
+    summary = _summary(comparing, kind, fitted, setting)
+    counts = {
+        "judged": compared["row"].n_unique() + len(left_out),
+        "compared": compared["row"].n_unique(),
+        "passages": int(compared["passages"].sum()),
+        "skipped": dict(left_out["reason"].value_counts(sort=True).sort("reason").iter_rows()),
+        "candidates": len(candidates),
+        "sets": _sets(comparing, sets, candidates, options),
+        "below": {},
+        "notes": _notes(comparing, kind, fitted, setting),
+    }
+    summary |= counts
     scan = Scan(compared, candidates, sets, left_out, summary)
     if kind != "raw":
-        summary["below"] = {name: _below(frame) for name, frame in curves(scan, options.best)}
+        for name, frame in curves(scan):
+            below: dict[str, Any] = {"documents": len(frame)}
+            for aggregation in AGGREGATIONS:
+                low = int(np.count_nonzero(frame[aggregation].to_numpy() < LOW))
+                below[aggregation] = {"below": low, "share": round(low / max(1, len(frame)), 6)}
+            summary["below"][name] = below
     return scan
 
 
@@ -121,7 +145,11 @@ def _with_probabilities(
         if kind != "logistic":
             scores = scores.with_columns(_probability(name, scores[f"{name}_score"].to_numpy(), kind))
             continue
-        values = np.column_stack([_above_level(scores, frame[name]) for frame in every])
+        above = []
+        for frame in every:
+            own: Floats = frame[name].to_numpy()
+            above.append(own - topic_levels(scores["topic_id"], own, scores["sampled"].to_numpy()))
+        values = np.column_stack(above)
         curve = fitted[name] = _fitted(scores.select("row", "sampled"), values)
         scores = scores.with_columns(pl.Series(name, curve(values).round(6)))
         if len(every) > 1:
@@ -129,13 +157,7 @@ def _with_probabilities(
     return scores, fitted
 
 
-def _above_level(scores: pl.DataFrame, found: pl.Series) -> NDArray[np.float64]:
-    """A ranker's scores above the level of their topics."""
-    values: NDArray[np.float64] = found.to_numpy()
-    return values - topic_levels(scores["topic_id"], values, scores["sampled"].to_numpy())
-
-
-def _fitted(scores: pl.DataFrame, values: NDArray[np.float64]) -> Curve:
+def _fitted(scores: pl.DataFrame, values: Floats) -> Curve:
     """The curve that tells the best version of each judged document, by all rankers alike, from the sampled others."""
     spread = values.std(axis=0)
     spread[spread == 0] = 1.0
@@ -145,7 +167,7 @@ def _fitted(scores: pl.DataFrame, values: NDArray[np.float64]) -> Curve:
     return fit_curve(values[best], values[scores["sampled"].to_numpy()])
 
 
-def _probability(name: str, values: NDArray[np.float64], kind: str) -> pl.Series:
+def _probability(name: str, values: Floats, kind: str) -> pl.Series:
     if kind == "exp":
         if len(values) and values.max() > 1e-6:
             fault = f"a score of {values.max():g} is no logarithm of a probability"
@@ -165,120 +187,95 @@ def _urls(scores: pl.DataFrame, texts: Mapping[str, Path]) -> pl.Series:
     return pl.concat(parts)
 
 
-@dataclass(frozen=True)
-class _Found:
-    """What the summary counts."""
-
-    kind: str
-    judged: bool
-    fitted: Mapping[Aggregation, Curve]
-    cuts: Mapping[Aggregation, float]
-    candidates: pl.DataFrame
-    sets: pl.DataFrame
-    skipped: pl.DataFrame
-
-
-def _summary(found: _Found, compared: pl.DataFrame, setting: Setting) -> dict[str, Any]:
-    options = setting.plan.options
-    very: dict[str, float] = {name: VERY if options.percentile is None else 2 * cut for name, cut in found.cuts.items()}
-    if options.evidence != "scores":
-        very[TEXTS] = VERY
-    about: dict[str, dict[str, Any]] = {}
-    for first, second in setting.pairs:
-        for better, worse in ((first, second), (second, first)):
-            for name, above in very.items():
-                text = {"aggregation": name, "better": better, "worse": worse, "very": above}
-                about[set_name(better, worse, name)] = text
-    about["all versions"] = {"aggregation": "", "better": "", "worse": "", "very": 2.0}
-    notes = []
-    if found.kind == "logistic":
-        areas = ", ".join(f"{label} {found.fitted[name].auc:.3f}" for name, label in AGGREGATIONS.items())
-        notes.append(
-            "Probabilities come from a curve fitted to judged documents (the best version of each) against "
-            f"{found.fitted['max'].others:,d} documents not judged relevant, with equal weight; a score counts from "
-            f"the mean of such documents for its topic. AUC {areas}."
-        )
-        if found.judged:
-            notes.append(
-                "A difference takes it as given that one of the two versions is relevant, since somebody judged it so: "
-                "it is divided by the probability that at least one of them is, as if the two were independent. Pairs "
-                f"of which neither version reaches {options.floor:g} are no candidates by scores."
-            )
-        notes += [
-            f"By {label} the ranker does not tell judged documents from others: there are no candidates."
-            for name, label in AGGREGATIONS.items()
-            if not found.fitted[name].tells
-        ]
-    notes += _about_texts(options.evidence)
-    agreement = {ranker.name: dict(text) for ranker, text in zip(setting.rankers, setting.agreed, strict=True) if text}
-    notes += [
-        f"Scores of {name} in low precision agree with full precision: tau {text['tau']:.4f}, largest difference "
-        f"{text['largest difference']:g}, of {text['pairs']:.0f} pairs."
-        for name, text in agreement.items()
-    ]
+def _summary(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve], setting: Setting) -> dict[str, Any]:
+    """How versions were scored and compared, for `summary.json`."""
+    options, rankers = setting.plan.options, setting.rankers
+    given = "judged" if comparing.judged else "nothing"
+    texts = {TEXTS: TEXT_CUT_OFF} if comparing.losses is not None else {}
     return {
         "versions": list(setting.names),
         "pairs": [list(pair) for pair in setting.pairs],
         "ranker": {
-            "name": " + ".join(ranker.name for ranker in setting.rankers),
-            "fingerprints": [ranker.fingerprint for ranker in setting.rankers],
+            "name": " + ".join(ranker.name for ranker in rankers),
+            "fingerprints": [ranker.fingerprint for ranker in rankers],
         },
-        "agreement": agreement,
+        "agreement": _agreement(setting),
         "policy": setting.plan.split,
-        "probability": {
-            "kind": found.kind,
-            "given": "judged" if found.judged else "nothing",
-            **{name: curve.json() for name, curve in found.fitted.items()},
-        },
+        "probability": {"kind": kind, "given": given, **{name: curve.json() for name, curve in fitted.items()}},
         "percentile": options.percentile,
         **({"best": {name: list(some) for name, some in options.best.items()}} if options.best else {}),
         "evidence": options.evidence,
-        "cut_off": {**found.cuts, **({TEXTS: TEXT_CUT_OFF} if TEXTS in very else {})},
-        "judged": compared["row"].n_unique() + len(found.skipped),
-        "compared": compared["row"].n_unique(),
-        "passages": int(compared["passages"].sum()),
-        "skipped": dict(found.skipped["reason"].value_counts(sort=True).sort("reason").iter_rows()),
-        "candidates": len(found.candidates),
-        "sets": _summarised(found.sets, found.candidates, about),
-        "below": {},
-        "notes": notes,
+        "cut_off": {**comparing.cut_offs, **texts},
     }
 
 
-def _about_texts(evidence: Evidence) -> list[str]:
-    """What the texts name, and what they leave of the scores' candidates."""
-    notes = [f"By texts: more than {TEXT_CUT_OFF:.0%} of what answered the query is missing in the other version."]
+def _agreement(setting: Setting) -> dict[str, dict[str, float]]:
+    return {ranker.name: dict(text) for ranker, text in zip(setting.rankers, setting.agreed, strict=True) if text}
+
+
+def _notes(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve], setting: Setting) -> list[str]:
+    evidence, floor = setting.plan.options.evidence, comparing.floor
+    notes = []
+    if kind == "logistic":
+        areas = ", ".join(f"{label} {fitted[name].auc:.3f}" for name, label in AGGREGATIONS.items())
+        notes.append(
+            "Probabilities come from a curve fitted to judged documents (the best version of each) against "
+            f"{fitted['max'].others:,d} documents not judged relevant, with equal weight; a score counts from "
+            f"the mean of such documents for its topic. AUC {areas}."
+        )
+        if comparing.judged:
+            notes.append(
+                "A difference takes it as given that one of the two versions is relevant, since somebody judged it so: "
+                "it is divided by the probability that at least one of them is, as if the two were independent. Pairs "
+                f"of which neither version reaches {floor:g} are no candidates by scores."
+            )
+        notes += [
+            f"By {label} the ranker does not tell judged documents from others: there are no candidates."
+            for name, label in AGGREGATIONS.items()
+            if not fitted[name].tells
+        ]
+    if evidence != "scores":
+        lost = f"more than {TEXT_CUT_OFF:.0%} of what answered the query is missing in the other version."
+        notes.append(f"By texts: {lost}")
     if evidence == "both":
         notes.append(
             f"By scores: only where more than {TEXT_FLOOR:.0%} of it is missing and the texts do not speak for the "
             "other version; --evidence scores names all."
         )
-    return [] if evidence == "scores" else notes
+    notes += [
+        f"Scores of {name} in low precision agree with full precision: tau {text['tau']:.4f}, largest difference "
+        f"{text['largest difference']:g}, of {text['pairs']:.0f} pairs."
+        for name, text in _agreement(setting).items()
+    ]
+    return notes
 
 
-def _summarised(sets: pl.DataFrame, candidates: pl.DataFrame, known: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+def _sets(
+    comparing: Comparing, sets: pl.DataFrame, candidates: pl.DataFrame, options: ScanOptions
+) -> dict[str, dict[str, Any]]:
     """For each data set its documents, those that differ very much, and the classes of reasons."""
+    very: dict[str, float] = {
+        name: VERY if options.percentile is None else 2 * cut for name, cut in comparing.cut_offs.items()
+    }
+    if comparing.losses is not None:
+        very[TEXTS] = VERY
     why = candidates.select("topic_id", "doc_id", "better", "worse", "reason")
     joined = sets.join(why, on=["topic_id", "doc_id", "better", "worse"], how="left", maintain_order="left")
-    found: dict[str, Any] = {}
-    for name, about in known.items():
+    named = [
+        (set_name(better, worse, kind), kind, better, worse, above)
+        for better, worse in directions(comparing.pairs)
+        for kind, above in very.items()
+    ]
+    about: dict[str, dict[str, Any]] = {}
+    for name, kind, better, worse, above in (*named, ("all versions", "", "", "", 2.0)):
         inside = joined.filter(pl.col("set") == name)
-        counted = dict(inside["reason"].drop_nulls().value_counts().iter_rows())
-        found[name] = {
-            "aggregation": about["aggregation"],
-            "better": about["better"],
-            "worse": about["worse"],
+        counted = Counter(inside["reason"].drop_nulls())
+        about[name] = {
+            "aggregation": kind,
+            "better": better,
+            "worse": worse,
             "documents": len(inside),
-            "very": int((inside["difference"].fill_null(0.0) > about["very"]).sum()),
-            "reasons": {reason: int(counted[reason]) for reason in REASONS if reason in counted},
+            "very": int((inside["difference"].fill_null(0.0) > above).sum()),
+            "reasons": {reason: counted[reason] for reason in REASONS if reason in counted},
         }
-    return found
-
-
-def _below(frame: pl.DataFrame) -> dict[str, Any]:
-    """How many probabilities are below `LOW`, by aggregation."""
-    found: dict[str, Any] = {"documents": len(frame)}
-    for name in AGGREGATIONS:
-        low = int(np.count_nonzero(frame[name].to_numpy() < LOW))
-        found[name] = {"below": low, "share": round(low / max(1, len(frame)), 6)}
-    return found
+    return about

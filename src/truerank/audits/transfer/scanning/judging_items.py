@@ -47,51 +47,34 @@ def highest_difference(scan: Scan, aggregation: str) -> float:
 
 
 def _items(scan: Scan, texts: Mapping[str, Path], size: int, seed: int) -> Iterator[dict[str, Any]]:
+    pairs = {frozenset(pair): tuple(pair) for pair in reversed(scan.summary["pairs"])}
+    samples: list[tuple[str, tuple[str, ...], pl.DataFrame]] = []
+    for name, about in scan.summary["sets"].items():
+        versions = pairs[frozenset((about["better"], about["worse"]))] if about["aggregation"] else scan.versions[:2]
+        samples.append((name, versions, scan.sets.filter(pl.col("set") == name)))
+    both = scan.scores.filter(pl.col("version").is_in(scan.versions[:2]))
+    every = both.group_by("topic_id", "doc_id", maintain_order=True).len().filter(pl.col("len") == 2)
+    every = every.with_columns(pl.lit(None, pl.Float64).alias("difference"), pl.lit("").alias("aggregation"))
+    samples.append((RANDOM_SET, scan.versions[:2], every))
     opened = {name: DocumentTexts(path) for name, path in texts.items()}
     draw = np.random.default_rng(seed)
-    for name, about in scan.summary["sets"].items():
-        inside = scan.sets.filter(pl.col("set") == name)
-        versions = _in_order(scan, about["better"], about["worse"]) if about["aggregation"] else scan.versions[:2]
-        yield from _sampled(scan, inside, (name, versions), (size, draw), opened)
-    first, second = scan.versions[:2]
-    every = (
-        scan.scores.filter(pl.col("version").is_in([first, second]))
-        .group_by("topic_id", "doc_id", maintain_order=True)
-        .len()
-    )
-    every = every.filter(pl.col("len") == 2).select(
-        "topic_id", "doc_id", pl.lit(None, pl.Float64).alias("difference"), pl.lit("").alias("aggregation")
-    )
-    yield from _sampled(scan, every, (RANDOM_SET, (first, second)), (size, draw), opened)
-
-
-def _in_order(scan: Scan, better: str, worse: str) -> tuple[str, str]:
-    return next((a, b) for a, b in scan.summary["pairs"] if {a, b} == {better, worse})
-
-
-def _sampled(
-    scan: Scan,
-    inside: pl.DataFrame,
-    about: tuple[str, tuple[str, ...]],
-    sample: tuple[int, np.random.Generator],
-    texts: Mapping[str, DocumentTexts],
-) -> Iterator[dict[str, Any]]:
-    (name, versions), (size, draw) = about, sample
-    taken = inside[np.sort(draw.permutation(len(inside))[:size])]
-    probability = len(taken) / max(1, len(inside))
-    rows = taken.join(scan.scores, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-    for key, part in rows.group_by("topic_id", "doc_id", maintain_order=True):
-        found = {row["version"]: row for row in part.iter_rows(named=True)}
-        some = [found[version] for version in versions if version in found]
-        item: dict[str, Any] = {"topic_id": key[0], "query": some[0]["query"]}
-        for number, row in enumerate(some, start=1):
-            title, body = texts[row["version"]].texts([row["version_doc_id"]])[row["version_doc_id"]]
-            shown = {"": f"{title}\n\n{body}".strip() or "(no text)", "_id": row["version_doc_id"], "_url": row["url"]}
-            item |= {f"V{number}{ending}": value for ending, value in shown.items()}
-        item |= {"dataset": name, "doc_id": key[1], "probability": round(probability, 6)}
-        difference, aggregation = some[0]["difference"], some[0]["aggregation"]
-        if difference is not None:
-            lowest = scan.summary["cut_off"][aggregation]
-            item["stratum"] = band_of(difference, lowest, highest_difference(scan, aggregation))
-            item["score"] = round(difference, 6)
-        yield item
+    for name, versions, inside in samples:
+        taken = inside[np.sort(draw.permutation(len(inside))[:size])]
+        probability = round(len(taken) / max(1, len(inside)), 6)
+        rows = taken.join(scan.scores, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+        for (topic_id, doc_id), part in rows.group_by("topic_id", "doc_id", maintain_order=True):
+            found = {row["version"]: row for row in part.iter_rows(named=True)}
+            some = [found[version] for version in versions if version in found]
+            item: dict[str, Any] = {"topic_id": topic_id, "query": some[0]["query"]}
+            for number, row in enumerate(some, start=1):
+                own = row["version_doc_id"]
+                title, body = opened[row["version"]].texts([own])[own]
+                text = f"{title}\n\n{body}".strip() or "(no text)"
+                item |= {f"V{number}": text, f"V{number}_id": own, f"V{number}_url": row["url"]}
+            item |= {"dataset": name, "doc_id": doc_id, "probability": probability}
+            difference, aggregation = some[0]["difference"], some[0]["aggregation"]
+            if difference is not None:
+                lowest = scan.summary["cut_off"][aggregation]
+                item["stratum"] = band_of(difference, lowest, highest_difference(scan, aggregation))
+                item["score"] = round(difference, 6)
+            yield item

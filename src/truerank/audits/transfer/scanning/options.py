@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Final, Literal
@@ -86,6 +86,11 @@ class ScanOptions(Options):
         return tuple(found) or tuple((a, b) for place, a in enumerate(names) for b in names[place + 1 :])
 
 
+def directions(pairs: Iterable[Sequence[str]]) -> Iterator[tuple[str, str]]:
+    """Better and worse version of each pair, either way round."""
+    return ((better, worse) for one, other in pairs for better, worse in ((one, other), (other, one)))
+
+
 def _pair(given: str | tuple[str, str]) -> tuple[str, str]:
     first, separator, second = given.partition("=") if isinstance(given, str) else (given[0], "=", given[1])
     if not (first and separator and second):
@@ -132,15 +137,9 @@ class ScanScoring(Options):
 
 @dataclass(frozen=True)
 class ScanPlan:
-    """All choices of a scan.
+    """All choices of a scan; `rel` is the lowest grade of the judgments that are looked at, `field` of the topics.
 
-    Attributes:
-        rankers: what scores; the scores of several are weighed together by a curve.
-        split: how documents are cut, see `text.passages.policy_named`.
-        rel: the lowest grade of the judgments that are looked at.
-        field: of the topics.
-        options: what makes a candidate.
-        samples: what is drawn.
+    The scores of several rankers are weighed together by a curve.
     """
 
     rankers: tuple[RankerSpec, ...]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +20,7 @@ from truerank.core.result import Summary, page_note, reports, summarises, writes
 from truerank.core.rules import Rule, rules_of
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.text.page_faults import REASONS
 from truerank.text.passages import joined, policy_named
@@ -43,21 +44,20 @@ def figures(scan: Scan) -> Iterator[Picture]:
         series = [
             (f"{name} {label}", frame[aggregation].to_numpy())
             for aggregation, label in AGGREGATIONS.items()
-            for name, frame in curves(scan, scan.best)
+            for name, frame in curves(scan)
         ]
-        low = "; ".join(_low(name, one) for name, one in scan.summary["below"].items())
-        caption = f"How probable it is that judged documents are relevant. Below {LOW:g}: {low}."
+        lows = []
+        for name, one in scan.summary["below"].items():
+            shares = (f"{label} {one[aggregation]['share']:.2%}" for aggregation, label in AGGREGATIONS.items())
+            lows.append(f"{name} {', '.join(shares)}")
+        caption = f"How probable it is that judged documents are relevant. Below {LOW:g}: {'; '.join(lows)}."
         figure = cumulative_curves(series, x_label="probability of being relevant", counted="judged documents", at=LOW)
         yield Picture("figure1", caption, figure)
     panels = []
-    for first, second in scan.summary["pairs"]:
-        for better, worse in ((first, second), (second, first)):
-            inside = scan.candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse))
-            named = [
-                (label, inside.filter(pl.col(name))[f"{name}_difference"].to_numpy())
-                for name, label in AGGREGATIONS.items()
-            ]
-            panels.append((f"{better} minus {worse}: candidates for errors in {worse}", named))
+    for better, worse, inside in scan.sides():
+        named = [(label, inside.filter(pl.col(name))[f"{name}_difference"].to_numpy())
+                 for name, label in AGGREGATIONS.items()]  # fmt: skip
+        panels.append((f"{better} minus {worse}: candidates for errors in {worse}", named))
     lowest = min(scan.summary["cut_off"][name] for name in AGGREGATIONS)
     highest = max(highest_difference(scan, name) for name in AGGREGATIONS)
     edges = np.linspace(lowest, max(highest, lowest + 1e-6), _BINS + 1)
@@ -67,11 +67,14 @@ def figures(scan: Scan) -> Iterator[Picture]:
     yield Picture("figure2", caption, figure)
 
 
+def _tables(scan: Scan) -> dict[str, Table]:
+    tables = {"sets": sets_table(scan)}
+    return tables | {"below": below_table(scan)} if scan.summary["below"] else tables
+
+
 @summarises(Scan)
 def _scan_summary(scan: Scan) -> Summary:
-    parts: list[Table | str] = [sets_table(scan)]
-    if scan.summary["below"]:
-        parts.append(below_table(scan))
+    parts: list[Table | str] = [*_tables(scan).values()]
     if skipped := scan.summary["skipped"]:
         text = "; ".join(f"{count:,d}: {reason}" for reason, count in skipped.items())
         parts.append(f"Not compared: {text}")
@@ -81,14 +84,15 @@ def _scan_summary(scan: Scan) -> Summary:
 @reports(Scan)
 def _scan_report(scan: Scan) -> Report:
     summary = scan.summary
-    tables = {"sets": sets_table(scan)}
-    if summary["below"]:
-        tables["below"] = below_table(scan)
+    tables = _tables(scan)
+    counts = Counter(scan.candidates["reason"])
+    skipped = ", ".join(f"{count:,d} {reason}" for reason, count in summary["skipped"].items())
+    left_out = (Prose((f"Judged documents left out: {skipped}. They stand in skipped.parquet.",)),) if skipped else ()
     sections = (
         ReportSection("sets", "Data sets of possible errors", (*tables.values(), *figures(scan))),
-        found_section(_rule_counts(scan)),
+        found_section({rule: counts[name.replace("-", " ")] for name, rule in _RULES.items()}),
         ReportSection("candidates", "Every candidate", tuple(_candidates(scan))),
-        ReportSection("left", "What was not compared", tuple(_skipped(scan))),
+        ReportSection("left", "What was not compared", left_out),
     )
     return Report(
         title=f"Are the judgments of {scan.versions[0]} still true?",
@@ -135,23 +139,19 @@ def _file_name(name: str) -> str:
 def sets_table(scan: Scan) -> Table:
     """The data sets: documents, those that differ most, and the classes of reasons."""
     present = [name for name in REASONS if any(name in one["reasons"] for one in scan.summary["sets"].values())]
-    rows: list[tuple[Cell, ...]] = [
-        (
-            name,
-            one["documents"],
-            one["very"] if one["aggregation"] else None,
-            *(one["reasons"].get(reason, 0) if one["aggregation"] else None for reason in present),
-        )
-        for name, one in scan.summary["sets"].items()
-    ]
-    very = f"> {VERY:g}" if scan.summary["percentile"] is None else "twice the cut-off"
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in scan.summary["sets"].items():
+        figures = (one["very"], *(one["reasons"].get(reason, 0) for reason in present))
+        rows.append((name, one["documents"], *(figures if one["aggregation"] else [None] * len(figures))))
+    cuts, percentile = scan.summary["cut_off"], scan.summary["percentile"]
+    very, cut_off = f"> {VERY:g}", f"difference above {cuts['max']:g}"
+    if percentile is not None:
+        text = ", ".join(f"{label} {cuts[name]:g}" for name, label in AGGREGATIONS.items())
+        very, cut_off = "twice the cut-off", f"difference above percentile {percentile:g}: {text}"
+    reasons = Column.numbers(",d", *present, above=("why, by the texts",))
     return Table(
-        f"Judged documents that one version answers and the other, it seems, does not ({_cut_off(scan)}).",
-        (
-            Column("set"),
-            *Column.numbers(",d", "documents", very),
-            *Column.numbers(",d", *present, above=("why, by the texts",)),
-        ),
+        f"Judged documents that one version answers and the other, it seems, does not ({cut_off}).",
+        (Column("set"), *Column.numbers(",d", "documents", very), *reasons),
         tuple(rows),
         notes=tuple(scan.summary["notes"]),
     )
@@ -165,53 +165,28 @@ def below_table(scan: Scan) -> Table:
         rows.append((name, one["documents"], *shares))
     return Table(
         f"Judged documents whose probability of being relevant is below {LOW:g}, in percent.",
-        (
-            Column("version"),
-            Column("documents", align="right", format=",d"),
-            *Column.numbers(".2f", *AGGREGATIONS.values()),
-        ),
+        (*heads("version, documents:,d"), *Column.numbers(".2f", *AGGREGATIONS.values())),
         tuple(rows),
     )
 
 
-def _rule_counts(scan: Scan) -> dict[Rule, int]:
-    """What became of the candidates, by rule."""
-    counts = Counter(scan.candidates["reason"])
-    return {rule: counts[name.replace("-", " ")] for name, rule in _RULES.items()}
-
-
-def _cut_off(scan: Scan) -> str:
-    cuts = scan.summary["cut_off"]
-    if scan.summary["percentile"] is None:
-        return f"difference above {cuts['max']:g}"
-    text = ", ".join(f"{label} {cuts[name]:g}" for name, label in AGGREGATIONS.items())
-    return f"difference above percentile {scan.summary['percentile']:g}: {text}"
-
-
-def _low(name: str, one: Mapping[str, Any]) -> str:
-    shares = (f"{label} {one[aggregation]['share']:.2%}" for aggregation, label in AGGREGATIONS.items())
-    return f"{name} {', '.join(shares)}"
-
-
 def _verdicts(scan: Scan) -> Iterator[Verdict]:
     total = scan.summary["compared"]
-    for first, second in scan.summary["pairs"]:
-        for better, worse in ((first, second), (second, first)):
-            inside = scan.candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse))
-            counts = {label: int(inside[name].sum()) for name, label in AGGREGATIONS.items()}
-            flagged = inside.filter(pl.col("max") | pl.col(TEXTS))
-            if scan.summary["evidence"] != "scores":
-                counts[TEXTS] = int(inside[TEXTS].sum())
-            found = ", ".join(f"{count:,d} by {label}" for label, count in counts.items())
-            why = flagged["reason"].value_counts(sort=True).sort("count", "reason", descending=[True, False])
-            yield Verdict(
-                word="CHANGED" if len(inside) else "UNCHANGED",
-                subject=worse,
-                level="bad" if len(inside) else "good",
-                sentence=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
-                rests_on="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
-                share=len(flagged) / total,
-            )
+    for better, worse, inside in scan.sides():
+        counts = {label: int(inside[name].sum()) for name, label in AGGREGATIONS.items()}
+        if scan.summary["evidence"] != "scores":
+            counts[TEXTS] = int(inside[TEXTS].sum())
+        flagged = inside.filter(pl.col("max") | pl.col(TEXTS))
+        found = ", ".join(f"{count:,d} by {label}" for label, count in counts.items())
+        why = flagged["reason"].value_counts(sort=True).sort("count", "reason", descending=[True, False])
+        yield Verdict(
+            word="CHANGED" if len(inside) else "UNCHANGED",
+            subject=worse,
+            level="bad" if len(inside) else "good",
+            sentence=f"Of {total:,d} judged documents, {found} are far less relevant than in {better}.",
+            rests_on="; ".join(f"{reason}: {count:,d}" for reason, count in why.iter_rows()),
+            share=len(flagged) / total,
+        )
 
 
 def _candidates(scan: Scan) -> Iterator[Part]:
@@ -225,15 +200,12 @@ def _candidates(scan: Scan) -> Iterator[Part]:
         .sort(pl.max_horizontal("difference", "lost"), "topic_id", "doc_id", descending=[True, False, False])
         .head(_SHOWN)
     )
-    yield Prose(
-        (
-            f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}. On the left "
-            "the passage that scores best in the better version, on the right the other one. Words that only one of "
-            "the two texts has are underlined; dots mark another form of a word that both have.",
-        )
-        if scan.texts
-        else (f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}.",)
+    what = f"The {len(shown):,d} candidates with the largest differences or losses of {len(every):,d}."
+    texts = (
+        " On the left the passage that scores best in the better version, on the right the other one. Words that only "
+        "one of the two texts has are underlined; dots mark another form of a word that both have."
     )
+    yield Prose((f"{what}{texts if scan.texts else ''}",))
     pairs = list(_texts(scan, shown)) if scan.texts else []
     yield Listing(
         name="list",
@@ -284,9 +256,3 @@ def _texts(scan: Scan, shown: pl.DataFrame) -> Iterator[tuple[str, str]]:
 def _cut(text: str, words: int) -> str:
     parts = text.split()
     return " ".join(parts[:words]) + (" …" if len(parts) > words else "")
-
-
-def _skipped(scan: Scan) -> Iterator[Part]:
-    if scan.summary["skipped"]:
-        text = ", ".join(f"{count:,d} {reason}" for reason, count in scan.summary["skipped"].items())
-        yield Prose((f"Judged documents left out: {text}. They stand in skipped.parquet.",))

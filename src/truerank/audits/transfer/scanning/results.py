@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
+from truerank.audits.transfer.scanning.options import directions
 from truerank.core.result import Result
 from truerank.loading import json_file
 from truerank.options import Flag
@@ -19,21 +20,10 @@ from truerank.work.artifacts import hash_file, read_table, written_by
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
 SCORES_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.UInt32,
-    "topic_id": pl.String,
-    "query": pl.String,
-    "doc_id": pl.String,
-    "relevance": pl.Int32,
-    "version": pl.String,
-    "version_doc_id": pl.String,
-    "url": pl.String,
-    "passages": pl.UInt32,
-    "best": pl.UInt32,
-    "first_score": pl.Float64,
-    "max_score": pl.Float64,
-    "first": pl.Float64,
-    "max": pl.Float64,
-}
+    "row": pl.UInt32, "topic_id": pl.String, "query": pl.String, "doc_id": pl.String, "relevance": pl.Int32,
+    "version": pl.String, "version_doc_id": pl.String, "url": pl.String, "passages": pl.UInt32, "best": pl.UInt32,
+    "first_score": pl.Float64, "max_score": pl.Float64, "first": pl.Float64, "max": pl.Float64,
+}  # fmt: skip
 SKIPPED_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "reason": pl.String}
 _FILES: Final[Mapping[str, Mapping[str, Any]]] = {
     "scores": SCORES_SCHEMA,
@@ -79,10 +69,10 @@ class Scan(Result, shown_in="truerank.audits.transfer.scanning.report"):
         """The data sets, also empty ones."""
         return tuple(self.summary["sets"])
 
-    @property
-    def best(self) -> dict[str, tuple[str, ...]]:
-        """For Figure 1: names of the best of several versions."""
-        return {name: tuple(some) for name, some in self.summary.get("best", {}).items()}
+    def sides(self) -> Iterator[tuple[str, str, pl.DataFrame]]:
+        """The better and the worse version of each comparison in both directions, and its candidates."""
+        for better, worse in directions(self.summary["pairs"]):
+            yield better, worse, self.candidates.filter((pl.col("better") == better) & (pl.col("worse") == worse))
 
     def json(self) -> dict[str, Any]:
         """The summary."""
@@ -118,11 +108,11 @@ def scan_inputs(scan: Scan | None, table: str) -> tuple[Input, ...]:
     return (Input(scan.folder.name, str(scan.folder), "scan", len(scan.scores), digest),)
 
 
-def curves(scan: Scan, best: Mapping[str, tuple[str, ...]]) -> Iterator[tuple[str, pl.DataFrame]]:
+def curves(scan: Scan) -> Iterator[tuple[str, pl.DataFrame]]:
     """The distributions of Figure 1: each version's judged documents, and the best of several versions."""
     for version in scan.versions:
         yield version, scan.scores.filter(pl.col("version") == version).select("first", "max")
-    for name, versions in best.items():
-        some = scan.scores.filter(pl.col("version").is_in(list(versions)))
+    for name, versions in scan.summary.get("best", {}).items():
+        some = scan.scores.filter(pl.col("version").is_in(versions))
         grouped = some.group_by("row", maintain_order=True).agg(pl.len(), pl.col("first").max(), pl.col("max").max())
         yield name, grouped.filter(pl.col("len") == len(versions)).select("first", "max")

@@ -162,8 +162,16 @@ def scan(
         # Scores do not depend on what makes a candidate.
         scored = {name: value for name, value in how.items() if name != "options"}
         folder = job.unfinished(digest({"inputs": [one._asdict() for one in inputs], **plain(scored)}))
-        work = _Work(opened, (qrels, topics), plan, job, folder, progress or Quiet())
-        links, texts = work.matched(matched, (matching, urls))
+        progress = progress or Quiet()
+        texts: Texts | None = None
+        if matched is None:
+            # The texts of judged documents are kept while versions are matched.
+            judged = read_qrels_frame(qrels).filter(pl.col("relevance") >= rel)["doc_id"]
+            texts = Texts(folder, frozenset(judged), but_first=samples.first_stage is not None)
+            links = matched_into(job.folder / "matched", (opened, qrels), (matching, urls), progress, texts)
+        else:
+            links = load_matched(matched) if isinstance(matched, str | Path) else matched
+        work = _Work(opened, (qrels, topics), plan, job, folder, progress)
         found = work.compared(links, texts, scoring)
         if out is not None:
             found = replace(found, folder=job.folder)
@@ -200,16 +208,6 @@ class _Work:
     folder: Path
     progress: Progress
 
-    def matched(
-        self, given: Matched | str | Path | None, how: tuple[MatchOptions, UrlRules]
-    ) -> tuple[Matched, Texts | None]:
-        """How the versions are matched: as given, or now; then the texts of judged documents are kept on the way."""
-        if given is not None:
-            return (load_matched(given) if isinstance(given, str | Path) else given), None
-        qrels, plan = self.sources[0], self.plan
-        texts = Texts(self.folder, _judged(qrels, plan.rel), but_first=plan.samples.first_stage is not None)
-        return matched_into(self.job.folder / "matched", (self.versions, qrels), how, self.progress, texts), texts
-
     def compared(self, links: Matched, kept: Texts | None, scoring: ScanScoring) -> Scan:
         """Scores the versions of the judged documents and compares them."""
         names = tuple(version.name for version in self.versions)
@@ -225,21 +223,27 @@ class _Work:
         folder = self.folder / _content(rows)[:16]
         texts = self._collected(rows, folder, kept)
         job.log("start", work=self.folder.name, engine=scoring.engine)
-        specs = [_with_index(spec, self.versions[0], folder, self.progress) for spec in plan.rankers]
-        prepared = [_prepared(spec, rows, texts, plan, job) for spec in specs]
+        indexed = [_with_index(spec, self.versions[0], folder, self.progress) for spec in plan.rankers]
+        prepared = [_prepared(spec, rows, texts, plan, job) for spec in indexed]
         found = []
-        for one, named in zip(prepared, plan.rankers, strict=True):
-            local = engine.in_process
-            scores = RowScoring(one.opened if local else placed(one.spec, one.opened), texts, one.policy, cache)
-            blocks = Job(folder / one.opened.fingerprint[:16], engine, self.progress)
-            found.append(score_rows(rows, scores, one.opened, blocks, scoring.block_size))
-            job.log("scored", ranker=one.opened.name, **_counts(found[-1]))
-            job.read(Input(one.opened.name, named.name, "model", None, one.opened.fingerprint))
-        job.options |= {"models": [_ranker_options(one.spec) for one in prepared]}
+        for (spec, ranker, _), named in zip(prepared, plan.rankers, strict=True):
+            opened = ranker if engine.in_process else placed(spec, ranker)
+            scores = RowScoring(opened, texts, policy_named(plan.split), cache)
+            blocks = Job(folder / ranker.fingerprint[:16], engine, self.progress)
+            found.append(score_rows(rows, scores, ranker, blocks, scoring.block_size))
+            # Pairs that were asked for, and those of them that the cache knew.
+            counted = found[-1].unique("block")
+            job.log("scored", ranker=ranker.name, **{name: int(counted[name].sum()) for name in ("asked", "hits")})
+            job.read(Input(ranker.name, named.name, "model", None, ranker.fingerprint))
+        specs, rankers, agreed = zip(*prepared, strict=True)
+        models = [
+            {"precision": spec.runtime.precision, "backend": spec.runtime.backend, "settings": dict(spec.settings)}
+            for spec in specs
+        ]
+        job.options |= {"models": models}
         pairs = plan.options.pairs(names)
-        agreed = tuple(one.agreed for one in prepared)
         sources = tuple(version.source.spec.spec for version in self.versions)
-        setting = Setting(names, pairs, texts, plan, tuple(one.opened for one in prepared), agreed, sources)
+        setting = Setting(names, pairs, texts, plan, rankers, agreed, sources)
         return replace(compare_versions(found, rows, skipped, setting), texts=texts)
 
     def _collected(self, rows: pl.DataFrame, folder: Path, kept: Texts | None) -> dict[str, Path]:
@@ -257,27 +261,19 @@ def _judged_rows(qrels: str, topics: str, links: Matched, plan: ScanPlan) -> tup
     """The judged documents to score, and those that are left out, with a reason."""
     judged = read_qrels_frame(qrels).filter(pl.col("relevance") >= plan.rel)
     if judged.is_empty():
-        fault = f"no judgment of grade {plan.rel} or more"
-        raise InputError(fault, "lower `rel`", where=qrels)
+        raise InputError(f"no judgment of grade {plan.rel} or more", "lower `rel`", where=qrels)
     asked = [query for query in topic_queries(topics, plan.field) if normalise(query.text)]
-    queries = pl.DataFrame(
-        {"topic_id": [query.topic_id for query in asked], "query": [query.text for query in asked]},
-        schema={"topic_id": pl.String, "query": pl.String},
-    ).unique("topic_id", keep="first", maintain_order=True)
+    schema = {"topic_id": pl.String, "query": pl.String}
+    queries = pl.DataFrame([(query.topic_id, query.text) for query in asked], schema=schema, orient="row")
+    queries = queries.unique("topic_id", keep="first", maintain_order=True)
     ids = links.frame.select("doc_id", *(pl.col(name).alias(id_column(name)) for name in links.versions))
     joined = judged.join(queries, on="topic_id", how="left", maintain_order="left").join(
         ids, on="doc_id", how="left", maintain_order="left"
     )
     there = pl.sum_horizontal(pl.col(id_column(name)).is_not_null().cast(pl.Int32) for name in links.versions)
-    reason = (
-        pl.when(pl.col("query").is_null())
-        .then(pl.lit(f"the topic has no {plan.field}"))
-        .when(there == 0)
-        .then(pl.lit("in no version"))
-        .when(there == 1)
-        .then(pl.lit("in one version only"))
-    )
-    joined = joined.with_columns(reason.alias("why"))
+    no_query = pl.when(pl.col("query").is_null()).then(pl.lit(f"the topic has no {plan.field}"))
+    nowhere = no_query.when(there == 0).then(pl.lit("in no version"))
+    joined = joined.with_columns(nowhere.when(there == 1).then(pl.lit("in one version only")).alias("why"))
     rows = joined.filter(pl.col("why").is_null()).drop("why").with_row_index("row")
     if rows.is_empty():
         counted = "; ".join(f"{count:,d} {why}" for why, count in joined["why"].value_counts(sort=True).iter_rows())
@@ -307,11 +303,9 @@ def _other_documents(rows: pl.DataFrame, qrels: str, plan: ScanPlan, judged: str
         ids = rows.drop_nulls(id_column(judged)).unique("doc_id", maintain_order=True)
         if ids.is_empty():
             return empty
-        topics = rows.select("topic_id", "query").sample(
-            2 * plan.samples.sampled, with_replacement=True, seed=int(draw.integers(1 << 31))
-        )
-        other = ids.select("doc_id", id_column(judged)).sample(
-            2 * plan.samples.sampled, with_replacement=True, seed=int(draw.integers(1 << 31))
+        topics, other = (
+            frame.sample(2 * plan.samples.sampled, with_replacement=True, seed=int(draw.integers(1 << 31)))
+            for frame in (rows.select("topic_id", "query"), ids.select("doc_id", id_column(judged)))
         )
         pool = pl.concat([topics, other], how="horizontal").unique(["topic_id", "doc_id"], maintain_order=True)
     pool = pool.join(relevant, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
@@ -321,26 +315,6 @@ def _other_documents(rows: pl.DataFrame, qrels: str, plan: ScanPlan, judged: str
         pl.lit(True).alias("sampled"), pl.lit(0, pl.Int32).alias("relevance")
     )
     return pl.concat([empty, pool], how="diagonal").select(rows.columns)
-
-
-def _judged(qrels: str, rel: int) -> frozenset[str]:
-    """The documents whose versions are compared."""
-    return frozenset(read_qrels_frame(qrels).filter(pl.col("relevance") >= rel)["doc_id"].to_list())
-
-
-def _ranker_options(spec: RankerSpec) -> dict[str, Any]:
-    runtime = spec.runtime
-    return {"precision": runtime.precision, "backend": runtime.backend, "settings": dict(spec.settings)}
-
-
-@dataclass(frozen=True)
-class _Prepared:
-    """The ranker, how it was opened, and how documents are cut for it."""
-
-    spec: RankerSpec
-    opened: Ranker
-    policy: Any
-    agreed: Mapping[str, float]
 
 
 def _with_index(spec: RankerSpec, judged: Version, folder: Path, progress: Progress) -> RankerSpec:
@@ -353,18 +327,14 @@ def _with_index(spec: RankerSpec, judged: Version, folder: Path, progress: Progr
     return replace(spec, name=f"bm25:{index}")
 
 
-def _prepared(spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan, job: Run) -> _Prepared:
-    policy = policy_named(plan.split)
-    sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy, None))
+def _prepared(
+    spec: RankerSpec, rows: pl.DataFrame, texts: Mapping[str, Path], plan: ScanPlan, job: Run
+) -> tuple[RankerSpec, Ranker, Mapping[str, float]]:
+    """How the ranker runs, the ranker, and how its scores in low precision agree with full precision."""
+    sample = partial(sample_pairs, rows, RowScoring(spec, texts, policy_named(plan.split), None))
     spec = settled(spec, sample, lambda choice: job.log("precision", ranker=spec.name, **choice.json()))
-    opened = spec.open()
-    return _Prepared(spec, opened, policy, agreement(spec, opened, sample))
-
-
-def _counts(found: pl.DataFrame) -> dict[str, int]:
-    """Pairs that were asked for, and those of them that the cache knew."""
-    blocks = found.unique("block")
-    return {name: int(blocks[name].sum()) for name in ("asked", "hits")}
+    ranker = spec.open()
+    return spec, ranker, agreement(spec, ranker, sample)
 
 
 def _content(rows: pl.DataFrame) -> str:

@@ -20,16 +20,9 @@ from truerank.work.jobs import Job
 #: One row per judged document and version it was found in: the row of the judged document, the place of the version,
 #: passages, the place of the best one, and the scores of the first and the best.
 SCORE_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.UInt32,
-    "version": pl.UInt8,
-    "passages": pl.UInt32,
-    "best": pl.UInt32,
-    "first": pl.Float64,
-    "max": pl.Float64,
-    "block": pl.UInt32,
-    "asked": pl.Int64,
-    "hits": pl.Int64,
-}
+    "row": pl.UInt32, "version": pl.UInt8, "passages": pl.UInt32, "best": pl.UInt32, "first": pl.Float64,
+    "max": pl.Float64, "block": pl.UInt32, "asked": pl.Int64, "hits": pl.Int64,
+}  # fmt: skip
 
 
 def id_column(version: str) -> str:
@@ -88,27 +81,19 @@ class RowScoring:
 
     def _scored(self, block: _Block, scores: CachedScores) -> pl.DataFrame:
         pairs: list[Pair] = []
-        rows: list[tuple[int, int]] = []
-        sizes: list[int] = []
+        rows: list[tuple[int, int, int]] = []
         for place, (doc_ids, cut) in enumerate(self._passages(block)):
             for row, query, doc_id in zip(block.rows, block.queries, doc_ids, strict=True):
                 if doc_id in cut:
                     pairs += [Pair(query, passage) for passage in cut[doc_id]]
-                    rows.append((row, place))
-                    sizes.append(len(cut[doc_id]))
+                    rows.append((row, place, len(cut[doc_id])))
         values = scores.score(pairs).astype(np.float64)
-        ends = np.cumsum(sizes)
-        parts = [values[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-        return pl.DataFrame(
-            {
-                "row": [row for row, _ in rows],
-                "version": [version for _, version in rows],
-                "passages": sizes,
-                "best": [int(part.argmax()) for part in parts],
-                "first": [float(part[0]) for part in parts],
-                "max": [float(part.max()) for part in parts],
-            }
-        )
+        ends = np.cumsum([size for *_, size in rows])
+        parts = [values[end - size : end] for end, (*_, size) in zip(ends, rows, strict=True)]
+        found = [
+            (*row, int(part.argmax()), float(part[0]), float(part.max())) for row, part in zip(rows, parts, strict=True)
+        ]
+        return pl.DataFrame(found, schema=dict(list(SCORE_SCHEMA.items())[:6]), orient="row")
 
 
 class _Block(NamedTuple):

@@ -235,22 +235,12 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
 #: its address, its body speaks of; and how much of what only this version has is in other documents, how many of them
 #: have nearly all of it, and how many of the same version have little else.
 TEXT_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.UInt32,
-    "first": pl.String,
-    "second": pl.String,
-    "lost_in_second": pl.Float64,
-    "lost_in_first": pl.Float64,
-    "first_is_no_page": pl.Boolean,
-    "second_is_no_page": pl.Boolean,
-    "first_coherence": pl.Float64,
-    "second_coherence": pl.Float64,
-    "first_elsewhere": pl.Float64,
-    "second_elsewhere": pl.Float64,
-    "first_copies": pl.Int64,
-    "second_copies": pl.Int64,
-    "first_alone": pl.Int64,
+    "row": pl.UInt32, "first": pl.String, "second": pl.String, "lost_in_second": pl.Float64,
+    "lost_in_first": pl.Float64, "first_is_no_page": pl.Boolean, "second_is_no_page": pl.Boolean,
+    "first_coherence": pl.Float64, "second_coherence": pl.Float64, "first_elsewhere": pl.Float64,
+    "second_elsewhere": pl.Float64, "first_copies": pl.Int64, "second_copies": pl.Int64, "first_alone": pl.Int64,
     "second_alone": pl.Int64,
-}
+}  # fmt: skip
 #: A larger share is a candidate; chosen, as are the numbers below, on development draws of
 #: studies/transfer_planted.py.
 TEXT_CUT_OFF: Final = 0.4
@@ -384,20 +374,8 @@ def _losses(
                 # Where nothing is left, it does not matter who else has what was there.
                 clause = mine if _NAME.search(theirs.text) else mine._replace(title="", body="")
                 new.append(new_text(clause, theirs, words, weights, tuple(own), version=place))
-            yield (
-                row,
-                first,
-                second,
-                *lost,
-                *shows_no_page(one, other),
-                *coherence,
-                0.0,
-                0.0,
-                len(new) - 2,
-                len(new) - 1,
-                0,
-                0,
-            )
+            places = (len(new) - 2, len(new) - 1)
+            yield row, first, second, *lost, *shows_no_page(one, other), *coherence, 0.0, 0.0, *places, 0, 0
 
 
 def _coherence(page: PageWords, named: Iterable[str], weights: WordWeights) -> float:
