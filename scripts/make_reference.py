@@ -200,8 +200,9 @@ def rules_page() -> str:
     rows = [f"| {word} | {level} | {own.get(word, codes[level])} |" for word, level in LEVELS.items()]
     head = (
         "## Words, levels and exit codes\n\nThe exit code is 0 without `--fail-on`. With it, 1 where there is a "
-        "verdict of this word or level or a worse one, and 3 where `check` cannot tell. 2 is what you can mend (FILES AT FAULT "
-        "too), 70 a fault of truerank, 130 Ctrl-C.\n\n| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
+        "verdict of this word or level or a worse one, and 3 where `check` cannot tell. 2 is what you can mend (FILES "
+        "AT FAULT too), 70 a fault of truerank, 130 Ctrl-C.\n\n"
+        "| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
     )
     parts.append("\n".join((head, *rows)) + "\n")
     for package in PACKAGES:

@@ -43,5 +43,13 @@ if TYPE_CHECKING:
     from truerank.work.merging import merge as merge
 
 else:
-    __getattr__, __dir__ = lazily(__name__, __file__)
-    __all__ = [*__dir__()]
+    __getattr__, _every = lazily(__name__, __file__)
+    __all__ = [*_every()]
+    #: Names that completion leaves out: a notebook shows what most people want.
+    _RARE = frozenset(
+        "Runtime build_index compare_evaluations cross_validate judging lexical load_evaluation machine merge "
+        "order_changes register".split()
+    )
+
+    def __dir__() -> list[str]:
+        return [name for name in __all__ if name not in _RARE]

@@ -318,3 +318,23 @@ def test_a_hundred_thousand_rows_stay_quick(browser, tmp_path):
     settled(page, "100,000 pairs; 1 to")
     page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     settled(page, "100,000 pairs; the first 500 are printed. The whole list stands in all.parquet.")
+
+
+def test_figures_are_saved_and_the_sentence_is_copied(browser, tmp_path):
+    from truerank.core.page import Drawing
+
+    svg = '<svg viewBox="0 0 200 100" width="200" height="100"><rect width="200" height="100" fill="#123456"/></svg>'
+    section = Section("plot", "Plot", (Drawing(svg, "A figure."),))
+    path = tmp_path / "page.html"
+    path.write_text(Page("A is better", "truerank", "95% interval +0.1 to +0.2.", (), (section,)).html(), "utf-8")
+    page = opened(browser, path, permissions=["clipboard-read", "clipboard-write"])
+    for name, start in (("SVG", b"<svg"), ("PNG", b"\x89PNG")):
+        with page.expect_download() as download:
+            page.get_by_role("button", name=name).click()
+        assert download.value.suggested_filename == f"plot-1.{name.lower()}"
+        download.value.save_as(tmp_path / name)
+        assert (tmp_path / name).read_bytes().startswith(start)
+    page.get_by_role("button", name="Copy").click()
+    page.get_by_role("button", name="Copied").wait_for(timeout=5000)
+    assert page.evaluate("navigator.clipboard.readText()") == "A is better (95% interval +0.1 to +0.2)."
+    assert page.complaints == []

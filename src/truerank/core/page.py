@@ -160,7 +160,7 @@ class Page:
                 sections=[(section, [_part(part) for part in section.parts]) for section in self.sections],
                 style=Markup(_resource("page.css")),
                 script=Markup(script),
-                policy=f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+                policy=f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
                 "base-uri 'none'; form-action 'none'",
             )
         )

@@ -321,10 +321,7 @@
       };
       const lines = [columns.map((column) => column.key).join("\t")];
       for (const row of this.order) lines.push(columns.map((column) => clean(column.value(row))).join("\t"));
-      const address = URL.createObjectURL(new Blob([lines.join("\n"), "\n"], { type: "text/tab-separated-values" }));
-      const link = element("a", { href: address, download: `${this.name}.tsv` });
-      link.click();
-      setTimeout(() => URL.revokeObjectURL(address), 10000);
+      save(`${this.name}.tsv`, new Blob([lines.join("\n"), "\n"], { type: "text/tab-separated-values" }));
     }
   }
 
@@ -364,6 +361,54 @@
       if (this.status) this.status.textContent = sought.length > 0 ? `${count(kept)} of ${count(this.rows.length)} rows` : "";
     }
   }
+
+  const save = (name, blob) => {
+    const address = URL.createObjectURL(blob);
+    element("a", { href: address, download: name }).click();
+    setTimeout(() => URL.revokeObjectURL(address), 10000);
+  };
+  const action = (label, act) => {
+    const button = element("button", { type: "button", class: "act" });
+    button.textContent = label;
+    button.addEventListener("click", () => act(button));
+    return button;
+  };
+
+  // The sentence of the claim with its interval, for a message or a paper.
+  const claim = document.querySelector("header .lead");
+  if (claim && navigator.clipboard) {
+    const title = document.querySelector("h1").textContent;
+    claim.append(" ", action("Copy", async (button) => {
+      await navigator.clipboard.writeText(`${title} (${claim.firstChild.textContent.trim().replace(/\.$/, "")}).`);
+      button.textContent = "Copied";
+    }));
+  }
+
+  // A figure as SVG, with the colours that it has here, or as PNG at twice its size.
+  const drawn = (svg) => {
+    const copy = svg.cloneNode(true);
+    const style = getComputedStyle(svg);
+    copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    copy.style.color = style.color;
+    copy.style.background = getComputedStyle(document.body).backgroundColor;
+    return new XMLSerializer().serializeToString(copy);
+  };
+  document.querySelectorAll("figure svg").forEach((svg, at) => {
+    const name = svg.closest("section")?.id ?? "figure";
+    const caption = svg.closest("figure").querySelector("figcaption");
+    if (!caption) return;
+    caption.append(" ", action("SVG", () => save(`${name}-${at + 1}.svg`, new Blob([drawn(svg)], { type: "image/svg+xml" }))));
+    caption.append(" ", action("PNG", () => {
+      const image = new Image();
+      const size = svg.getBoundingClientRect();
+      image.addEventListener("load", () => {
+        const canvas = element("canvas", { width: String(Math.ceil(2 * size.width)), height: String(Math.ceil(2 * size.height)) });
+        canvas.getContext("2d").drawImage(image, 0, 0, canvas.width, canvas.height);
+        canvas.toBlob((blob) => save(`${name}-${at + 1}.png`, blob));
+      });
+      image.src = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(drawn(svg))}`;
+    }));
+  });
 
   for (const root of document.querySelectorAll("[data-listing]")) new Listing(root);
   for (const root of document.querySelectorAll(".table")) new Folded(root);
