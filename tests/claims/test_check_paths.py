@@ -62,7 +62,10 @@ def test_the_answer_has_at_most_twelve_lines(
     assert ended("check", str(place), "-v") == 0
     assert "Could unjudged documents turn it?" in capsys.readouterr().out
     assert ended("check", "sample") == 0
-    assert len(capsys.readouterr().out.splitlines()) <= 12
+    sample = capsys.readouterr().out
+    assert len(sample.splitlines()) <= 12
+    # The first screen shows what a user gets.
+    assert sample in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
 def test_scores_answer_what_scores_can(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

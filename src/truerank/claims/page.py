@@ -129,6 +129,14 @@ def _read(result: Check) -> Iterator[str]:
         yield "\n".join((*lines[:_MOST_READ], *more))
 
 
+def _decides(result: Check, answer: ClaimAnswer) -> bool:
+    """Whether the short answer names a question: where chance explains the difference, others say the same."""
+    if result.headline is None or result.headline.effect == "stands":
+        return _is_finding(answer)
+    changes = answer.repair is not None or answer.plausible or answer.effect in ("falls", "appears")
+    return answer.question == "chance" or changes
+
+
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
     word, claim = result.conclusion.word, result.claim
@@ -140,7 +148,7 @@ def _answered(result: Check) -> list[str]:
         )
         reason = (rest[:1].upper() + rest[1:]).strip(" .") + "." if rest.strip(" .") else _MEANINGS[word]
     lines = [_claimed(result), *textwrap.wrap(f"{word}: {reason}", _WIDTH)[:_REASON]]
-    objects = [answer for answer in result.answers if _is_finding(answer)]
+    objects = [answer for answer in result.answers if _decides(result, answer)]
     shown = objects[: _MOST_LINES - len(lines) - 3]
     for answer in shown:
         about = question(answer.question)
@@ -156,7 +164,7 @@ def _answered(result: Check) -> list[str]:
         named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs)})" for one in asked)
         lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
     if len(shown) < len(objects):
-        lines.append(f"{len(objects) - len(shown)} more questions object: -v shows all.")
+        lines.append(f"Also: {len(objects) - len(shown)} more (-v)")
     return lines
 
 

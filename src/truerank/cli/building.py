@@ -16,6 +16,7 @@ from cyclopts.completion import ShellDetectionError
 from truerank.cli import streams
 from truerank.cli.commands import COMMANDS, GROUPS, PANELS, first_sentence
 from truerank.cli.declarations import Command, Option, command_at, in_flags
+from truerank.cli.settings import project_settings
 from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
 from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
@@ -156,6 +157,11 @@ def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
 
         overwrite, verbose = values.pop("overwrite", False), values.pop("verbose", False)
         given = {name: value for name, value in values.items() if value is not None}
+        settings, place = project_settings(command, Path())
+        if place is not None:
+            streams.put(sys.stderr, f"settings from {place}\n")
+            # A flag that was not given is False.
+            given |= {name: value for name, value in settings.items() if given.get(name, False) is False}
         before = overwrites.set(overwrite)
         try:
             _check_output(command, given)

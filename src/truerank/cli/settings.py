@@ -1,0 +1,70 @@
+"""Options of a project, in `truerank.toml` or in `[tool.truerank]` of `pyproject.toml`; the command line wins."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, get_args, get_origin
+
+from truerank.cli.declarations import Command, Option
+from truerank.errors import InputError
+from truerank.loading import toml_file
+
+#: The files in their order, and where in them the settings stand.
+_PLACES: Final[Mapping[str, tuple[str, ...]]] = {"truerank.toml": (), "pyproject.toml": ("tool", "truerank")}
+
+
+def project_settings(command: Command, folder: Path) -> tuple[dict[str, Any], Path | None]:
+    """The options of a command that the project in a folder sets, and the file that sets them.
+
+    A table is called like the command: `[check]`, `[leakage.audit]`. Its keys are options without their hyphens in
+    front.
+
+    Raises:
+        InputError: the file cannot be read, or sets what the command does not take.
+    """
+    for name, keys in _PLACES.items():
+        path = folder / name
+        if not path.is_file():
+            continue
+        table: Any = toml_file(path)
+        for key in (*keys, *command.name.split()):
+            table = table.get(key, {}) if isinstance(table, dict) else {}
+        if table or name == "truerank.toml":
+            return dict(_read(command, table, path)), path if table else None
+    return {}, None
+
+
+def _read(command: Command, table: Any, path: Path) -> Sequence[tuple[str, Any]]:
+    options = {option.flags[-1].lstrip("-"): option for option in command.options if not option.positional}
+    found = []
+    for key, value in (table if isinstance(table, dict) else {}).items():
+        if isinstance(value, dict):
+            continue  # of a command of this group
+        option = options.get(str(key).replace("_", "-"))
+        if option is None:
+            near = difflib.get_close_matches(str(key).replace("_", "-"), options, n=1)
+            remedy = f"did you mean '{near[0]}'?" if near else f"see 'truerank {command.name} --help-all'"
+            raise InputError(f"'truerank {command.name}' has no option '{key}'", remedy, where=path)
+        found.append((option.name, _value(option, value, path)))
+    return found
+
+
+def _value(option: Option, value: Any, path: Path) -> Any:
+    """A value as the command line reads it."""
+    if get_origin(option.reads) is list:
+        several = value if isinstance(value, list) else [value]
+        return [_single(option, get_args(option.reads)[0], one, path) for one in several]
+    return _single(option, option.reads, value, path)
+
+
+def _single(option: Option, kind: Any, value: Any, path: Path) -> Any:
+    wanted = kind if kind in (bool, int, float) else str
+    fits = isinstance(value, wanted) and not (wanted is not bool and isinstance(value, bool))
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        value, fits = float(value), True
+    if not fits:
+        fault = f"'{option.flags[-1].lstrip('-')}' cannot be {value!r}"
+        raise InputError(fault, f"give a {wanted.__name__.replace('str', 'text')}", where=path)
+    return Path(value) if kind is Path else value
