@@ -32,9 +32,8 @@ def test_the_steps_end_as_the_page_says(shares: tuple[float, float], code: int, 
         for share in shares:
             others = [f"kb-{other}" for other in draw.sample(range(400, 900), 5)]
             lists.append([f"kb-{number}", *others[1:]] if draw.random() < share else others)
-        rows.append(
-            {"question": f"how to mend part {number}", "expected": f"kb-{number}", "new": lists[0], "old": lists[1]}
-        )
+        new, old = map(";".join, lists)
+        rows.append(f"how to mend part {number},kb-{number},{new},{old}\n")
     head = "question,expected,retrieved_new,retrieved_old\n"
     (tmp_path / "results.csv").write_text(head + "".join(rows))
     first, second = steps()
