@@ -141,3 +141,12 @@ def test_judgments_and_runs_as_json(table: pl.DataFrame, tmp_path: Path) -> None
     found = truerank.check([tmp_path / "gold.json", tmp_path / "new.json", tmp_path / "old.json"])
     assert [one.kind for one in found.readings] == ["judgments", "run", "run"]
     assert found.base is not None and found.base.value == pytest.approx(truerank.check(table).base.value)  # type: ignore[union-attr]
+
+
+def test_questions_can_be_left_out(table: pl.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:
+    found = truerank.check(table, ignore=("claim06", "CLAIM09"))
+    assert found.answer("policies").word == "UNKNOWN" and "unjudged documents" in found.conclusion.reason
+    assert [one.name for one in found.plan if not one.answerable and not one.needs] == ["unjudged", "policies"]
+    for codes, fault in ((("CLAIM02",), "cannot be left out"), (("DOCS01",), "no question has the code")):
+        with pytest.raises(InputError, match=fault):
+            truerank.check(table, ignore=codes)

@@ -15,7 +15,7 @@ from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
 from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion
-from truerank.claims.results import NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
+from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import chance_answer, policies_answer
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
@@ -113,7 +113,8 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
 
 
 def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:
-    return ClaimAnswer(planned.name, "UNKNOWN", NOT_GIVEN, "unknown", "", (), f"Give {planned.needs}.")
+    settles = f"Give {planned.needs}." if planned.needs else "Leave out `ignore`."
+    return ClaimAnswer(planned.name, "UNKNOWN", NOT_GIVEN if planned.needs else LEFT_OUT, "unknown", "", (), settles)
 
 
 def _unasked(planned: PlannedQuestion) -> ClaimAnswer:

@@ -11,7 +11,7 @@ from typing import Final
 
 from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
 from truerank.claims.questions import question
-from truerank.claims.results import NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
+from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
 from truerank.claims.scoring_questions import smallest_shown
 from truerank.text.printable import listed
 
@@ -92,6 +92,8 @@ def _weak(answers: Sequence[ClaimAnswer]) -> str:
 def _left_open(answers: Sequence[ClaimAnswer]) -> Iterable[str]:
     """The questions that were not asked, and those that were and have no answer."""
     for text, asked in (("Asked, and not settled", True), ("Not asked", False)):
-        names = [question(one.question).subject for one in answers if (one.evidence != NOT_GIVEN) is asked]
+        names = [
+            question(one.question).subject for one in answers if (one.evidence not in (NOT_GIVEN, LEFT_OUT)) is asked
+        ]
         if names:
             yield f"{text}: {listed(names)}."

@@ -88,6 +88,7 @@ class ClaimOptions(Options):
         trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
             `docs` are given; it takes minutes, and 0 leaves it out.
         variants: the file of the topics' query variants, which are looked for in the training data too.
+        ignore: codes of questions that are not asked, such as CLAIM03; what they could say stays unknown.
         dry_run: say what can be answered and what it costs, and run nothing.
     """
 
@@ -96,6 +97,7 @@ class ClaimOptions(Options):
     comparisons: Annotated[int | None, Range(at_least=1), Flag(rare=True)] = None
     trials: Annotated[int, Range(at_least=0), Flag(rare=True)] = 0
     variants: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
+    ignore: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
     dry_run: bool = False
 
 

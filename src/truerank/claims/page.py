@@ -161,7 +161,7 @@ def _answered(result: Check) -> list[str]:
         lines.append(textwrap.shorten(f"To settle: {' '.join(settles)}", _WIDTH, placeholder=" … (-v)"))
     asked = [one for one in result.plan if not one.answerable]
     if asked:
-        named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs)})" for one in asked)
+        named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs) or '--ignore'})" for one in asked)
         lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
     if len(shown) < len(objects):
         lines.append(f"Also: {len(objects) - len(shown)} more (-v)")
@@ -205,7 +205,7 @@ def _plan_table(result: Check) -> Table:
         (
             question(one.name).text,
             "yes" if one.answerable else "no",
-            one.what if one.answerable else f"give {_flags(one.needs)}",
+            one.what if one.answerable else f"give {_flags(one.needs)}" if one.needs else "left out (--ignore)",
             one.seconds if one.answerable else None,
         )
         for one in result.plan

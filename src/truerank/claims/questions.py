@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from truerank.claims.inquiry import ClaimSources
 from truerank.core.rules import Rule, rules_of
+from truerank.errors import OptionError
 from truerank.sources import grammar
 
+#: Without them there is no conclusion.
+_ALWAYS: Final = ("files", "chance")
 #: Bytes of compressed and of plain text that a second takes, measured on two processors with the small encoder.
 _ENCODED: Final = 12_000.0
 _COMPARED: Final = 1_500_000.0
@@ -73,7 +76,7 @@ class PlannedQuestion:
     Attributes:
         name: of the question.
         answerable: whether what was given answers it.
-        needs: what would have to be given; empty where it is answerable.
+        needs: what would have to be given; empty where it is answerable, or was left out as asked.
         what: what is run, in a few words.
         seconds: roughly how long that takes on two processors.
     """
@@ -140,10 +143,24 @@ def question(name: str) -> Question:
         raise KeyError(f"there is no question '{name}'; the questions are {', '.join(NAMES)}") from None
 
 
-def planned(sources: ClaimSources, trials: int = 0) -> tuple[PlannedQuestion, ...]:
-    """The questions in their order, each with what is run or what would have to be given."""
+def planned(sources: ClaimSources, trials: int = 0, ignore: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
+    """The questions in their order, each with what is run or what would have to be given.
+
+    Raises:
+        OptionError: no question has such a code, or the word of the conclusion rests on it.
+    """
+    codes = tuple(code.upper() for code in ignore)
+    for code in codes:
+        named = [each for each in QUESTIONS if each.rule.code.startswith(code)]
+        if not named:
+            raise OptionError("ignore", f"no question has the code {code}", "'truerank rules CLAIM' lists them")
+        if needed := [each.rule.code for each in named if each.name in _ALWAYS]:
+            raise OptionError("ignore", f"{needed[0]} cannot be left out", "the word of the conclusion rests on it")
     plan = []
     for each in QUESTIONS:
+        if codes and each.rule.code.startswith(codes):
+            plan.append(PlannedQuestion(each.name, False))
+            continue
         lacking = each.lacking(sources)
         what = each.what
         if each.name == "pools" and _simulated(sources, trials):

@@ -17,7 +17,8 @@ ConclusionWord = Literal[
 ]
 
 
-#: The evidence of a question that was not asked, since what it needs was not given.
+#: The evidence of a question that was left out as asked, and of one whose needs were not given.
+LEFT_OUT: Final = "Left out, as asked."
 NOT_GIVEN: Final = "Not given."
 
 

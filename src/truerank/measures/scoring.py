@@ -241,8 +241,10 @@ def evaluate(
     check_plot(plot, out)
     if table is not None:
         qrels, run = judged_runs(read_golden(table))
-    if qrels is None or not has_runs(run):
-        raise OptionError("qrels", "nothing to score", "give judgments and runs, or a table of questions and results")
+    if qrels is None:
+        raise OptionError("qrels", "no judgments", "give them, or a table of questions and results")
+    if not has_runs(run):
+        raise OptionError("run", "no run", "name at least one, or give a table of questions and results")
     # Read twice: once for the scores, once for the manifest.
     run = list(run) if isinstance(run, Iterator) else run
     found = _evaluated(qrels, run, measures, scoring, equivalence)
