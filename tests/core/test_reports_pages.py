@@ -49,7 +49,7 @@ def test_the_policy_allows_the_one_script_and_nothing_else():
     script = re.findall(r"<script>(.*?)</script>", html, re.DOTALL)
     assert len(script) == 1
     digest = base64.b64encode(hashlib.sha256(script[0].encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
+    policy = f"default-src 'none'; img-src data:; style-src 'unsafe-inline'; script-src 'sha256-{digest}'; "
     policy += "base-uri 'none'; form-action 'none'"
     metas = [attributes for tag, attributes in Tags(html).seen if tag == "meta"]
     assert {"http-equiv": "Content-Security-Policy", "content": policy} in metas

@@ -72,7 +72,7 @@ FAULTS = {
     "empty-models": ("models:\n", "models: {}\nignored:\n", 14, "unknown key 'ignored'"),
     "list": ("models:\n  knrm:", "models:\n  - knrm:", 13, "no mapping"),
     "bad-name": ("  knrm: {", "  kn.rm: {", 14, "the name 'kn.rm'"),
-    "depth": ("depth: 8", "depth: eight", 8, "'eight' is no whole number"),
+    "depth": ("depth: 8", "depth: eight", 8, "expected an integer, got 'eight'"),
     "depth-0": ("depth: 8", "depth: 0", 8, "0 is too small"),
     "folds": ("folds: 2", "folds: 1", 9, "1 is too small"),
     "kind": ("{kind: test", "{kind: tset", 12, "'tset' is unknown. did you mean 'test'?"),
@@ -99,7 +99,7 @@ FAULTS = {
     "baseline": ("measures:", "report: {baseline: nothing}\nmeasures:", 16, "'nothing' is unknown"),
     "rel": ("depth: 8", "rel: 0", 8, "collections.notes.rel: 0 is too small"),
     "own-measure": ("depth: 8", "measures: [nDCH@5]", 8, "nDCH"),
-    "topic-count": ("depth: 8", "topic_count: many", 8, "'many' is no whole number"),
+    "topic-count": ("depth: 8", "topic_count: many", 8, "expected an integer, got 'many'"),
     "checkpoint-and-rows": ("instances: test.jsonl", "instances: test.jsonl, checkpoint: x", 12, "(or 'checkpoint')"),
     "checkpoint-size": ("instances: test.jsonl", "checkpoint: monot5:x", 12, "a checkpoint is not trained"),
     "placeholder": ("none.jsonl", "'none-{sede}.jsonl'", 11, "nothing stands for {sede}. known: {model} and {seed}"),
@@ -162,7 +162,7 @@ def test_what_is_no_file_of_text_or_no_setting(tmp_path: Path) -> None:
     path = write_example(tmp_path)
     with pytest.raises(InputError, match=r"set: 'collections.note.docs': the file has no 'note' there. did you mean"):
         read_design(path, settings={"collections.note.docs": "x"})
-    with pytest.raises(InputError, match=r"set: collections.notes.depth: 'much' is no whole number"):
+    with pytest.raises(InputError, match=r"set: collections.notes.depth: expected an integer, got 'much'"):
         read_design(path, settings={"collections.notes.depth": "much"})
     with pytest.raises(InputError, match="--set: models: nothing in it"):
         read_design(path, settings={"models": "{}"})

@@ -122,7 +122,7 @@ def test_a_fault_in_a_file_has_its_line(files: list[str], tmp_path: Path, capsys
     run.write_text("0301 Q0 a 1 1 t\n")
     assert "none of the 2 topics of the qrels, but 1 others" in typed(capsys, *files)[2]
     (tmp_path / "test.qrels").write_text("301 0 a yes\n")
-    assert "test.qrels:1: the relevance 'yes' is no whole number" in typed(capsys, *files)[2]
+    assert "test.qrels:1: expected an integer as relevance, got 'yes'" in typed(capsys, *files)[2]
 
 
 def test_the_twin_gives_the_same(files: list[str], capsys: pytest.CaptureFixture[str]) -> None:

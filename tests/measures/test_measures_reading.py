@@ -125,7 +125,7 @@ def test_faulty_runs(tmp_path: Path, content: bytes, message: str) -> None:
 def test_faulty_judgments(tmp_path: Path) -> None:
     path = tmp_path / "a.qrels"
     for content, message in [
-        ("1 0 a 1\n1 0 b x\n", r"a\.qrels:2: the relevance 'x' is no whole number"),
+        ("1 0 a 1\n1 0 b x\n", r"a\.qrels:2: expected an integer as relevance, got 'x'"),
         ("1 0 a 1\n1 0\n", r"a\.qrels:2: 2 columns instead of 4"),
         ("1 0 a 1\n1 0 b 2147483648\n", r"a\.qrels:2: the relevance '2147483648' is too large"),
         ("query-id corpus-id score\n1 a 1\n2 a 1\n1 a 0\n", r"a\.qrels:4: topic 1 and document a stand in line 2"),

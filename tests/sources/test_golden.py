@@ -143,7 +143,7 @@ def test_what_was_done_to_rows_is_counted() -> None:
         "expect other documents",
         "1 question without an expected",
         "nothing for 1",
-        "stand twice",
+        "appear twice",
     ):
         assert part in said, part
 
@@ -164,7 +164,7 @@ def test_what_was_done_to_rows_is_counted() -> None:
         (("question", "expected", "a", "a_scores"), [("q", "d1", "d1;d2;d3", "[0.1, 0.9, 0.4]")], "or by their scores"),
         (("run", "measure", "value"), [("a", "AP", 0.5), ("b", "AP", 0.4)], "no column that names the question"),
         (("question", "note"), [("q", "hello there")], "no results and no scores"),
-        (("question", "question"), [("q", "r")], "stands there twice"),
+        (("question", "question"), [("q", "r")], "appears twice"),
     ],
 )  # fmt: skip
 def test_two_readings_and_broken_tables_are_refused(

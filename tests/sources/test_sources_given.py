@@ -118,7 +118,7 @@ def test_sources_stay_as_they_are(tmp_path: Path) -> None:
     # A text that is too long for the name of a file, in bytes and not in letters.
     assert adopted(audit, {"train": ["గవర్నర్ జనరల్ " * 20, "one more"]})["train"] != ["one more"]
     assert adopted(audit, {"train": [tmp_path / "noending"]})["train"] == [str(tmp_path / "noending")]
-    with pytest.raises(OptionError, match="'wild birds' is no source, others are"):
+    with pytest.raises(OptionError, match="'wild birds' is not a source, others are"):
         adopted(audit, {"train": ["a.tsv", "wild birds"]})
     with pytest.raises(OptionError, match="is empty"):
         adopted(audit, {"train": {}})

@@ -37,9 +37,9 @@ def test_run(tmp_path: Path) -> None:
     ("content", "line", "fault"),
     [
         ("1 0 d 1\n1 0 e 1\n1 1 d 0\n", 3, "topic 1 and document d stand in line 1 already"),
-        ("1 0 d 1\n1 0 e\n1 d\n", 2, "the relevance 'e' is no whole number"),
+        ("1 0 d 1\n1 0 e\n1 d\n", 2, "expected an integer as relevance, got 'e'"),
         ("1 0 d 1\n\n1 d\n", 3, "2 columns instead of 4"),
-        ("1 0 d 0.5\n", 1, "'0.5' is no whole number"),
+        ("1 0 d 0.5\n", 1, "expected an integer as relevance, got '0.5'"),
         ("query-id corpus-id score\n", None, "no judgments in it"),
     ],
 )

@@ -95,7 +95,7 @@ def _favoured(claim: Claim, judge: str, found: ClaimEstimate) -> str:
         return f" {judge} favours {claim.system}: it raises {how}."
     if found.high < 0:
         return f" {judge} is against {claim.system}: it raises {how}."
-    return f" {judge} does not favour {claim.system} beyond chance: it raises {how}."
+    return f" {judge} does not favour {claim.system} by more than chance explains: it raises {how}."
 
 
 def _by_a_model(claim: Claim) -> ClaimAnswer:

@@ -65,9 +65,9 @@ def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[Finding]:
 
 
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
-    "HOLDS": "The difference is above 0 beyond chance, and no question that was asked changes that.",
+    "HOLDS": "The difference is above 0 by more than chance explains, and no question that was asked changes that.",
     "HOLDS, SMALLER THAN CLAIMED": "The repaired data show the difference; it is smaller than claimed.",
-    "HOLDS EXCEPT": "The difference is above 0 beyond chance. Under the conditions named it is not.",
+    "HOLDS EXCEPT": "The difference is above 0 by more than chance explains. Under the conditions named it is not.",
     "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
     "DOES NOT HOLD": "The data show that the other run is better.",
     "FILES AT FAULT": "The files have to be mended before anything can be said of the claim.",

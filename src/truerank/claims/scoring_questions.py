@@ -115,7 +115,7 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
         effect = "falls" if opposite else "not shown" if weak else base
     elif any(row.effect == "stands" for row, _ in own):
         effect = "appears"
-    text = f"{claim.baseline} leads beyond chance in {len(opposite)} of the {len(every)} combinations"
+    text = f"{claim.baseline} leads by more than chance explains in {len(opposite)} of the {len(every)} combinations"
     text += f" ({_by(claim, opposite)})" if opposite else ""
     text += (
         f"; in {len(open_ones)} the lead of {claim.system} is not shown ({_by(claim, open_ones)})."
@@ -124,7 +124,8 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
     )
     if effect == "appears":
         shown = next(name for row, name in own if row.effect == "stands")
-        text += f" With {shown.partition(', ')[2]} the difference of {claim.measure} is above 0 beyond chance."
+        where = shown.partition(", ")[2]
+        text += f" With {where} the difference of {claim.measure} is above 0 by more than chance explains."
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     rows = tuple(row for row in main if row.measure != claim.measure)

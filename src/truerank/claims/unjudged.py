@@ -51,7 +51,7 @@ class JudgedShares(NamedTuple):
 
     @property
     def uneven(self) -> bool:
-        """Whether the shares differ beyond chance."""
+        """Whether the shares differ by more than chance explains."""
         return self.low is not None and self.high is not None and not self.low <= 0 <= self.high
 
 

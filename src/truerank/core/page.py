@@ -56,7 +56,7 @@ class Drawing:
     """A figure with its caption; the SVG must be inert, as `figures.to_svg` makes it.
 
     A dense figure has words close to one another: on a narrow screen it scrolls in place of getting larger letters. A
-    figure with two layouts stands there twice, once for wide and once for narrow screens.
+    figure with two layouts appears twice, once for wide and once for narrow screens.
     """
 
     svg: str

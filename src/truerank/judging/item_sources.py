@@ -484,7 +484,7 @@ def read_items(
 
     The folder of a leakage audit, or one with a file items.jsonl, such as a collection audit's; a table (JSONL, JSON,
     CSV, TSV, Parquet) with one item a row; a TREC run or qrels file together with topics and documents. An item that
-    stands there twice is taken once.
+    appears twice is taken once.
 
     Args:
         specs: one source or several; their order is kept.

@@ -115,7 +115,7 @@ def _strata(borders: str, n: int, whole: str) -> Stage:
     else:
         edges = tuple(_number(part, whole) for part in borders.split(","))
     if len(edges) < 2 or any(a >= b for a, b in itertools.pairwise(edges)):
-        raise InputError(f"'{borders}' are no rising borders", "write 0.8-1 or 0.8,0.9,1", where=f"sample {whole}")
+        raise InputError(f"borders must rise, got '{borders}'", "write 0.8-1 or 0.8,0.9,1", where=f"sample {whole}")
     return Stage("strata", n, edges)
 
 

@@ -153,7 +153,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
                 if label in roles.scores:
                     found = _with_scores(found, cells.get(roles.scores[label]), table, row)
                 if number in lists[system] and lists[system][number] != found:
-                    fault = f"question {number} stands there twice with other results of {system}"
+                    fault = f"question {number} appears twice with other results of {system}"
                     raise table.fault(
                         fault, "name the column of the system (--columns system=COLUMN), or of repeats", row
                     )
@@ -257,7 +257,7 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
                 raise table.fault(fault, "sort each list by its scores, or leave the scores out")
         rows += [(number, doc, 1.0 / place, place) for place, doc in enumerate(first, start=1)]
     if twice:
-        remarks[f"{system}: {twice} results stand twice in their list; the first place counts"] += 1
+        remarks[f"{system}: {twice} results appear twice in their list; the first place counts"] += 1
     if rising:
         remarks[f"{system}: the scores rise from first to last, as distances do; the order of the lists counts"] += 1
     schema = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Int64}

@@ -181,7 +181,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
                 names = [name.strip() for name in cells] if any(cells) else names
                 if twice := [name for name, count in Counter(names).items() if count > 1]:
                     remedy = "give each column a name of its own"
-                    raise InputError(f"column '{twice[0]}' stands there twice", remedy, where=path, line=line)
+                    raise InputError(f"column '{twice[0]}' appears twice", remedy, where=path, line=line)
             elif any(cell.strip() for cell in cells):
                 if len(cells) != len(names):
                     fault = f"{len(cells)} cells below {len(names)} columns"

@@ -185,7 +185,7 @@ def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
     texts = [not source and len(str(value).split()) > 1 for value, source in zip(values, sources, strict=True)]
     if any(texts) and any(sources):
         odd = str(values[texts.index(True)])
-        raise OptionError(name, f"'{odd[:40]}' is no source, others are", "give sources, or a list of texts")
+        raise OptionError(name, f"'{odd[:40]}' is not a source, others are", "give sources, or a list of texts")
     return any(texts)
 
 

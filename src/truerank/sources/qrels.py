@@ -52,7 +52,7 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
 
     Raises:
         InputError: not readable; a line with another number of columns or without a whole number as relevance; a pair
-            of topic and document that stands there twice (within the last million lines); no judgment at all.
+            of topic and document that appears twice (within the last million lines); no judgment at all.
     """
     spec = _checked(spec)
     return irds.qrels(spec.location) if spec.scheme == "irds" else _file_qrels(qrels_path(spec.path))
@@ -175,7 +175,7 @@ def _qrel(cells: list[str], path: Path, line: int) -> Qrel:
         qrel = Qrel(topic, document, int(relevance), iteration)
     except ValueError as error:
         raise InputError(
-            f"the relevance '{relevance[:40]}' is no whole number",
+            f"expected an integer as relevance, got '{relevance[:40]}'",
             "write topic, iteration, document, relevance",
             where=path,
             line=line,

@@ -171,7 +171,7 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
                 names = [name.strip() for name in cells]
                 if twice := [name for name, count in Counter(names).items() if name and count > 1]:
                     remedy = "give each column a name of its own"
-                    raise InputError(f"column '{twice[0]}' stands there twice", remedy, where=path, line=line)
+                    raise InputError(f"column '{twice[0]}' appears twice", remedy, where=path, line=line)
             elif cells:
                 yield Row(line, dict(zip(names, cells, strict=False)), repaired)
     except csv.Error as error:

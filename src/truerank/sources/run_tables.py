@@ -152,7 +152,7 @@ def read_metadata(paths: Sequence[str | Path], selection: RowFilter, known: Meta
             if not selection.note(run, values):
                 continue
             if run in read:
-                raise InputError(f"the run '{run}' stands there twice", "remove one row", where=path, line=row.line)
+                raise InputError(f"the run '{run}' appears twice", "remove one row", where=path, line=row.line)
             read[run] = _info(run, values, path, row.line)
         found = _completed(found, read, path)
     return found
@@ -291,7 +291,7 @@ def _wide_means(path: str | Path, taken: Sequence[_Taken]) -> MeansTable:
     values = np.full((len(taken), len(columns)), np.nan)
     for number, (row, keyed, run) in enumerate(taken):
         if run in infos:
-            raise InputError(f"the run '{run}' stands there twice", "remove one row", where=path, line=row.line)
+            raise InputError(f"the run '{run}' appears twice", "remove one row", where=path, line=row.line)
         infos[run] = _info(run, keyed, path, row.line)
         for position, column in enumerate(columns.values()):
             values[number, position] = _number(row.values.get(column), column, path, row.line)
@@ -325,7 +325,7 @@ def _long_means(path: str | Path, taken: Sequence[_Taken]) -> MeansTable:
         measure = measure_name(given) or given
         if (run, measure) in cells:
             raise InputError(
-                f"the {measure} of the run '{run}' stands there twice",
+                f"the {measure} of the run '{run}' appears twice",
                 "remove one row, or choose rows with `where`",
                 where=path,
                 line=row.line,

@@ -42,7 +42,7 @@ def read_run(path: str | Path) -> Iterator[RunRow]:
         The rows in the order of the file, block by block; ranks are as they stand there.
 
     Raises:
-        InputError: not readable; a line with another number of columns, a rank that is no whole number or a score that
+        InputError: not readable; a line with another number of columns, a rank that is not an integer or a score that
             is no finite number; a document that stands twice for a topic (within the last million lines); no row.
     """
     return _rows(_checked(path))

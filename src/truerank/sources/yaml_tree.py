@@ -70,7 +70,7 @@ class Value:
 
     def whole(self, lowest: int) -> int:
         if isinstance(self.content, bool) or not isinstance(self.content, int):
-            self.fault(f"'{_shown(self.content)}' is no whole number", f"write {lowest} or more")
+            self.fault(f"expected an integer, got '{_shown(self.content)}'", f"write {lowest} or more")
         if self.content < lowest:
             self.fault(f"{self.content} is too small", f"write {lowest} or more")
         return int(self.content)

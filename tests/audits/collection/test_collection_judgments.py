@@ -225,7 +225,7 @@ def test_faults_of_the_user(tmp_path: Path) -> None:
         collection.audit()
     with pytest.raises(InputError, match="no line of it is a judgment"):
         collection.audit(qrels=_qrels(tmp_path / "a.qrels", ["nothing at all here to read"]))
-    with pytest.raises(OptionError, match="grades: 'a,b' are no whole numbers"):
+    with pytest.raises(OptionError, match="grades: expected integers, got 'a,b'"):
         collection.audit(qrels={"1": {"a": 1}}, grades=("a", "b"))
     with pytest.raises(InputError, match="no summary"):
         collection.load_audit(tmp_path)

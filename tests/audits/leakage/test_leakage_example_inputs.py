@@ -41,7 +41,7 @@ def test_what_few_texts_begin_with_is_no_prompt() -> None:
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("twice.csv", "query,query,positive\na b,c d,e f\n", "twice.csv:1: column 'query' stands there twice."),
+        ("twice.csv", "query,query,positive\na b,c d,e f\n", "twice.csv:1: column 'query' appears twice."),
         ("header.csv", "query,positive\n", "header.csv: no examples in it."),
         ("empty.jsonl", json.dumps({"query": "", "positive": ""}), "hold nothing in query and positive."),
     ],

@@ -93,7 +93,7 @@ def test_each_kind_is_found_and_nothing_else(audit: leakage.ExampleAudit) -> Non
     assert leaked(audit, "query-document") == {"t4"}
     assert leaked(audit, "document-corpus") == {"d1", "d2", "d3", "d30"}
     assert {one.verdict for one in audit.kinds} == {"CONTAMINATED"}
-    # The first example stands there twice.
+    # The first example appears twice.
     (pair,) = audit.rows("pair").iter_rows(named=True)
     assert pair["examples"] == 2
     assert (pair["doc_id"], pair["document_text"]) == ("d1", prose("d1"))

@@ -109,7 +109,7 @@ def test_judgments_without_non_relevant_rows_are_named(tmp_path: Path) -> None:
         ("a.csv", "topic,relevant\n7,1\n", "no columns of a topic's counts"),
         ("a.csv", "topic,relevant,judged\n7,x,3\n", "a.csv:2: 'x' in the column 'relevant' is no count"),
         ("a.csv", "topic,relevant,judged\n7,4,3\n", "4 relevant of 3 judged"),
-        ("a.csv", "topic,relevant,judged\n7,1,3\n7,1,3\n", "a.csv:3: the topic '7' stands there twice"),
+        ("a.csv", "topic,relevant,judged\n7,1,3\n7,1,3\n", "a.csv:3: the topic '7' appears twice"),
         ("a.csv", "topic,relevant,judged\n,1,3\n", "without a topic"),
     ],
 )

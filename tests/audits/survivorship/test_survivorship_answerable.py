@@ -194,7 +194,7 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         (["--pool", str(tmp_path), "--labels", log], "no pool.parquet here"),
         (["--firsts", str(tmp_path / "zero.tsv"), "--qrels", "x"], "one source of answers"),
         (["--qrels", str(tmp_path / "zero.tsv")], "no run"),
-        (["--cutoffs", "3,3"], "--cutoffs: a number stands there twice"),
+        (["--cutoffs", "3,3"], "--cutoffs: a number appears twice"),
         (["--docs", web, "--run", run], "discarded queries are not named"),
         (["--docs", web, "--log", log], "no run"),
         (["--docs", web, "--log", log, "--run", run, "--labels", log], "judged first"),

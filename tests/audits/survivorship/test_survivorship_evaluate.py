@@ -199,7 +199,7 @@ def test_command_report_and_repeatable_bytes(tmp_path: Path, capsys: pytest.Capt
         ([*runs], "judgments by depth are needed"),
         ([*runs, "--qrels", f"1={one}"], "1 annotation depth"),
         ([*runs, "--qrels", f"one={one}", "--qrels", f"all={one}"], "'one' in 'one="),
-        ([*runs, "--qrels", f"1={one}", "--qrels", f"01={one}"], "stands there twice"),
+        ([*runs, "--qrels", f"1={one}", "--qrels", f"01={one}"], "appears twice"),
         ([*runs, "--qrels", f"1={tmp_path / 'none.qrels'}", "--qrels", f"all={one}"], "no relevant judgment"),
         ([*runs, "--depths", str(tmp_path / "mixed")], "there are: a, b"),
         ([*runs, "--depths", one], "no folder"),

@@ -161,7 +161,7 @@ def test_ids_of_the_collection(tmp_path: Path) -> None:
         ("candidates", '{"topic_id": "1"}\n', "without topic_id or doc_id"),
         ("docs_ids", '{"id": "1"}\n', "no list of ids"),
         ("topics", "", "empty"),
-        ("qrels", "1 0 d\n1\n", "no whole number"),
+        ("qrels", "1 0 d\n1\n", "expected an integer"),
     ],
 )
 def test_broken_lists(option: str, content: str, fault: str, tmp_path: Path) -> None:

@@ -121,7 +121,7 @@ def test_a_given_first_stage(scan: Scan, files: Files, tmp_path: Path) -> None:
     ("changes", "message"),
     [
         ({"strategy": ("best",)}, "no strategy 'best'"),
-        ({"strategy": ()}, "strategies are missing"),
+        ({"strategy": ()}, "at least one strategy"),
         ({"strategy": ("version:2015",)}, "no version '2015'"),
         ({"data_set": "V1>>V2"}, "no data set 'V1>>V2'"),
         ({"negatives": "older"}, "no version 'older'"),

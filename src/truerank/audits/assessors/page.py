@@ -87,7 +87,7 @@ def _report(audit: AssessorAudit) -> Report:
         json=_facts(audit),
         footer=(
             "What a model did on these topics, documents and runs says nothing certain about others. "
-            "This page asks the network for nothing.",
+            "This page needs no network.",
         ),
         frames=audit.frames,
         texts={"card.json": json.dumps(content, indent=2, ensure_ascii=False) + "\n", "card.md": _card_text(content)},

@@ -75,5 +75,5 @@ class CollectionOptions(Options):
             object.__setattr__(self, "grades", tuple(int(grade) for grade in self.grades))
         except (TypeError, ValueError) as error:
             shown = ",".join(map(str, self.grades)) if isinstance(self.grades, tuple | list) else str(self.grades)
-            raise OptionError("grades", f"'{shown}' are no whole numbers", "write grades such as 0,1,2,3") from error
+            raise OptionError("grades", f"expected integers, got '{shown}'", "write grades such as 0,1,2,3") from error
         super().__post_init__()

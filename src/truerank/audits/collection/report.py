@@ -284,9 +284,7 @@ def _report(result: CollectionAudit) -> Report:
         sections=_sections(result),
         tables=tables,
         json=result.json(),
-        footer=(
-            "A note is no fault: whoever uses the collection should know it. This page asks the network for nothing.",
-        ),
+        footer=("A note is not a fault, but users of the collection should know it. This page needs no network.",),
     )
 
 

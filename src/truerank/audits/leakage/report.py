@@ -203,7 +203,8 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
     worst = recall.get("unmodelled_low")
     basis = f"{recall['sampled']:,d} dropped texts that were encoded after all"
     if recall["recall"] is None:
-        share = f"Nothing tells its recall: neither the texts that passed nor {basis} have a pair above the threshold."
+        found = f"neither the texts that passed nor {basis} have a pair above the threshold"
+        share = f"Its recall cannot be estimated: {found}."
     else:
         share = (
             f"Its recall is {recall['recall']:.4f} (95% interval {recall['low']:.4f} to {recall['high']:.4f}"
@@ -606,7 +607,7 @@ def _report(result: AuditResult) -> Report:
         json=summary,
         footer=(
             "Above the threshold means greater than it. A query is its normalised text: queries that differ in blanks "
-            "or invisible characters only are one. This page asks the network for nothing.",
+            "or invisible characters only are one. This page needs no network.",
         ),
     )
 

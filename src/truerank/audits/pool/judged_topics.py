@@ -290,7 +290,7 @@ def _table_counts(path: Path, form: str) -> dict[str, list[JudgedTopic]]:
         topic = str(row.values[topic_column] or "").strip()
         if not topic or topic in seen:
             raise InputError(
-                f"the topic '{topic}' stands there twice" if topic else "a row without a topic",
+                f"the topic '{topic}' appears twice" if topic else "a row without a topic",
                 "correct the row",
                 where=path,
                 line=row.line,

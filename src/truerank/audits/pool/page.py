@@ -561,7 +561,7 @@ def _report(simulation: Simulation) -> Report:
         json=_simulation_facts(simulation),
         footer=(
             "A simulation shows what became of the systems that were tried. It bounds nothing for a system unlike all "
-            "of them. This page asks the network for nothing.",
+            "of them. This page needs no network.",
         ),
     )
 

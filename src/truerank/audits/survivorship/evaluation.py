@@ -535,7 +535,7 @@ def _of_files(files: Mapping[str, str]) -> dict[str, Path]:
     for label, path in files.items():
         label = depth_label(label, "qrels", f"{label}={path}")
         if label in found:
-            raise OptionError("qrels", f"the depth {label} stands there twice", "give each once")
+            raise OptionError("qrels", f"the depth {label} appears twice", "give each once")
         found[label] = Path(path)
     return _ordered(found)
 

@@ -75,7 +75,7 @@ def _verdict(result: DepthEvaluation, system: str) -> Verdict:
         "" if low is None or high is None else f", a change of {trend.change.value:+.4f} ({low:+.4f} to {high:+.4f})"
     )
     headline = f"{measure} is {ends[0]:.3f} at depth {shallow} and {ends[1]:.3f} in the full set{interval}."
-    there = "The interval is clear of zero there, too." if first.change.known else _untold(first.change).strip()
+    there = "The interval excludes 0 there, too." if first.change.known else _untold(first.change).strip()
     relative = "" if trend.relative_to_full is None else f"{trend.relative_to_full:+.1%} of the full set's score. "
     return Verdict(
         subject=system,

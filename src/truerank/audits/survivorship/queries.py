@@ -65,7 +65,7 @@ def whole_numbers(given: str | Sequence[int], option: str) -> tuple[int, ...]:
     if wrong is not None:
         raise OptionError(option, f"must be at least 1, got {wrong}", "correct the value")
     if len(set(numbers)) < len(numbers):
-        raise OptionError(option, "a number stands there twice", "give each once")
+        raise OptionError(option, "a number appears twice", "give each once")
     return tuple(sorted(numbers))
 
 

@@ -33,7 +33,7 @@ from truerank.work.runs import Run
 
 _RULES: Final = rules_of("truerank.audits.survivorship", Rule)
 #: The end of every page of this audit.
-FOOTER: Final = "This page asks the network for nothing."
+FOOTER: Final = "This page needs no network."
 
 
 @summarises(Profile)

@@ -381,7 +381,7 @@ class RunChecker:
             self._ledger.add_rows(
                 "rank",
                 frame.filter(numbers["rank"].is_null()).select("line", "rank"),
-                lambda text: f"the rank '{shown(text)}' is no whole number from 0",
+                lambda text: f"expected an integer of at least 0 as rank, got '{shown(text)}'",
                 "number the results of a topic from 1",
             )
         if numbers["score"].null_count():

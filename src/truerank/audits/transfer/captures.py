@@ -360,7 +360,7 @@ def snapshots(
         archive: which archive.
         settings: rare settings of the archive, in TOML: playback_path, cdx_path, timemap_path, retries, backoff,
             max_wait, timeout, max_seconds, max_bytes.
-        progress: is told what is done.
+        progress: receives progress updates.
 
     Returns:
         What was found, and why the rest was not.

@@ -230,7 +230,7 @@ def _card_summary(result: TransferCard) -> Summary:
     if scan.summary["below"]:
         parts.append(below_table(scan))
     if result.estimates is None:
-        parts.append("Nobody judged these candidates: they are no errors yet.")
+        parts.append("Nobody judged these candidates: they are not errors yet.")
     else:
         parts.append(estimates_table(result.estimates))
     return _Statement(tuple(parts), result.json())

@@ -206,7 +206,7 @@ def carry(
         experts: how often experts disagree.
         out: the new judgments, TREC qrels; the name says the compression. Beside the file stand FILE.lost.tsv,
             FILE.ambiguous.tsv, FILE.merged.tsv, with experts FILE.disagreements.tsv, and FILE.manifest.json.
-        progress: is told what is read.
+        progress: receives progress updates.
 
     Returns:
         The new judgments, the counts, and how often experts disagree.

@@ -169,7 +169,7 @@ class SelectOptions(Options):
                     "strategy", f"no strategy '{name}'", f"choose {', '.join(STRATEGIES)} or version:NAME"
                 )
         if not self.strategy or len(set(self.strategy)) < len(self.strategy):
-            raise OptionError("strategy", "strategies are missing or stand twice", "name each once")
+            raise OptionError("strategy", "give at least one strategy, and each only once", "name each once")
         if self.size is not None and self.size % 2:
             fault = f"{self.size} instances make no whole rows"
             raise OptionError("size", fault, "give an even number: a row is a query with two documents")

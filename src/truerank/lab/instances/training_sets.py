@@ -143,7 +143,7 @@ class TableRows:
         try:
             return int(row.value)
         except ValueError as error:
-            fault = f"the depth '{row.value}' is no whole number"
+            fault = f"expected an integer as depth, got '{row.value}'"
             raise InputError(fault, "correct it", where=self.options.rows, line=row.line) from error
 
     def _frame(self, block: list[dict[str, Any]]) -> pl.DataFrame:

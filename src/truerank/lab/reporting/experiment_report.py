@@ -150,7 +150,7 @@ def _named(whole: Effectiveness, one: EffectivenessEstimate) -> str:
 
 
 def _by_seeds(survivors: Sequence[EffectivenessEstimate]) -> str:
-    """Which differences are clear of zero over topics, but not over seeds: trained again, they may be others."""
+    """Which differences exclude 0 over topics, but not over seeds: trained again, they may be others."""
     unsettled = [
         f"{one.row.name} ({over.n} seeds)"
         for one in survivors
@@ -521,7 +521,7 @@ def _report(result: ExperimentReport) -> Report:
         json=_facts(result, found),
         footer=(
             "An interval that holds 0 is no proof that there is no effect. Every table is in tables/ as CSV and LaTeX, "
-            "every figure in figures/. This page asks the network for nothing.",
+            "every figure in figures/. This page needs no network.",
         ),
     )
 

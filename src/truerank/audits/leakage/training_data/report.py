@@ -77,7 +77,7 @@ def _report(result: ExampleAudit) -> Report:
         tables={"kinds": kinds, "sources": sources_table(result), "sensitivity": sensitivity_table(result)},
         json=result.json(),
         frames={"leaks": result.leaks, "templates": result.templates},
-        footer=("This page asks the network for nothing.",),
+        footer=("This page needs no network.",),
     )
 
 
@@ -464,7 +464,7 @@ def _matrix_report(result: LeakageMatrix) -> Report:
         json=result.json(),
         frames={"matrix": result.cells, "pairs": result.pairs},
         texts={"figures/matrix.svg": _svg(result)},
-        footer=("Above the threshold means greater than it. This page asks the network for nothing.",),
+        footer=("Above the threshold means greater than it. This page needs no network.",),
     )
 
 

@@ -89,7 +89,7 @@ def match(
         urls: which differences between URLs count.
         out: a folder for matched.parquet (one row per judged document, a column of ids per version), pairs.parquet
             (what became of each document in each version, and why), lost.tsv, ambiguous.tsv and summary.json.
-        progress: is told what is read.
+        progress: receives progress updates.
 
     Returns:
         The table of matched documents, and what became of each in each version.

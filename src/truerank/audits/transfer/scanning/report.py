@@ -105,8 +105,8 @@ def _scan_report(scan: Scan) -> Report:
         tables=tables,
         json=summary,
         footer=(
-            "A candidate is no error yet: let people judge a sample (items.jsonl) and estimate from it how many there "
-            "are. This page asks the network for nothing.",
+            "A candidate is not an error yet: let people judge a sample (items.jsonl), and estimate from it how many "
+            "errors there are. This page needs no network.",
         ),
     )
 
