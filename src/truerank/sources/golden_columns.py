@@ -432,6 +432,9 @@ def _systems(
     return labels, scores
 
 
+#: A part of a column's name, and words that name no system.
+_PART: Final = re.compile(r"[^\s_\-./:]+")
+_NO_NAME: Final = _RETRIEVED | _THING | {"k", "by", "at"}
 _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 
@@ -442,13 +445,12 @@ def _are_single(table: GoldenRows, names: Iterable[str]) -> bool:
 
 
 def _labels(names: Sequence[str]) -> dict[str, str]:
-    """What the systems are called: what is left of each column's name without words that all have."""
+    """What the systems are called: what is left of each column's name without words for results at its ends."""
     found: dict[str, str] = {}
     for name in names:
         last = name.rpartition(".")[2] if "." in name else name
-        parts = [part for part in re.split(r"[\s_\-./:]+", last) if part]
-        own = [part for part in parts if not set(words_of(part)) & (_RETRIEVED | _THING | {"k", "by", "at"})]
-        label = "_".join(own) or last
+        parts = [part for part in _PART.finditer(last) if not set(words_of(part[0])) & _NO_NAME]
+        label = last[parts[0].start() : parts[-1].end()] if parts else last
         found[label if label not in found else name] = name
     return found
 
