@@ -126,6 +126,8 @@ def test_tables_are_scored_and_compared(table: pl.DataFrame) -> None:
     assert scored.runs == ("new", "old")
     shown = repr(truerank.compare(table=table, measures="nDCG@10"))
     assert "old" in shown and f"{scored.of('new', 'nDCG@10').mean():.4f}" in shown
+    audited = truerank.collection.audit(table=table)
+    assert audited.verdicts[0].word == "UNKNOWN" and "docs" in audited.verdicts[0].rests_on
     by_scores = truerank.compare(table={"id": [1, 2, 3], "a": [0.1, 0.2, 0.3], "b": [0.3, 0.3, 0.5]})
     assert "score" in repr(by_scores)
     with pytest.raises(InputError, match="scores, and no results"):

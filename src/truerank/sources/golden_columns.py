@@ -129,7 +129,7 @@ def opened_rows(source: Any) -> GoldenRows:
     if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
         source = pl.DataFrame({str(name): list(source[name]) for name in source.columns}, strict=False)
     rows = [dict(row) for row in (source.to_dicts() if isinstance(source, pl.DataFrame) else source)]
-    return _of_rows("the table", "the table", rows, range(1, len(rows) + 1))
+    return _of_rows("table", "the table", rows, range(1, len(rows) + 1))
 
 
 def _of_rows(

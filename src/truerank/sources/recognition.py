@@ -290,6 +290,16 @@ def judged_runs(table: GoldenTable) -> tuple[str, dict[str, str]]:
     return qrels, source_of("run", dict(table.runs), several=False, by_name=True)
 
 
+def golden_parts(table: GoldenTable) -> dict[str, Any]:
+    """The judgments, runs and topics of a golden file by the names of their options, as files of this process."""
+    qrels, run = judged_runs(table)
+    texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
+    if len(texts) < len(table.questions):
+        return {"qrels": qrels, "run": run}
+    name = table.name.partition(".")[0]
+    return {"qrels": qrels, "run": run, "topics": source_of("test", {name: texts}, several=False, by_name=False)}
+
+
 def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[str, Any]:
     """The sources of a check by the names of its options.
 
@@ -317,15 +327,11 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
     runs = [one.source("run") for one in readings if one.kind == "run"]
     for one in readings:
         if one.table is not None and one.table.qrels is not None and not named.get("qrels"):
-            table = one.table
             if "qrels" in found or runs:
                 fault = f"two readings: {one.path} is a golden file, and there are judgments or runs too"
                 raise InputError(fault, "give one of them")
-            name = Path(table.name).stem if one.path != "the table" else "table"
-            found["qrels"], found["run"] = judged_runs(table)
-            texts = table.questions.drop_nulls("text").rename({"topic_id": "_id"})
-            if len(texts) == len(table.questions):
-                found["test"] = source_of("test", {name: texts}, several=False, by_name=False)
+            parts = golden_parts(one.table)
+            found |= {"test" if name == "topics" else name: part for name, part in parts.items()}
     if runs:
         found["run"] = runs
     return found

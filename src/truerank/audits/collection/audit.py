@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Any, Final, cast
+from typing import Annotated, Any, Final, cast
 
 import numpy as np
 import polars as pl
@@ -47,9 +47,11 @@ from truerank.measures.magnitudes import proportion
 from truerank.measures.scoring import named_runs
 from truerank.near_duplicates import within
 from truerank.near_duplicates.shingles import Shingles
-from truerank.options import Labels, Out, Scoring, Workers, command
+from truerank.options import Flag, Labels, Out, Scoring, Workers, command
+from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
+from truerank.sources.recognition import golden_parts
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
@@ -148,6 +150,7 @@ def _item_lines(
 def audit(
     parts: Parts = Parts(),
     *,
+    table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
     options: CollectionOptions = CollectionOptions(),
     shingles: Shingles = Shingles(),
     scoring: Scoring = Scoring(),
@@ -163,6 +166,8 @@ def audit(
 
     Args:
         parts: what is audited.
+        table: instead of `qrels`, `topics` and `run`: a table of questions with what was expected and what systems
+            retrieved.
         options: what is looked for.
         shingles: what counts as nearly the same text.
         scoring: how runs are scored.
@@ -181,6 +186,8 @@ def audit(
 
         truerank collection audit --qrels robust04.qrels
 
+        truerank collection audit questions.csv --docs corpus.jsonl
+
         truerank collection audit --docs corpus.jsonl --topics queries.jsonl --qrels test.tsv --out audit/
 
         truerank collection audit --qrels new.qrels --previous-qrels old.qrels --run bm25.run --run dense.run
@@ -188,6 +195,8 @@ def audit(
 
     Source: Bernstein and Zobel (CIKM 2005); Fröbe et al. (ECIR 2020).
     """
+    if table is not None:
+        parts = replace(parts, **golden_parts(read_golden(table)))
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
     check_kept(work.engine, out)
@@ -197,7 +206,8 @@ def audit(
         with TemporaryDirectory() as folder:
             return audited(Job(Path(folder), open_engine(work.engine, work.workers), progress))
     inputs = inputs_of(
-        qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train, previous_qrels=parts.previous_qrels,
+        table=table, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train,
+        previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
     )  # fmt: skip
     given = {"options": options, "shingles": shingles, "scoring": scoring, "votes": judged.votes}
