@@ -565,12 +565,12 @@ def _of_source(
 ) -> Iterator[tuple[int | None, Item]]:
     if spec.scheme != "file":
         raise InputError("items are read from files", "give a path", where=spec.spec)
-    if is_audit(spec.path):
+    proposed = spec.path / "items.jsonl"
+    if is_audit(spec.path) and not proposed.is_file():
         if scheme.view != "pair":
             fault = f"the scheme {scheme.name} does not judge the pairs of a leakage audit"
             raise InputError(fault, "take the scheme leakage or leak", where=spec.location)
         return ((None, item) for item in audit_items(spec.path))
-    proposed = spec.path / "items.jsonl"
     if proposed.is_file():
         return row_items(grammar.parse(str(proposed)), scheme, strict=strict)
     if spec.path.is_dir():

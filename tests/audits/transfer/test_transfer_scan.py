@@ -161,9 +161,7 @@ def test_items_fit_the_judging_scheme(scan: Scan, tmp_path: Path) -> None:
     assert sum(item["dataset"] == "random" for item in items) == TOPICS - 1
     store = tmp_path / "store.judged"
     with pytest.raises(SystemExit) as ended:
-        main(
-            ["judge", "new", str(store), "--scheme", "transfer", "--items", str(scan.folder / "items.jsonl"), "--json"]
-        )
+        main(["judge", "new", str(store), "--scheme", "transfer", "--items", str(scan.folder), "--json"])
     assert ended.value.code == 0 and store.exists()
     assert [band_of(value, 0.5, 1.0) for value in (0.500001, 0.6, 0.61, 1.0)] == [
         "0.5-0.6",
