@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import yaml
 
-from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect
+from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
 from truerank.claims.questions import question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
@@ -181,7 +181,9 @@ def _interval(result: Check) -> str:
         return ""
     low, high = base.low, base.high
     corrected = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
-    return f", {100 * claim.confidence:.6g}% interval {low:+.3f} to {high:+.3f}{corrected}, on {base.topics} topics"
+    return (
+        f", {100 * claim.confidence:.6g}% interval {signed(low)} to {signed(high)}{corrected}, on {base.topics} topics"
+    )
 
 
 def _answer_table(result: Check) -> Table:
@@ -288,12 +290,12 @@ def _lead(result: Check) -> str:
 
 
 def _sections(result: Check) -> Iterator[ReportSection]:
-    if _scores(result):
-        yield ReportSection("runs", "The two runs", (_runs(result),))
-    if result.answers:
-        yield ReportSection("statements", "What that rests on", tuple(_statements(result)))
     if result.claim is not None and result.base is not None:
         yield ReportSection("conditions", "What carries the claim", tuple(_forest(result, result.claim)))
+    if result.answers:
+        yield ReportSection("statements", "What that rests on", tuple(_statements(result)))
+    if _scores(result):
+        yield ReportSection("runs", "The two runs", (_runs(result),))
     lines = AnswerList(tuple(map(_line, result.answers)))
     yield ReportSection("questions", "Question by question", (lines,))
     given = tuple(f"{one.path}: {one.kind}: {one.why}." for one in result.readings)

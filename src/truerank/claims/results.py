@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Literal
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, signed
 from truerank.claims.questions import PlannedQuestion, question
 from truerank.core.result import Result
 from truerank.sources.recognition import Reading
@@ -158,7 +158,7 @@ class Check(Result, shown_in="truerank.claims.page"):
         if claim is None or headline is None or headline.value is None:
             return f"The data of {self.test}"
         if self.conclusion.word == "CANNOT TELL":
-            return f"{claim.system} against {claim.baseline}: {headline.value:+.3f} {claim.measure}, not shown"
+            return f"{claim.system} against {claim.baseline}: {signed(headline.value)} {claim.measure}, not shown"
         better = "better" if headline.value >= 0 else "worse"
         return f"{claim.system} is {better} than {claim.baseline} by {abs(headline.value):.3f} {claim.measure}"
 
