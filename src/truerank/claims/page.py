@@ -181,9 +181,8 @@ def _interval(result: Check) -> str:
         return ""
     low, high = base.low, base.high
     corrected = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
-    return (
-        f", {100 * claim.confidence:.6g}% interval {signed(low)} to {signed(high)}{corrected}, on {base.topics} topics"
-    )
+    ends = f"{signed(low)} to {signed(high)}{corrected}"
+    return f", {100 * claim.confidence:.6g}% interval {ends}, on {base.topics} topics"
 
 
 def _answer_table(result: Check) -> Table:

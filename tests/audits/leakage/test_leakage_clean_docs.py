@@ -190,7 +190,10 @@ def test_nothing_is_written_on_bad_input(tmp_path: Path, capsys: pytest.CaptureF
     (tmp_path / "good.qrels").write_text(QRELS)
     for more, message in (
         ([], "--docs: no corpus. name the one to reduce."),
-        (["--docs", str(docs), "--qrels", str(tmp_path / "bad.qrels")], "bad.qrels:1: the relevance"),
+        (
+            ["--docs", str(docs), "--qrels", str(tmp_path / "bad.qrels")],
+            "bad.qrels:1: expected an integer as relevance",
+        ),
         (["--docs", str(docs), "--qrels", str(tmp_path / "one.qrels")], "no topic keeps a relevant document"),
         (["--docs", str(tmp_path / "broken.jsonl")], "broken.jsonl:2"),
         (["--docs", str(tmp_path / "all.jsonl")], "every document leaks, nothing would remain"),

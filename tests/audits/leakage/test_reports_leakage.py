@@ -156,7 +156,7 @@ def test_the_prefilter_states_its_recall(result):
     assert "recall is 0.9967 (95% interval 0.9910 to 0.9995" in text
     assert "300 pairs found" in text
     recall |= {"recall": None, "low": 0.0, "high": 1.0, "true_pairs": 0, "missed_in_sample": 0}
-    assert "Nothing tells its recall" in text_of(render(changed(result, prefilter=recall, mode="prefilter")))
+    assert "Its recall cannot be estimated" in text_of(render(changed(result, prefilter=recall, mode="prefilter")))
 
 
 def test_pairs_below_the_threshold_wait_behind_the_filter(result):
