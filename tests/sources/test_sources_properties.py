@@ -108,7 +108,7 @@ def test_every_line_is_counted_once(lines: list[bytes], tmp_path: Path) -> None:
         source = open_queries(str(path))
         kept = list(source)
     except InputError as error:
-        assert "binary" in error.fault
+        assert "binary" in error.fault or "ids and numbers only" in error.fault
         return
     counts = source.counts
     assert counts.read == len(lines) + 1 == len(kept) + counts.empty + counts.skipped
@@ -118,7 +118,9 @@ def test_every_line_is_counted_once(lines: list[bytes], tmp_path: Path) -> None:
             line.decode()
         except UnicodeDecodeError:
             broken += 1
-    assert counts.repaired == broken
+    # What is skipped is not repaired.
+    assert counts.repaired <= broken
+    assert counts.repaired == broken or counts.skipped
 
 
 READERS: dict[str, Callable[[str], object]] = {
