@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-__all__ = ["InputError", "MissingExtraError", "OptionError", "ShardFinishedError", "TruerankError"]
+__all__ = ["InputError", "MissingExtraError", "OptionError", "ShardFinishedError", "TruerankError", "TwoReadingsError"]
 
 
 class TruerankError(Exception):
@@ -55,6 +55,20 @@ class OptionError(InputError):
     def __init__(self, option: str, fault: str, remedy: str = "", *, value: float | None = None) -> None:
         super().__init__(fault, remedy, where=option)
         self.option, self.value = option, value
+
+
+class TwoReadingsError(InputError):
+    """The columns of a table can be read in two ways.
+
+    Args:
+        fault: what is ambiguous.
+        choices: what `--columns` can be, one for each reading.
+        where: the table.
+    """
+
+    def __init__(self, fault: str, choices: tuple[str, ...], where: str | Path) -> None:
+        super().__init__(fault, f"say which: --columns {', or '.join(choices[:3])}", where=where)
+        self.choices = choices
 
 
 class MissingExtraError(TruerankError):

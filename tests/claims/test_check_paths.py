@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import pty
 import random
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -152,3 +156,23 @@ def test_questions_can_be_left_out(table: pl.DataFrame, capsys: pytest.CaptureFi
     for codes, fault in ((("CLAIM02",), "cannot be left out"), (("DOCS01",), "no question has the code")):
         with pytest.raises(InputError, match=fault):
             truerank.check(table, ignore=codes)
+
+
+def test_a_terminal_is_asked_which_reading_is_meant(tmp_path: Path) -> None:
+    rows = [f"how to mend part {n},kb-{n},kb-{n},kb-{n};kb-{n + 9},kb-{n + 50};kb-{n + 9}\n" for n in range(12)]
+    head = "question,gold,expected,retrieved_new,retrieved_old\n"
+    (tmp_path / "results.csv").write_text(head + "".join(rows))
+    reader, terminal = pty.openpty()
+    command = [sys.executable, "-m", "truerank", "check", "results.csv", "--dry-run"]
+    with subprocess.Popen(command, cwd=tmp_path, stdin=terminal, stderr=terminal, stdout=subprocess.PIPE) as process:
+        os.close(terminal)
+        os.write(reader, b"7\n2\n")
+        out, _ = process.communicate(timeout=60)
+        shown = os.read(reader, 65536).decode()
+    os.close(reader)
+    assert process.returncode == 0
+    assert "two readings: expected in 'gold' or 'expected'" in shown and shown.count("Which one is it?") == 2
+    assert b"expected in 'expected'" in out
+    # Without a terminal it stops.
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2 and "--columns expected=gold, or expected=expected" in ended.stderr

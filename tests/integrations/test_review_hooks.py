@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import shlex
 import subprocess
@@ -125,6 +126,25 @@ def test_hook_audits_each_changed_file(project: Path) -> None:
     chosen = re.compile(HOOKS[name]["files"])
     files = ["a/test.qrels", "beir/qrels/test.tsv", "qrels/dev.tsv", "queries.tsv", "test.qrels.gz"]
     assert [file for file in files if chosen.search(file)] == files[:3]
+
+
+@pytest.mark.parametrize(("worse", "code"), [(True, 1), (False, 0)])
+def test_hook_checks_a_table(worse: bool, code: int, project: Path) -> None:
+    """The new system is worse, or as good as the data can tell."""
+    draw = random.Random(8)
+    rows = ["question,expected,retrieved_new,retrieved_old\n"]
+    for number in range(40):
+        others = [[f"kb-{other}" for other in draw.sample(range(400, 900), 5)] for _ in range(2)]
+        found = (number % 5 == 0, number % 5 > 0) if worse else (number % 2 == 0, number % 2 == 1)
+        lists = [";".join([f"kb-{number}", *ids[1:]] if own else ids) for own, ids in zip(found, others, strict=True)]
+        rows.append(f"how to mend part {number},kb-{number},{lists[0]},{lists[1]}\n")
+    (project / "results.csv").write_text("".join(rows))
+    name = "truerank-check"
+    ended = hook(project, name, ["results.csv"], "--system", "new", "--baseline", "old", "--fail-on", "bad", "--")
+    assert ended.returncode == code, ended.stdout + ended.stderr
+    assert ("DOES NOT HOLD" in ended.stdout) == (code == 1)
+    chosen = re.compile(HOOKS[name]["files"])
+    assert chosen.search("eval/results.jsonl") and not chosen.search("old-results.csv")
 
 
 @pytest.mark.slow

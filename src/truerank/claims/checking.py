@@ -75,7 +75,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
     from truerank.claims.answers import answered, only_planned
 
     progress = progress or Quiet()
-    plan = planned(given.sources, given.options.trials, given.options.ignore)
+    plan = planned(given.sources, given.options.trials, given.options.ignore, given.options.select)
     # What several audits read is read once.
     with reading_once():
         material = read_material(given.sources, given.table)

@@ -18,7 +18,7 @@ from truerank.measures.scoring import named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries
-from truerank.sources.golden import GoldenTable
+from truerank.sources.golden import GoldenTable, merged_tables
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
 from truerank.sources.recognition import Reading, read_as_given, sources_of
@@ -88,7 +88,9 @@ class ClaimOptions(Options):
         trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
             `docs` are given; it takes minutes, and 0 leaves it out.
         variants: the file of the topics' query variants, which are looked for in the training data too.
-        ignore: codes of questions that are not asked, such as CLAIM03; what they could say stays unknown.
+        select: codes of the questions that are asked, such as CLAIM03, beside those that the conclusion needs; by
+            default all.
+        ignore: codes of questions that are not asked; what they could say stays unknown.
         dry_run: say what can be answered and what it costs, and run nothing.
     """
 
@@ -97,6 +99,7 @@ class ClaimOptions(Options):
     comparisons: Annotated[int | None, Range(at_least=1), Flag(rare=True)] = None
     trials: Annotated[int, Range(at_least=0), Flag(rare=True)] = 0
     variants: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
+    select: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
     ignore: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
     dry_run: bool = False
 
@@ -133,8 +136,9 @@ class Inquiry:
 
     @property
     def table(self) -> GoldenTable | None:
-        """The score table among what was given."""
-        return next((one.table for one in self.readings if one.table is not None and one.table.scores), None)
+        """The score tables among what was given, as one."""
+        tables = [one.table for one in self.readings if one.table is not None and one.table.scores]
+        return merged_tables(tables) if tables else None
 
     def chosen(self) -> dict[str, Any]:
         """What the manifest says of the options; sources stand among its inputs."""
@@ -262,7 +266,7 @@ def understood(given: Inquiry) -> Inquiry:
     """The same with the sources that the paths hold."""
     if not given.paths:
         return given
-    readings = read_as_given(given.paths, given.sources.columns)
+    readings = read_as_given(given.paths, given.sources.columns, given.options.measure)
     if all(one.kind == "nothing known" for one in readings):
         shown = "; ".join(one.sentence() for one in readings[:_FEW])
         remedy = "give a table of questions, runs and judgments, or name what the files are by options"

@@ -206,7 +206,11 @@ def _plan_table(result: Check) -> Table:
         (
             question(one.name).text,
             "yes" if one.answerable else "no",
-            one.what if one.answerable else f"give {_flags(one.needs)}" if one.needs else "left out (--ignore)",
+            one.what
+            if one.answerable
+            else f"give {_flags(one.needs)}"
+            if one.needs
+            else "left out (--select, --ignore)",
             one.seconds if one.answerable else None,
         )
         for one in result.plan

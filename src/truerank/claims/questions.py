@@ -143,22 +143,27 @@ def question(name: str) -> Question:
         raise KeyError(f"there is no question '{name}'; the questions are {', '.join(NAMES)}") from None
 
 
-def planned(sources: ClaimSources, trials: int = 0, ignore: Sequence[str] = ()) -> tuple[PlannedQuestion, ...]:
+def planned(
+    sources: ClaimSources, trials: int = 0, ignore: Sequence[str] = (), select: Sequence[str] = ()
+) -> tuple[PlannedQuestion, ...]:
     """The questions in their order, each with what is run or what would have to be given.
 
     Raises:
         OptionError: no question has such a code, or the word of the conclusion rests on it.
     """
-    codes = tuple(code.upper() for code in ignore)
-    for code in codes:
+    codes, chosen = (tuple(code.upper() for code in given) for given in (ignore, select))
+    for option, code in (*(("ignore", code) for code in codes), *(("select", code) for code in chosen)):
         named = [each for each in QUESTIONS if each.rule.code.startswith(code)]
         if not named:
-            raise OptionError("ignore", f"no question has the code {code}", "'truerank rules CLAIM' lists them")
+            raise OptionError(option, f"no question has the code {code}", "'truerank rules CLAIM' lists them")
+        if option == "select":
+            continue
         if needed := [each.rule.code for each in named if each.name in _ALWAYS]:
             raise OptionError("ignore", f"{needed[0]} cannot be left out", "the word of the conclusion rests on it")
     plan = []
     for each in QUESTIONS:
-        if codes and each.rule.code.startswith(codes):
+        left = chosen and each.name not in _ALWAYS and not each.rule.code.startswith(chosen)
+        if left or (codes and each.rule.code.startswith(codes)):
             plan.append(PlannedQuestion(each.name, False))
             continue
         lacking = each.lacking(sources)

@@ -19,7 +19,7 @@ from truerank.cli.declarations import Command, Option, command_at, in_flags
 from truerank.cli.settings import project_settings
 from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
-from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError
+from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError, TwoReadingsError
 from truerank.loading import decimal_number, signed_number
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
@@ -168,7 +168,7 @@ def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
             with terminal_progress(False if "view" in command.takes else None) as shown:
                 every = {"progress": shown, "view": "terminal"}
                 supplied = {name: every[name] for name in command.takes}
-                result = command.function(**command.arguments(given), **supplied)
+                result = _answered(command, given, supplied)
         except OSError as error:
             error.filename = error.filename or f"truerank {command.name}"
             raise
@@ -192,6 +192,31 @@ def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
+
+
+def _answered(command: Command, given: dict[str, Any], supplied: Mapping[str, Any]) -> Any:
+    """The result of a command; where a table can be read in two ways, a terminal is asked which one is meant."""
+    while True:
+        try:
+            return command.function(**command.arguments(given), **supplied)
+        except TwoReadingsError as error:
+            takes_columns = any(option.name == "columns" for option in command.options)
+            if not (takes_columns and sys.stdin.isatty() and sys.stderr.isatty()):
+                raise
+            own = [given["columns"]] if given.get("columns") else []
+            given["columns"] = ",".join([*own, _chosen(error)])
+
+
+def _chosen(error: TwoReadingsError) -> str:
+    lines = [f"{error.where}: {error.fault}.", *(f"  {n}  {one}" for n, one in enumerate(error.choices, 1))]
+    streams.put(sys.stderr, "\n".join(lines) + "\n")
+    while True:
+        streams.put(sys.stderr, f"Which one is it? 1 to {len(error.choices)}, or Enter to stop: ")
+        answer = sys.stdin.readline().strip()
+        if not answer:
+            raise error
+        if answer.isdecimal() and 1 <= int(answer) <= len(error.choices):
+            return error.choices[int(answer) - 1]
 
 
 def _is_computed(error: OptionError, given: Mapping[str, Any]) -> bool:

@@ -64,6 +64,7 @@ def _result(finding: Finding, place: int) -> dict[str, Any]:
     # The address and not the source: a checkout elsewhere has the same findings.
     key = f"{finding.rule.name}\0{_uri(finding.source)}\0{finding.key}"
     digest = hashlib.sha256(key.encode("utf-8", "replace")).hexdigest()
+    accepted = [{"kind": "external", "status": "accepted", "justification": _sentence(finding.accepted)}]
     return {
         "ruleId": finding.rule.code,
         "ruleIndex": place,
@@ -71,6 +72,7 @@ def _result(finding: Finding, place: int) -> dict[str, Any]:
         "message": {"text": _sentence(finding.evidence)},
         "locations": [{"physicalLocation": physical}],
         "partialFingerprints": {"truerank/v1": digest[:32]},
+        **({"suppressions": accepted} if finding.accepted else {}),
     }
 
 

@@ -254,7 +254,7 @@ def compare(
     """
     check_plot(plot, out)
     if table is not None:
-        opened = read_golden(table)
+        opened = read_golden(table, measure=comparing.measures or "nDCG@10")
         if opened.scores:
             evaluation = (*evaluation, Evaluation.of_scores(opened.scores, scoring))
         else:

@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import polars as pl
 
+from truerank.errors import InputError
 from truerank.sources.golden_columns import (
     ANSWER,
     MOST,
@@ -38,6 +39,7 @@ from truerank.sources.golden_columns import (
     words_of,
 )
 from truerank.sources.qrels import QREL_SCHEMA
+from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
@@ -77,7 +79,11 @@ class GoldenTable:
 
 
 def read_golden(
-    source: Any, columns: str | Mapping[str, str] = "", documents: Iterable[tuple[str, str]] | None = None
+    source: Any,
+    columns: str | Mapping[str, str] = "",
+    documents: Iterable[tuple[str, str]] | None = None,
+    *,
+    measure: str = "",
 ) -> GoldenTable:
     """Reads a golden file or a score table.
 
@@ -86,6 +92,7 @@ def read_golden(
             of columns.
         columns: what columns are, where their names do not say: "question=q,expected=gold,retrieved=a+b".
         documents: ids and texts, where the expected answers are texts and the results are ids.
+        measure: whose scores count, where a column names several measures.
 
     Raises:
         InputError: it is broken, no such table, or can be read in two ways; the fault names both.
@@ -94,7 +101,107 @@ def read_golden(
     chosen = named_columns(columns, table)
     table = turned(unfolded(table), chosen)
     roles = roles_of(table, chosen)
+    if roles.measure is not None:
+        table = _of_measure(table, roles, measure)
     return _scored(table, roles) if roles.is_scores else _retrieved(table, roles, documents)
+
+
+def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
+    """Several golden files, or several score tables, as one: a file for each system, or for some of them.
+
+    Questions are the same where their ids are, or their texts where a file has no ids.
+
+    Raises:
+        InputError: they name questions in two ways, expect other documents, or have a system in common.
+    """
+    first, *others = tables
+    if not others:
+        return first
+    by_id = [("id" in one.columns) or one.questions["text"].null_count() == len(one.questions) for one in tables]
+    if len(set(by_id)) > 1:
+        named, other = tables[by_id.index(True)].name, tables[by_id.index(False)].name
+        fault = f"{named} names questions by ids, {other} by texts only"
+        raise InputError(fault, "give both the same ids", where=other)
+    texts = list(dict.fromkeys(text for one in tables for text in one.questions["text"]))
+    numbers = {text: str(number) for number, text in enumerate(texts, 1)}
+    parts = list(tables) if by_id[0] else [_renumbered(one, numbers) for one in tables]
+    systems = [list(one.runs or one.scores) for one in parts]
+    if all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
+        parts = [_named(one, one.name.rpartition(".")[0] or one.name) for one in parts]
+    found: dict[str, pl.DataFrame] = {}
+    for one in parts:
+        for system, frame in (one.runs or one.scores).items():
+            if system in found:
+                fault = f"a system '{system}' in two files"
+                raise InputError(fault, "give its column another name in one of them", where=one.name)
+            found[system] = frame
+    remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
+    counts = [set(one.questions["topic_id"]) for one in parts]
+    if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
+        remarks.append(f"{unshared} questions are not in all files")
+    questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
+    if parts[0].qrels is None:
+        return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks))
+    judged = [one.qrels for one in parts if one.qrels is not None]
+    for part, own_judged in zip(parts[1:], judged[1:], strict=True):
+        _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
+    qrels = pl.concat(judged).unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
+    return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks))
+
+
+def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
+    """The table with the numbers of its texts as ids, which are numbers of rows before."""
+    ids = {topic: numbers[text] for topic, text in table.questions.iter_rows()}
+
+    def keyed(frame: pl.DataFrame) -> pl.DataFrame:
+        return frame.with_columns(pl.col("topic_id").replace_strict(ids, return_dtype=pl.String))
+
+    return replace(
+        table,
+        questions=keyed(table.questions),
+        qrels=None if table.qrels is None else keyed(table.qrels),
+        runs={name: keyed(frame) for name, frame in table.runs.items()},
+        scores={name: keyed(frame) for name, frame in table.scores.items()},
+    )
+
+
+def _named(table: GoldenTable, name: str) -> GoldenTable:
+    (frame,) = (table.runs or table.scores).values()
+    return replace(table, scores={name: frame}) if table.scores else replace(table, runs={name: frame})
+
+
+def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: Mapping[str, str | None]) -> None:
+    """Refuses two files that expect other documents of a question."""
+    columns = ["topic_id", "doc_id", "relevance"]
+    shared = set(first["topic_id"]) & set(other["topic_id"])
+    own = [set(frame.filter(pl.col("topic_id").is_in(shared)).select(columns).iter_rows()) for frame in (first, other)]
+    if unlike := sorted(own[0] ^ own[1]):
+        topic, doc = unlike[0][:2]
+        fault = f"question '{texts[topic] or topic}' expects '{doc}' in one file only"
+        raise InputError(fault, "give each question the same expected documents in all files", where=name)
+
+
+def _of_measure(table: GoldenRows, roles: GoldenRoles, measure: str) -> GoldenRows:
+    """The rows of one measure, without those of means over all topics."""
+    column, topics = roles.measure or "", roles.identifier or roles.question or ""
+    rows = [
+        (row, line, str(row[column]).strip())
+        for row, line in zip(table.rows, table.lines, strict=True)
+        if str(row.get(topics)).strip().lower() not in SUMMARY_TOPICS and not is_empty(row.get(column))
+    ]
+    known = list(dict.fromkeys(name for _, _, name in rows))
+    wanted = [name for name in known if len(known) == 1 or measure_name(name) == measure_name(measure)]
+    if len(wanted) != 1:
+        fault = f"scores of {len(known)} measures ({first_names(known)}), and {measure or 'none'} was asked for"
+        raise table.fault(fault, f"choose one: --measure {known[0]}" if known else "give scores of topics")
+    chosen = [(row, line) for row, line, name in rows if name == wanted[0]]
+    remark = f"{wanted[0]} is read; means over all topics, and {len(known) - 1} other measures, are left out"
+    return replace(
+        table,
+        rows=tuple(row for row, _ in chosen),
+        lines=tuple(line for _, line in chosen),
+        remarks=(*table.remarks, *([remark] if len(chosen) < len(table.rows) else [])),
+    )
 
 
 class _Questions:

@@ -19,13 +19,15 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TwoReadingsError
 from truerank.sources import compressed, formats
 from truerank.sources.rows import rows as read_rows
+from truerank.sources.tool_results import measure_columns
 
 #: What a column can be named with `--columns`.
 ROLES: Final = (
     "id", "question", "expected", "grade", "retrieved", "scores", "system", "document", "rank", "score", "repeat",
+    "measure",
 )  # fmt: skip
 _QUESTION: Final = frozenset(
     "question query prompt input user_input search_query utterance text query_text question_text user_query q "
@@ -45,6 +47,7 @@ _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement ga
 _LABEL: Final = frozenset("relevant label judged".split())
 _LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
 _REPEAT: Final = frozenset("repeat trial seed iteration rep attempt".split())
+_NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 _SCORE: Final = frozenset("score value metric_value result".split())
 _WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
 _REFERENCE: Final = frozenset("reference references ground".split())
@@ -110,6 +113,9 @@ class GoldenRows:
     def filled(self, name: str) -> list[Any]:
         return [cell for cell in self.cells(name) if not is_empty(cell)]
 
+    def two_readings(self, fault: str, choices: tuple[str, ...]) -> TwoReadingsError:
+        return TwoReadingsError(f"two readings: {fault}", choices, self.where)
+
     def fault(self, fault: str, remedy: str, row: int | None = None) -> InputError:
         return InputError(fault, remedy, where=self.where, line=None if row is None else self.lines[row])
 
@@ -170,8 +176,12 @@ def _text(content: bytes) -> tuple[str, tuple[str, ...]]:
 def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
     """The rows of a text with a header, separated by commas, semicolons, tabs or bars."""
     head = next((line for line in text.splitlines() if line.strip()), "")
+    try:
+        known = measure_columns([line for line in text.splitlines() if line.strip()])
+    except InputError as error:
+        raise InputError(error.fault, error.remedy, where=path) from None
     delimiter = max((",", ";", "\t", "|"), key=lambda sign: len(next(csv.reader([head], delimiter=sign), [])))
-    names: list[str] = []
+    names: list[str] = list(known)
     rows, lines, begins = [], [], 1
     reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
     try:
@@ -182,7 +192,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
                 if twice := [name for name, count in Counter(names).items() if count > 1]:
                     remedy = "give each column a name of its own"
                     raise InputError(f"column '{twice[0]}' appears twice", remedy, where=path, line=line)
-            elif any(cell.strip() for cell in cells):
+            elif any(cell.strip() for cell in cells) and not (known and cells[0].strip() == "runid"):
                 if len(cells) != len(names):
                     fault = f"{len(cells)} cells below {len(names)} columns"
                     remedy = "quote cells that hold the separator, or write the file again if it was cut off"
@@ -255,7 +265,8 @@ def _one(table: GoldenRows, names: Iterable[str], role: str) -> str | None:
     found = list(names)
     if len(found) > 1:
         both = " or ".join(f"'{name}'" for name in found[:3])
-        raise table.fault(f"two readings: {role} in {both}", f"say which: --columns {role}={found[0]}")
+        choices = tuple(f"{role}={name}" for name in found)
+        raise table.two_readings(f"{role} in {both}", choices)
     return found[0] if found else None
 
 
@@ -287,6 +298,7 @@ class GoldenRoles:
     rank: str | None = None
     score: str | None = None
     repeat: str | None = None
+    measure: str | None = None
     retrieved: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, str] = field(default_factory=dict)
     is_scores: bool = False
@@ -295,7 +307,7 @@ class GoldenRoles:
         named = {
             "id": self.identifier, "question": self.question, "expected": self.expected, "system": self.system,
             "document": self.document, "rank": self.rank, "score": self.score,
-            "grade": self.grade, "repeat": self.repeat,
+            "grade": self.grade, "repeat": self.repeat, "measure": self.measure,
         }  # fmt: skip
         found: dict[str, tuple[str, ...]] = {role: (name,) for role, name in named.items() if name is not None}
         if self.retrieved:
@@ -319,6 +331,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         taken.update(several)
     system = pick("system", _SYSTEM)
     repeat = pick("repeat", _REPEAT)
+    measure = pick("measure", _NAMED_MEASURE, lambda name: not _is_numeric(table, name))
     rank = pick("rank", _RANK, lambda name: _is_numeric(table, name))
     document = pick("document", _DOCUMENT, lambda name: not _is_lists(table, name))
     if document is not None and not _repeats(table, names, taken):
@@ -333,7 +346,7 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     score = None
     if document is not None or system is not None or "score" in chosen:
         score = pick("score", _SCORE | _SCORES, lambda name: _is_numeric(table, name) and not _is_lists(table, name))
-    found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat)
+    found = GoldenRoles(identifier, question, expected, grade, system, document, rank, score, repeat, measure)
     if document is not None:
         if expected is None and grade is None:
             raise _no_expected(table)
@@ -600,10 +613,13 @@ def _of_scores(
             raise table.fault("scores without questions", "add a column with an id for each row")
         found = replace(found, question=others[0])
         if len(table.rows) < len(numbers):
-            fault = f"two readings: '{others[0]}' names {len(table.rows)} questions, or as many systems"
-            raise table.fault(fault, f"say which: --columns question={others[0]}, or system={others[0]}")
+            fault = f"'{others[0]}' names {len(table.rows)} questions, or as many systems"
+            raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
     _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
-    return replace(found, expected=None, retrieved={_label(name): name for name in numbers}, is_scores=True)
+    labels = {_label(name): name for name in numbers}
+    if isinstance(table.where, Path) and len(numbers) == 1 and _joined(numbers[0]) in _SCORE:
+        labels = {table.where.stem: numbers[0]}  # a file for each system
+    return replace(found, expected=None, retrieved=labels, is_scores=True)
 
 
 def _higher_is_better(table: GoldenRows, name: str) -> str:

@@ -16,8 +16,9 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
-from truerank.sources.golden import GoldenTable, read_golden
+from truerank.sources.golden import GoldenTable, merged_tables, read_golden
 from truerank.sources.notebook import source_of
+from truerank.sources.tool_results import tool_result
 from truerank.text.printable import listed
 
 #: What a file can be.
@@ -32,8 +33,6 @@ _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _SHARE: Final = 0.9
-#: Whole numbers up to it are grades.
-_HIGHEST_GRADE: Final = 10
 #: Mean words from which on texts are documents and no questions.
 _DOCUMENT_WORDS: Final = 30
 _RECORD: Final = frozenset("_id id doc_id docid docno url metadata".split())
@@ -52,7 +51,8 @@ class Reading:
         kind: what it is.
         why: by what that was told.
         table: of a golden file or a score table.
-        numbers: of judgments or a run in JSON: by topic and document.
+        numbers: of judgments or a run of another tool: by topic and document.
+        name: of the system, where the file names it.
     """
 
     path: str
@@ -60,12 +60,13 @@ class Reading:
     why: str
     table: GoldenTable | None = None
     numbers: Mapping[str, Mapping[str, float]] | None = None
+    name: str = ""
 
     def source(self, noun: str) -> str:
         """What an option reads."""
         if self.numbers is None:
             return self.path
-        name = Path(self.path).stem
+        name = self.name or Path(self.path).stem
         value = self.numbers if noun == "qrels" else {name: self.numbers}
         made = source_of(noun, value, several=False, by_name=noun == "run")
         return str(made if isinstance(made, str) else made[name])
@@ -80,27 +81,28 @@ class Reading:
         return {"path": self.path, "kind": self.kind, "why": self.why, "remarks": remarks}
 
 
-def read_as_given(paths: Sequence[Any], columns: str = "") -> tuple[Reading, ...]:
+def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") -> tuple[Reading, ...]:
     """What each path, or value of a program, is.
 
     Args:
         paths: files, folders, frames, lists of mappings or mappings of columns.
         columns: for golden files, see `read_golden`.
+        measure: whose scores count, where a file has those of several.
 
     Raises:
         InputError: one of them is not there, or can be read in two ways.
     """
-    return tuple(reading for path in paths for reading in _readings(path, columns))
+    return tuple(reading for path in paths for reading in _readings(path, columns, measure))
 
 
-def _readings(path: Any, columns: str) -> Iterator[Reading]:
+def _readings(path: Any, columns: str, measure: str) -> Iterator[Reading]:
     if not isinstance(path, str | Path):
-        table = read_golden(path, columns)
+        table = read_golden(path, columns, measure=measure)
         yield Reading("the table", _kind(table), table.sentence(), table)
         return
     place = Path(path)
     if not place.is_dir():
-        yield _reading(place, columns)
+        yield _reading(place, columns, measure)
         return
     if formats._first(place / "queries.jsonl") is not None:
         parts = [name for name in ("corpus.jsonl", "qrels") if (place / name).exists() or formats._first(place / name)]
@@ -117,13 +119,13 @@ def _readings(path: Any, columns: str) -> Iterator[Reading]:
     if not files:
         raise InputError("an empty folder", "give files, or a folder that holds some", where=place)
     for file in files:
-        yield _in_folder(file, columns)
+        yield _in_folder(file, columns, measure)
 
 
-def _in_folder(path: Path, columns: str) -> Reading:
+def _in_folder(path: Path, columns: str, measure: str) -> Reading:
     """A file of a folder: one that is nothing known is passed over, and so is a table of scores among other files."""
     try:
-        found = _reading(path, columns)
+        found = _reading(path, columns, measure)
     except InputError as error:
         return Reading(str(path), "nothing known", error.fault)
     if found.kind == "score table":
@@ -140,7 +142,7 @@ def _kind(table: GoldenTable) -> Kind:
     return "score table" if table.scores else "golden file"
 
 
-def _reading(path: Path, columns: str) -> Reading:
+def _reading(path: Path, columns: str, measure: str) -> Reading:
     compressed.checked_file(path)
     if path.suffix in (".yaml", ".yml"):
         return Reading(str(path), "settings", "the settings of a check")
@@ -149,12 +151,12 @@ def _reading(path: Path, columns: str) -> Reading:
         return found
     if columns == "" and (found := _texts(path)):
         return found
-    if path.suffix == ".json" and (found := _numbers(path)):
-        return found
+    if columns == "" and (tool := tool_result(path, sample)):
+        return Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
     if path.suffix == ".json" and _is_mteb(path):
         table = mteb_table(path.parent, [path])
         return Reading(str(path), "results of MTEB", table.sentence(), table)
-    table = read_golden(path, columns)
+    table = read_golden(path, columns, measure=measure)
     return Reading(str(path), _kind(table), table.sentence(), table)
 
 
@@ -203,26 +205,6 @@ def _texts(path: Path) -> Reading | None:
     documents = not names & _QUERY and (long or bool(names & (_PROSE - {"text"})))
     why = f"records of {listed(sorted(names))}, {words / len(records):.0f} words each"
     return Reading(str(path), "documents" if documents else "questions", why)
-
-
-def _numbers(path: Path) -> Reading | None:
-    """Judgments or a run as one object: numbers by topic and document, as BEIR and ranx write them."""
-    if compressed.head(path).lstrip()[:1] != b"{":
-        return None
-    value = json_file(path)
-    rows = [one for one in value.values() if isinstance(one, dict)]
-    if not rows or len(rows) < len(value) or not all(_is_number(cell) for row in rows for cell in row.values()):
-        return None
-    if len(rows) > 1 and set.intersection(*(set(row) for row in rows)):
-        return None  # the same keys in every row: a table
-    graded = all(isinstance(cell, int) and cell <= _HIGHEST_GRADE for row in rows for cell in row.values())
-    if graded:
-        return Reading(str(path), "judgments", "whole numbers by topic and document", numbers=value)
-    return Reading(str(path), "run", "scores by topic and document", numbers=value)
-
-
-def _is_number(cell: Any) -> bool:
-    return isinstance(cell, int | float) and not isinstance(cell, bool)
 
 
 def _is_mteb(path: Path) -> bool:
@@ -312,7 +294,7 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
     """
     found: dict[str, Any] = {}
     options: Mapping[Kind, str] = {
-        "test set": "test", "questions": "test", "judgments": "qrels", "documents": "docs", "golden file": "qrels",
+        "test set": "test", "questions": "test", "judgments": "qrels", "documents": "docs",
     }  # fmt: skip
     for kind, option in options.items():
         own = [one for one in readings if one.kind == kind and not named.get(option)]
@@ -322,16 +304,16 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
                 f"two readings: {listed([one.path for one in own[:3]])} are {kind}",
                 f"say which with --{option}{also}, and leave the other out",
             )
-        if own and own[0].table is None:
+        if own:
             found.setdefault(option, own[0].source(option))
     runs = [one.source("run") for one in readings if one.kind == "run"]
-    for one in readings:
-        if one.table is not None and one.table.qrels is not None and not named.get("qrels"):
-            if "qrels" in found or runs:
-                fault = f"two readings: {one.path} is a golden file, and there are judgments or runs too"
-                raise InputError(fault, "give one of them")
-            parts = golden_parts(one.table)
-            found |= {"test" if name == "topics" else name: part for name, part in parts.items()}
+    golden = [one for one in readings if one.table is not None and one.table.qrels is not None]
+    if golden and not named.get("qrels"):
+        if "qrels" in found or runs:
+            fault = f"two readings: {golden[0].path} is a golden file, and there are judgments or runs too"
+            raise InputError(fault, "give one of them")
+        parts = golden_parts(merged_tables([one.table for one in golden if one.table is not None]))
+        found |= {"test" if name == "topics" else name: part for name, part in parts.items()}
     if runs:
         found["run"] = runs
     return found

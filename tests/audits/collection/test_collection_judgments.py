@@ -239,3 +239,39 @@ def test_judgments_are_read_with_their_faults_as_fast_as_without(tmp_path: Path)
     columns = ["topic_id", "doc_id", "relevance"]
     assert plain.frame.select(columns).equals(broken.frame.select(columns))
     assert broken.broken["line"].to_list() == [51] and isinstance(plain.frame, pl.DataFrame)
+
+
+def test_rules_are_selected_ignored_and_accepted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [f"{t} 0 d{d} {d % 2}" for t in range(1, 6) for d in range(60)]
+    _qrels(tmp_path / "a.qrels", [*rows, "1 0 d5 1", "2 0 d7 1", "3 0 d9 0"])
+    monkeypatch.chdir(tmp_path)
+
+    def audited(*words: str) -> int:
+        with pytest.raises(SystemExit) as ended:
+            main(["collection", "audit", "--qrels", "a.qrels", "--fail-on", "faulty", *words])
+        return int(str(ended.value.code or 0))
+
+    assert audited() == 1
+    assert "QREL11" in capsys.readouterr().out
+    assert audited("--ignore", "QREL11,QREL12") == 0
+    shown = capsys.readouterr().out
+    assert "QREL11" not in shown and "2 kinds were left out" in " ".join(shown.split())
+    assert audited("--select", "QREL12") == 1
+    assert audited("--ignore", "QREL") == 0
+    assert "Nothing was looked for" in capsys.readouterr().out
+    reason = "the archive repeats these rows"
+    (tmp_path / "truerank.toml").write_text(
+        f'[collection.audit]\naccept = ["QREL11 = {reason}", "QREL12=the later row counts"]\n'
+    )
+    assert audited("--out", "audit") == 0
+    assert "accepted" in capsys.readouterr().out
+    page = (tmp_path / "audit" / "report.html").read_text()
+    assert reason in page and "Accepted, and not counted" in page
+    results = json.loads((tmp_path / "audit" / "findings.sarif").read_text())["runs"][0]["results"]
+    assert {one["suppressions"][0]["justification"] for one in results if one["ruleId"] == "QREL11"} == {f"{reason}."}
+    again = collection.load_audit(tmp_path / "audit")
+    assert [one.accepted for one in again.findings if one.kind.code == "QREL11"] == [reason]
+    for words in (("--accept", "QREL11"), ("--accept", "NONE1=x"), ("--select", "LEAK01")):
+        assert audited(*words) == 2

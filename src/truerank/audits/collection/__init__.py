@@ -16,6 +16,7 @@ from truerank.audits.collection.card import CollectionCard, card
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.repairs import CollectionCleaning, clean
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, load_audit
+from truerank.core.rules import RuleChoice
 
 __all__ = [
     "CollectionAudit",
@@ -24,6 +25,7 @@ __all__ = [
     "CollectionFinding",
     "CollectionOptions",
     "Parts",
+    "RuleChoice",
     "audit",
     "card",
     "clean",

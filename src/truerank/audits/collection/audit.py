@@ -40,7 +40,7 @@ from truerank.audits.collection.together import ceiling_instances, ceilings, gro
 from truerank.audits.collection.topics import TopicTable, other_splits, read_topic_table, topic_instances
 from truerank.audits.collection.verdicts import effect_here, looked_for, verdicts
 from truerank.core.plain import plain
-from truerank.core.rules import SEVERITIES
+from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
 from truerank.judging.ratings import read_ratings
 from truerank.measures.magnitudes import proportion
@@ -152,6 +152,7 @@ def audit(
     *,
     table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
     options: CollectionOptions = CollectionOptions(),
+    choice: RuleChoice = RuleChoice(),
     shingles: Shingles = Shingles(),
     scoring: Scoring = Scoring(),
     judged: Labels = Labels(),
@@ -200,7 +201,10 @@ def audit(
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
     check_kept(work.engine, out)
-    audited = partial(_audited, parts, options=options, shingles=shingles, scoring=scoring, judged=judged)
+    choice.check(kinds())
+    audited = partial(
+        _audited, parts, options=options, choice=choice, shingles=shingles, scoring=scoring, judged=judged
+    )
     progress = progress or Quiet()
     if out is None:
         with TemporaryDirectory() as folder:
@@ -210,7 +214,9 @@ def audit(
         previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
     )  # fmt: skip
-    given = {"options": options, "shingles": shingles, "scoring": scoring, "votes": judged.votes}
+    given: dict[str, Any] = {"options": options, "shingles": shingles, "scoring": scoring, "votes": judged.votes}
+    if choice != RuleChoice():
+        given["choice"] = choice
     with started("collection audit", inputs, given, out) as job:
         found = audited(Job(job.unfinished(), open_engine(work.engine, work.workers), progress))
         found = replace(found, folder=job.folder)
@@ -234,7 +240,14 @@ class _Material:
 
 
 def _audited(
-    parts: Parts, job: Job, *, options: CollectionOptions, shingles: Shingles, scoring: Scoring, judged: Labels
+    parts: Parts,
+    job: Job,
+    *,
+    options: CollectionOptions,
+    choice: RuleChoice,
+    shingles: Shingles,
+    scoring: Scoring,
+    judged: Labels,
 ) -> CollectionAudit:
     # Everything small is opened first, so that a fault in it costs no pass over the documents.
     said = _answers(judged)
@@ -257,7 +270,8 @@ def _audited(
         found += [one for one in fit_instances(fit, pairs["topic_id"].n_unique(), len(runs)) if one.count]
     facts, low = _facts(material, found)
     found += [one for one in low if one.count]
-    findings = _findings(found, pairs, scoring.rel)
+    found = [one for one in found if choice.takes(kinds()[one.kind])]
+    findings = _findings(found, pairs, scoring.rel, choice)
     frames = [
         one.rows.with_columns(pl.lit(kinds()[one.kind].part).alias("part"), pl.lit(one.kind).alias("kind"))
         for one in found
@@ -265,13 +279,13 @@ def _audited(
     columns = list(INSTANCE_SCHEMA)
     instances = pl.concat([pl.DataFrame(schema=INSTANCE_SCHEMA), *(frame.select(columns) for frame in frames)])
     return CollectionAudit(
-        verdicts=verdicts(findings, parts.given),
+        verdicts=verdicts(findings, parts.given, choice),
         findings=findings,
         instances=instances,
         pairs=duplicates.answered,
         groups=duplicates.groups(),
         read=_counts(material),
-        facts={**facts, **({} if fit is None else {"fit": fit.json()}), "looked_for": looked_for(parts.given)},
+        facts={**facts, **({} if fit is None else {"fit": fit.json()}), "looked_for": looked_for(parts.given, choice)},
         items=_items(material, instances),
     )
 
@@ -371,7 +385,9 @@ def _cleaned(material: _Material, found: Sequence[Instances]) -> CollectionChang
     return CollectionChange(material.pairs, after.select("topic_id", "doc_id", "relevance"), rules.representatives)
 
 
-def _findings(found: Sequence[Instances], pairs: pl.DataFrame | None, rel: int) -> tuple[CollectionFinding, ...]:
+def _findings(
+    found: Sequence[Instances], pairs: pl.DataFrame | None, rel: int, choice: RuleChoice
+) -> tuple[CollectionFinding, ...]:
     """Faults first, then doubts, then notes; within them in the order of the catalogue."""
     by_kind = {one.kind: one for one in found}
     ordered = []
@@ -379,7 +395,8 @@ def _findings(found: Sequence[Instances], pairs: pl.DataFrame | None, rel: int) 
         if (own := by_kind.get(name)) is not None:
             rows = own.rows.head(_EXAMPLES).iter_rows(named=True)
             examples = tuple({key: value for key, value in row.items() if value not in ("", 0)} for row in rows)
-            ordered.append(CollectionFinding(kind, own.count, own.of, examples, effect_here(own, pairs, rel)))
+            here, reason = effect_here(own, pairs, rel), choice.reason(kind)
+            ordered.append(CollectionFinding(kind, own.count, own.of, examples, here, reason))
     return tuple(sorted(ordered, key=lambda one: SEVERITIES.index(one.kind.severity)))
 
 

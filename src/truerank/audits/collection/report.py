@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.audits.collection.card import CollectionCard
 from truerank.audits.collection.repairs import CollectionCleaning, clean_lines
-from truerank.audits.collection.results import CollectionAudit, kinds
+from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ChangeRow, change_rows
 from truerank.core.listings import Listing, ListingColumn
@@ -81,17 +81,21 @@ def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
     return tuple(ReportSection(name, heading, tuple(parts)) for name, heading, parts in sections)
 
 
+def _severity(one: CollectionFinding) -> str:
+    return "accepted" if one.accepted else one.kind.severity
+
+
 def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
     own = [one for one in result.findings if one.kind.part == part]
     if not own:
         return
-    rows = ((one.kind.code, one.kind.title, one.kind.severity, one.count, one.of, one.share) for one in own)
+    rows = ((one.kind.code, one.kind.title, _severity(one), one.count, one.of, one.share) for one in own)
     yield Table("", heads("Code, Finding, Severity, Count:,d, Of:,d, Share:.2%"), tuple(rows))
     for one in own:
         about: dict[str, Any] = {"Effect on scores": one.kind.effect}
         if one.here:
             about["In this collection"] = one.here
-        about["Remedy"] = one.kind.remedy
+        about |= {"Accepted": one.accepted} if one.accepted else {"Remedy": one.kind.remedy}
         if one.examples:
             about["Examples"] = [{name: str(value) for name, value in example.items()} for example in one.examples]
         yield Facts(f"{one.kind.title} ({one.counted})", about)
@@ -250,7 +254,7 @@ def _findings_table(result: CollectionAudit) -> Table:
         ids = [str(first[name]) for name in ("topic_id", "doc_id", "other") if name in first]
         place = " · ".join([*([f"line {first['line']}"] if "line" in first else []), *ids])
         example = ": ".join(part for part in (place, str(first.get("detail", ""))) if part)
-        rows.append((one.kind.code, one.kind.title, one.kind.part, one.kind.severity, one.count, one.of, example))
+        rows.append((one.kind.code, one.kind.title, one.kind.part, _severity(one), one.count, one.of, example))
     columns = heads("Code, Finding, Part, Severity, Count:,d, Of:,d, Example")
     return Table("What was found." if rows else "Nothing was found.", columns, tuple(rows))
 
@@ -272,7 +276,7 @@ def _report(result: CollectionAudit) -> Report:
     names = [about["name"] for part in ("docs", "topics", "qrels") if (about := result.read.get(part))]
     counts = (("docs", "documents"), ("topics", "topics"), ("qrels", "judgments"))
     read = [f"{result.read[part][noun]:,d} {noun}" for part, noun in counts if part in result.read]
-    kinds_of = Counter(one.kind.severity for one in result.findings)
+    kinds_of = Counter(one.kind.severity for one in result.findings if not one.accepted)
     found = [f"{kinds_of[name]} kind{'s' if kinds_of[name] != 1 else ''} of {name}" for name in SEVERITIES]
     tables = {"findings": _findings_table(result)}
     if effect := result.facts.get("effect"):
@@ -398,7 +402,7 @@ def _findings(result: CollectionAudit, roles: Mapping[str, str]) -> Iterator[Fin
         kind = finding.kind
         source = next((roles[role] for role in _INPUTS[kind.part] if role in roles), kind.part)
         if kind.severity == "note":
-            yield Finding(kind, f"{kind.title}: {finding.counted}", source, 0, kind.name)
+            yield Finding(kind, f"{kind.title}: {finding.counted}", source, 0, kind.name, accepted=finding.accepted)
             continue
         for row in shown[kind.name].iter_rows(named=True):
             key = "\0".join(str(row[name]) for name in ("topic_id", "doc_id", "other", "detail"))
@@ -408,5 +412,10 @@ def _findings(result: CollectionAudit, roles: Mapping[str, str]) -> Iterator[Fin
             place = ", ".join(f"{word} {row[name]}" for word, name in named if row[name])
             detail = f" ({row['detail']})" if row["detail"] else ""
             yield Finding(
-                kind, f"{kind.title}{': ' if place else ''}{place}{detail}", source, row["line"] or known, key
+                kind,
+                f"{kind.title}{': ' if place else ''}{place}{detail}",
+                source,
+                row["line"] or known,
+                key,
+                accepted=finding.accepted,
             )

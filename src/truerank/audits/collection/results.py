@@ -64,6 +64,7 @@ class CollectionFinding:
         of: how many there could be.
         examples: some of them: topic_id, doc_id, other, line, detail; empty ones are left out.
         here: what it does to scores in this collection, where that can be computed; empty otherwise.
+        accepted: why it is accepted and does not count; empty where it is not.
     """
 
     kind: Kind
@@ -71,6 +72,7 @@ class CollectionFinding:
     of: int
     examples: tuple[Mapping[str, Any], ...]
     here: str = ""
+    accepted: str = ""
 
     @property
     def counted(self) -> str:
@@ -96,11 +98,12 @@ class CollectionFinding:
     def json(self) -> dict[str, Any]:
         """The finding as a JSON object."""
         kind = self.kind
-        return {
+        found = {
             "kind": kind.name, "code": kind.code, "part": kind.part, "severity": kind.severity, "title": kind.title,
             "count": self.count, "of": self.of, "effect": kind.effect, "here": self.here, "remedy": kind.remedy,
             "examples": [dict(example) for example in self.examples],
         }  # fmt: skip
+        return {**found, "accepted": self.accepted} if self.accepted else found
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -165,7 +168,14 @@ def load_audit(folder: str | Path) -> CollectionAudit:
             Verdict(**{name: verdict[key] for key, name in _VERDICT_KEYS.items()}) for verdict in summary["verdicts"]
         )
         findings = (
-            CollectionFinding(kinds()[one["kind"]], one["count"], one["of"], tuple(one["examples"]), one["here"])
+            CollectionFinding(
+                kinds()[one["kind"]],
+                one["count"],
+                one["of"],
+                tuple(one["examples"]),
+                one["here"],
+                one.get("accepted", ""),
+            )
             for one in summary["findings"]
         )
         facts = summary["facts"]

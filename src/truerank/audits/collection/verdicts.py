@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
 from truerank.audits.collection.instances import Instances
 from truerank.audits.collection.results import CollectionFinding, Kind, Part, kinds
+from truerank.core.rules import RuleChoice
 from truerank.core.verdict import Verdict
 from truerank.text.printable import listed
 
@@ -21,24 +23,35 @@ _NAMED: Final = 3
 _FEW: Final = 0.05
 
 
-def verdicts(findings: Sequence[CollectionFinding], given: Collection[str]) -> tuple[Verdict, ...]:
+def verdicts(
+    findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice = RuleChoice()
+) -> tuple[Verdict, ...]:
     """The verdict on the whole, then on each part that was given.
 
     A part is FAULTY where the data, or people, show a fault; FAULTY IN PART where no kind of fault touches so much as a
     twentieth of what it could touch; UNKNOWN where somebody has to look at something, or where something could not be
-    looked for; SOUND otherwise.
+    looked for; SOUND otherwise. What is accepted does not count, and is named.
     """
     several = len(set(_INPUT.values()) & set(given)) > 1
     there = [part for part in _AUDITED if (several if part == "together" else _INPUT[part] in given)]
-    parts = tuple(_part(part, findings, given) for part in there)
-    return (_whole(parts, findings, given), *parts)
+    accepted = [one for one in findings if one.accepted]
+    counted = [one for one in findings if not one.accepted]
+    parts = tuple(_part(part, counted, given, choice) for part in there)
+    every = (_whole(parts, counted, given, choice), *parts)
+    remarks = [every[0].rests_on]
+    if accepted:
+        named = [f"{one.kind.title} ({one.kind.code}, {one.counted}: {one.accepted})" for one in accepted]
+        remarks.append(f"Accepted, and not counted: {listed(named)}.")
+    if left := sum(kind.part in there and not choice.takes(kind) for kind in kinds().values()):
+        remarks.append(f"{left} kinds were left out (--select, --ignore).")
+    return (replace(every[0], rests_on=" ".join(filter(None, remarks))), *parts)
 
 
-def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str]) -> Verdict:
+def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice) -> Verdict:
     own = [one for one in findings if one.kind.part == part]
     faults = [one for one in own if one.kind.severity == "fault"]
     doubts = [one for one in own if one.kind.severity == "doubt"]
-    looked, not_looked = _looked_for(part, given)
+    looked, not_looked = _looked_for(part, given, choice)
     checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
     settle = _settling(doubts, not_looked)
     if faults:
@@ -49,13 +62,17 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
         return Verdict(_faulty(faults), f"{text[0].upper()}{text[1:]}.", " ".join(also), settle, part)
     if doubts:
         return Verdict("UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle, part)
+    if not looked and not not_looked:
+        return Verdict("UNKNOWN", "Nothing was looked for: --select and --ignore leave out every kind.", subject=part)
     if not_looked:
         return Verdict("UNKNOWN", "No fault in what could be looked at, which is not all.", checked, settle, part)
     blind = f" {_BLIND}" if part in ("judgments", "together") else ""
     return Verdict("SOUND", f"None of {len(looked)} kinds of fault was found.{blind}", checked, subject=part)
 
 
-def _whole(parts: Sequence[Verdict], findings: Sequence[CollectionFinding], given: Collection[str]) -> Verdict:
+def _whole(
+    parts: Sequence[Verdict], findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice
+) -> Verdict:
     few, faulty, open_ones = (
         [verdict.subject for verdict in parts if verdict.word == word]
         for word in ("FAULTY IN PART", "FAULTY", "UNKNOWN")
@@ -72,25 +89,27 @@ def _whole(parts: Sequence[Verdict], findings: Sequence[CollectionFinding], give
         reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
         return Verdict("UNKNOWN", reason, remark, settle, "collection")
-    count = sum(len(_looked_for(part, given)[0]) for part in _AUDITED)
+    count = sum(len(_looked_for(part, given, choice)[0]) for part in _AUDITED)
     sentence = f"None of {count} kinds of fault was found in documents, topics and judgments. {_BLIND}"
     return Verdict("SOUND", sentence, subject="collection")
 
 
-def looked_for(given: Collection[str]) -> dict[str, dict[str, str]]:
+def looked_for(given: Collection[str], choice: RuleChoice = RuleChoice()) -> dict[str, dict[str, str]]:
     """By part, the kinds of fault that were looked for, and what the others need."""
     found: dict[str, dict[str, str]] = {}
     for part in _AUDITED:
-        looked, others = _looked_for(part, given)
+        looked, others = _looked_for(part, given, choice)
         lines = {kind.title: "looked for" for kind in looked}
+        left = [kind for kind in kinds().values() if kind.part == part and kind.severity != "note"]
+        lines |= {kind.title: "left out (--select, --ignore)" for kind in left if not choice.takes(kind)}
         if lines | (needs := {kind.title: f"not looked for; needs {', '.join(kind.needs)}" for kind in others}):
             found[part] = lines | needs
     return found
 
 
-def _looked_for(part: Part, given: Collection[str]) -> tuple[list[Kind], list[Kind]]:
+def _looked_for(part: Part, given: Collection[str], choice: RuleChoice) -> tuple[list[Kind], list[Kind]]:
     """The kinds of fault and doubt of a part that could be looked for, and those that could not."""
-    own = [kind for kind in kinds().values() if kind.part == part and kind.severity != "note"]
+    own = [kind for kind in kinds().values() if kind.part == part and kind.severity != "note" and choice.takes(kind)]
     # Other splits and runs are no part of a collection: that they are not given leaves nothing open.
     wanted = [kind for kind in own if {"train", "run"}.isdisjoint(kind.needs) or kind.serves(given)]
     looked = [kind for kind in wanted if kind.serves(given)]

@@ -1,0 +1,182 @@
+"""Files as other tools write them: predictions of MTEB, sentence-transformers and ranx, per-topic scores, reports."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.loading import json_file
+from truerank.sources import compressed
+
+#: Rows of a report that hold the mean over all topics.
+SUMMARY_TOPICS: Final = frozenset(("all", "mean", "average"))
+#: Grades are whole numbers up to it.
+_HIGHEST_GRADE: Final = 10
+_MEASURE: Final = re.compile(
+    r"(?i:n?dcg|map|ap|m?rr|recip_rank|p|r|recall|precision|success|hit_rate|r_?prec|bpref|err|rbp|judged|infap|"
+    r"num_\w+|num(q|ret|rel|relret)|gm_\w+|set_?\w+|iprec\w*|utility|11pt_avg|relstring)([@_(].*)?"
+)
+#: Names of measures in trec_eval, and in ir_measures.
+_NAMES: Final = {"map": "ap", "recip_rank": "rr", "mrr": "rr", "recall": "r", "precision": "p"}
+_PER_TOPIC: Final = "give the scores of single topics: ir_measures and trec_eval print them with -q"
+
+
+@dataclass(frozen=True, eq=False)
+class ToolResult:
+    """Judgments or a run.
+
+    Attributes:
+        kind: what it is.
+        why: the tool and the layout.
+        numbers: by topic and document.
+        name: of the system, where the file names it.
+    """
+
+    kind: Literal["judgments", "run"]
+    why: str
+    numbers: Mapping[str, Mapping[str, float]]
+    name: str = ""
+
+
+def tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
+    """What a file of another tool holds; None for any other file.
+
+    Args:
+        path: the file.
+        lines: its first lines.
+
+    Raises:
+        InputError: it holds means over all topics only, or several parts of which one has to be chosen.
+    """
+    head = compressed.head(path)[:4096]
+    if path.suffix == ".json":
+        if b'"mteb_model_meta"' in head:
+            return _mteb_predictions(path)
+        if b'"stat_test"' in head and b'"model_names"' in head:
+            raise InputError("a report of ranx: means over all topics", "give the runs and the judgments", where=path)
+        if head.lstrip()[:1] == b"{":
+            return graded(json_file(path))
+    if path.suffix == ".jsonl" and lines and b'"corpus_id"' in head:
+        return _predictions(path)
+    if path.suffix == ".parquet" and list(pl.read_parquet_schema(path)) == ["q_id", "doc_id", "score"]:
+        by_topic: dict[str, dict[str, float]] = {}
+        for topic, doc, score in pl.read_parquet(path).iter_rows():
+            by_topic.setdefault(str(topic), {})[str(doc)] = score
+        return graded(by_topic, "the columns q_id, doc_id and score of ranx")
+    if lines and lines[0].split(",")[:2] == ["epoch", "steps"]:
+        fault = "a table of an evaluator of sentence-transformers: means over all queries"
+        remedy = "write the predictions too (write_predictions=True), and give them with the judgments"
+        raise InputError(fault, remedy, where=path, line=1)
+    return None
+
+
+def _mteb_predictions(path: Path) -> ToolResult | None:
+    """`{"mteb_model_meta": …, SUBSET: {SPLIT: {TOPIC: {DOCUMENT: SCORE}}}}`."""
+    value = json_file(path)
+    model = value.pop("mteb_model_meta", {})
+    parts = [(subset, split) for subset, splits in value.items() if isinstance(splits, dict) for split in splits]
+    if len(parts) != 1:
+        shown = ", ".join(f"{subset}/{split}" for subset, split in parts[:3]) or "none"
+        raise InputError(f"predictions of {len(parts)} subsets and splits ({shown})", "give one of them", where=path)
+    subset, split = parts[0]
+    numbers = value[subset][split]
+    if not _is_numbers(numbers):
+        return None
+    name = str(model.get("model_name") or "") if isinstance(model, dict) else ""
+    revision = str(model.get("revision") or "") if isinstance(model, dict) else ""
+    why = f"predictions of MTEB, subset {subset}, split {split}" + (f", by {name}" if name else "")
+    return ToolResult("run", why + (f", revision {revision}" if revision else ""), numbers, name.rpartition("/")[2])
+
+
+def _predictions(path: Path) -> ToolResult | None:
+    """`{"query_id": …, "query": …, "results": [{"corpus_id": …, "score": …}]}` in each line."""
+    numbers: dict[str, dict[str, float]] = {}
+    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line)
+            own = {str(one["corpus_id"]): float(one["score"]) for one in record["results"]}
+            topic = str(record["query_id"])
+        except (ValueError, TypeError, KeyError):
+            if number == 1:
+                return None
+            raise InputError(
+                "not a prediction of sentence-transformers", "write it again", where=path, line=number
+            ) from None
+        if topic in numbers:
+            raise InputError(f"query {topic} appears twice", "keep one of its lines", where=path, line=number)
+        numbers[topic] = own
+    return ToolResult("run", "predictions of sentence-transformers", numbers)
+
+
+def graded(value: Any, why: str = "") -> ToolResult | None:
+    """Judgments or a run as one object: numbers by topic and document, as BEIR and ranx write them."""
+    if not isinstance(value, dict) or not _is_numbers(value):
+        return None
+    rows = list(value.values())
+    if len(rows) > 1 and set.intersection(*(set(row) for row in rows)):
+        return None if not why else _told(value, why)  # the same keys in every row: a table
+    return _told(value, why)
+
+
+def _told(value: Mapping[str, Mapping[str, float]], why: str) -> ToolResult:
+    whole = all(isinstance(cell, int) and cell <= _HIGHEST_GRADE for row in value.values() for cell in row.values())
+    if whole:
+        return ToolResult("judgments", why or "whole numbers by topic and document", value)
+    return ToolResult("run", why or "scores by topic and document", value)
+
+
+def _is_numbers(value: Any) -> bool:
+    rows = list(value.values()) if isinstance(value, dict) else []
+    return bool(rows) and all(isinstance(row, dict) and all(map(_is_number, row.values())) for row in rows)
+
+
+def _is_number(cell: Any) -> bool:
+    return isinstance(cell, int | float) and not isinstance(cell, bool)
+
+
+def measure_columns(lines: Sequence[str]) -> tuple[str, ...]:
+    """The columns of a table without a header, where ir_measures or trec_eval wrote it; empty for any other.
+
+    Args:
+        lines: the first ones.
+
+    Raises:
+        InputError: it holds means over all topics only.
+    """
+    cells = [[cell.strip() for cell in line.split("\t")] for line in lines]
+    cells = [row for row in cells if row[0] != "runid"]
+    if not cells or any(len(row) != len(cells[0]) for row in cells) or not all(map(_is_value, cells)):
+        return ()
+    known = [all(_MEASURE.fullmatch(row[place]) for row in cells) for place in range(len(cells[0]) - 1)]
+    if len(known) == 2 and sum(known) == 1:
+        names = ("measure", "query_id", "value") if known[0] else ("query_id", "measure", "value")
+        if not {row[known.index(False)] for row in cells} <= SUMMARY_TOPICS:
+            return names
+    if known and known[0]:
+        raise InputError("means over all topics, and no scores of single ones", _PER_TOPIC)
+    return ()
+
+
+def _is_value(row: Sequence[str]) -> bool:
+    try:
+        return len(row) > 1 and math.isfinite(float(row[-1]))
+    except ValueError:
+        return False
+
+
+def measure_name(name: str) -> str:
+    """A measure in the form of ir_measures, in small letters: ndcg_cut_10 is ndcg@10."""
+    text = name.strip().lower()
+    base, cutoff = re.fullmatch(r"(.*?)(?:_cut)?(?:[@_]([\d.]+))?", text).groups()  # type: ignore[union-attr]
+    return _NAMES.get(base, base) + (f"@{cutoff}" if cutoff else "")
