@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from truerank.measures import compare_evaluations as compare_evaluations
     from truerank.measures import cross_validate as cross_validate
     from truerank.measures import evaluate as evaluate
+    from truerank.measures import explain as explain
     from truerank.measures import load_evaluation as load_evaluation
     from truerank.measures import order_changes as order_changes
     from truerank.options import Runtime as Runtime

@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from truerank.measures.cross_validation import cross_validate as cross_validate
     from truerank.measures.cross_validation import folds as folds
     from truerank.measures.cross_validation import read_folds as read_folds
+    from truerank.measures.explanation import ExplainOptions as ExplainOptions
+    from truerank.measures.explanation import Explanation as Explanation
+    from truerank.measures.explanation import explain as explain
     from truerank.measures.grammar import DCG as DCG
     from truerank.measures.grammar import HMFR as HMFR
     from truerank.measures.grammar import MFR as MFR
@@ -50,6 +53,8 @@ if TYPE_CHECKING:
     from truerank.measures.run_comparison import TopicDifferences as TopicDifferences
     from truerank.measures.run_comparison import compare as compare
     from truerank.measures.run_comparison import topic_differences as topic_differences
+    from truerank.measures.run_divergence import RunDivergence as RunDivergence
+    from truerank.measures.run_divergence import ScoreDifference as ScoreDifference
     from truerank.measures.scoring import evaluate as evaluate
     from truerank.measures.significance import Outcome as Outcome
     from truerank.measures.significance import correct as correct

@@ -1,0 +1,596 @@
+"""Conventions by which one run gets several scores, as values with names, and the scores by each of them.
+
+`conventions.toml` names them. A convention is a set of choices, at most one of each dimension; without choices it is
+truerank's own: judged topics, missing ones score 0, ties as trec_eval breaks them, linear gains, an ideal ranking of
+all judged documents cut at k. Rankings and grades are arrays, so that thousands of combinations take seconds.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+import tomllib
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+from numpy.typing import NDArray
+
+from truerank.errors import OptionError
+from truerank.measures.grammar import parse_measures
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: The grade of a result that is not judged, and of a place without a result.
+_UNJUDGED: Final = -(2**31) + 1
+_ABSENT: Final = -(2**31)
+#: Cut-offs and depths that are tried.
+_CUTOFFS: Final = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+_FAMILIES: Final = ("nDCG", "AP", "RR", "P", "R", "Success", "Rprec")
+#: Dimensions that change which documents are ranked how, and by which judgments.
+_RANKED: Final = ("system", "run", "judgments", "ties", "unjudged")
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """One way to deviate from the default.
+
+    Attributes:
+        dimension: what it chooses: the gain, the order of ties, which topics are averaged, …
+        name: of the choice.
+        says: completes "the number was computed with …".
+        prior: how often it is the reason, against the default.
+        how: what reproduces it in truerank; empty for mistakes.
+        tools: who computes so.
+        serves: the measures that it can change; empty for all.
+        sensible: whether it is a convention of evaluators in use; the others are mistakes.
+        number: the grade, cut-off or depth.
+        source: the file, for other runs and judgments.
+    """
+
+    dimension: str
+    name: str
+    says: str
+    prior: float
+    how: str = ""
+    tools: str = ""
+    serves: tuple[str, ...] = ()
+    sensible: bool = False
+    number: int = 0
+    source: str = ""
+
+    @property
+    def code(self) -> str:
+        """Dimension and name: "ties.input"."""
+        return f"{self.dimension}.{self.name}"
+
+
+Convention = tuple[Alternative, ...]
+
+
+@functools.cache
+def _declared() -> Mapping[str, Alternative]:
+    text = resources.files("truerank.measures").joinpath("conventions.toml").read_text(encoding="utf-8")
+    found = {}
+    for dimension, names in tomllib.loads(text).items():
+        for name, about in names.items():
+            about = {key: tuple(value) if isinstance(value, list) else value for key, value in about.items()}
+            found[f"{dimension}.{name}"] = Alternative(dimension, name, **about)
+    return found
+
+
+def _numbered(code: str, number: int, text: str = "") -> Alternative:
+    """One of a family, such as all depths."""
+    base = _declared()[code]
+    shown = text or f"{number:d}"
+    name = base.name.replace("K", shown).replace("FILE", shown)
+    return replace(
+        base, name=name, says=base.says.format(shown), how=base.how.format(shown), number=number, source=text
+    )
+
+
+@dataclass(frozen=True)
+class ScoredMeasure:
+    """A measure in the parts that conventions change.
+
+    Attributes:
+        name: as it was given.
+        family: nDCG, AP, RR, P, R, Success or Rprec.
+        cutoff: None for the whole ranking.
+        rel: the lowest relevant grade.
+        exponential: whether the gain is so by name.
+        judged_only: whether unjudged results are passed over by name.
+    """
+
+    name: str
+    family: str
+    cutoff: int | None
+    rel: int = 1
+    exponential: bool = False
+    judged_only: bool = False
+
+
+def scored_measure(name: str, rel: int = 1) -> ScoredMeasure:
+    """A measure by its name.
+
+    Raises:
+        InputError: no such measure, or one whose conventions are not known.
+    """
+    (measure,) = parse_measures(name) if len(parse_measures(name)) == 1 else (None,)
+    if measure is None or measure.NAME not in _FAMILIES or "gains" in measure.params:
+        known = ", ".join(_FAMILIES)
+        raise OptionError("measure", f"the conventions of '{name}' are not known", f"give one of {known}")
+    about = measure.params
+    return ScoredMeasure(
+        str(measure),
+        measure.NAME,
+        about.get("cutoff"),
+        about.get("rel", rel),
+        str(about.get("dcg", "")).startswith("exp"),
+        bool(about.get("judged_only")),
+    )
+
+
+class _Rows(NamedTuple):
+    """The results of a run: topic and document by number, and what orders them; shape (rows,)."""
+
+    topic: Ints
+    doc: Ints
+    score: Floats
+    rank: Ints
+    own: NDArray[np.bool_]
+    first: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class _Judged:
+    """Judgments: the topics in their order, and the grades of each, best first."""
+
+    topics: tuple[str, ...]
+    grades: Mapping[tuple[int, int], int] = field(repr=False)
+    lists: NDArray[np.int64] = field(repr=False)
+
+
+class TopicScores(NamedTuple):
+    """What a convention gives: hits and what could be found by topic (their ratio is the score), and their average.
+
+    `topics` names them; `kept` says which of them are averaged, and `extra` adds to the divisor.
+    """
+
+    topics: tuple[str, ...]
+    above: Floats
+    below: Floats
+    kept: NDArray[np.bool_]
+    extra: float
+    average: str
+
+    @property
+    def values(self) -> Floats:
+        """The score of each topic; shape (topics,)."""
+        return np.divide(self.above, self.below, out=np.zeros_like(self.above), where=self.below > 0)
+
+    @property
+    def score(self) -> float:
+        """The average, as a tool would report it."""
+        kept = self.kept
+        if not kept.any() or kept.sum() + self.extra <= 0:
+            return float("nan")
+        if self.average == "micro":
+            return float(self.above[kept].sum() / self.below[kept].sum()) if self.below[kept].sum() else float("nan")
+        values = self.values[kept]
+        if self.average == "median":
+            return float(np.median(values))
+        return float(values.sum() / (len(values) + self.extra))
+
+
+class ConventionScorer:
+    """The scores of one run under any convention.
+
+    Args:
+        qrels: columns topic_id, doc_id and relevance.
+        run: columns topic_id, doc_id, score and, where there are ranks, rank, in the order of the file.
+        previous: an earlier version of the judgments.
+        other_qrels: further judgments by name, such as those of another split.
+        other_runs: further runs by name.
+    """
+
+    def __init__(
+        self,
+        qrels: pl.DataFrame,
+        run: pl.DataFrame,
+        *,
+        previous: pl.DataFrame | None = None,
+        other_qrels: Mapping[str, pl.DataFrame] | None = None,
+        other_runs: Mapping[str, pl.DataFrame] | None = None,
+    ) -> None:
+        self._runs = {"": run, **(other_runs or {})}
+        self._qrels = {"": qrels, **(other_qrels or {})}
+        if previous is not None:
+            self._qrels["previous"] = previous
+        self._kept: dict[Any, Any] = {}
+        self._topic_numbers: dict[str, int] = {}
+        self._doc_numbers: dict[str, int] = {}
+        highest = int(qrels["relevance"].max() or 0)  # type: ignore[arg-type]
+        self.choices = tuple(self._choices(run, qrels, highest))
+
+    def _choices(self, run: pl.DataFrame, qrels: pl.DataFrame, highest: int) -> Iterator[Alternative]:
+        """All choices that these files allow."""
+        most = int(run.group_by("topic_id").len()["len"].max() or 0)  # type: ignore[arg-type]
+        ids = run["doc_id"]
+        fits: dict[str, bool] = {
+            "grades.binary": highest > 1,
+            "grades.negative": int(qrels["relevance"].min() or 0) < 0,  # type: ignore[arg-type]
+            "run.own-document": bool((run["topic_id"] == ids).any()),
+            "run.case": bool((ids != ids.str.to_lowercase()).any())
+            or bool(qrels["doc_id"].str.contains("[A-Z]").any()),
+            "run.integer": bool(ids.str.contains(r"^0\d*$").any() or qrels["doc_id"].str.contains(r"^0\d*$").any()),
+            "run.prefix": bool(ids.str.contains("[/:#]").any() or qrels["doc_id"].str.contains("[/:#]").any()),
+            "run.duplicates": bool(run.select(pl.struct("topic_id", "doc_id").is_duplicated().any()).item()),
+            "ties.rank": "rank" in run.columns,
+            "judgments.previous": "previous" in self._qrels,
+        }
+        judged = qrels["doc_id"].unique()
+        whole = ids.str.replace(_PASSAGE.pattern, "")
+        passages = bool((whole.is_in(judged.implode()) & ~ids.is_in(judged.implode())).any())
+        fits |= dict.fromkeys(("run.passages-best", "run.passages-first", "run.passages-sum"), passages)
+        for code, choice in _declared().items():
+            if code == "level.K":
+                yield from (_numbered(code, level) for level in range(1, min(highest, 4) + 1))
+            elif code == "cutoff.K":
+                yield from (_numbered(code, number) for number in _CUTOFFS)
+                yield replace(choice, name="none", says="no cut-off", number=0)
+            elif code in ("run.depth-K", "run.rows-K"):
+                yield from (_numbered(code, number) for number in _CUTOFFS if 3 < number < most)
+            elif code == "judgments.FILE":
+                yield from (_numbered(code, 0, name) for name in self._qrels if name not in ("", "previous"))
+            elif code == "system.FILE":
+                yield from (_numbered(code, 0, name) for name in self._runs if name)
+            elif fits.get(code, True):
+                yield choice
+
+    def scores(self, measure: ScoredMeasure, convention: Convention = ()) -> TopicScores:
+        """The scores of all topics of the judgments by a convention."""
+        chosen = {choice.dimension: choice for choice in convention}
+        ranked = tuple(chosen.get(name) for name in _RANKED)
+        grades = self._graded(ranked, chosen.get("grades"))
+        judged = self._judged(ranked)
+        level = chosen["level"].number if "level" in chosen else measure.rel
+        cutoff = measure.cutoff if "cutoff" not in chosen else (chosen["cutoff"].number or None)
+        names = {name: chosen[name].name if name in chosen else "" for name in ("gain", "discount", "ideal", "divisor")}
+        if measure.exponential and not names["gain"]:
+            names["gain"] = "exponential"
+        key = ("values", ranked, chosen.get("grades"), measure, cutoff, level, *names.values())
+
+        def made() -> Pair:
+            shown = _condensed(grades) if measure.judged_only else grades
+            ideal = self._ideal(ranked, chosen.get("grades"))
+            return _FUNCTIONS[measure.family](_Shown(shown, ideal, cutoff, level, names))
+
+        above, below = self._once(key, made)
+        kept, extra = self._averaged(ranked, chosen["topics"].name if "topics" in chosen else "")
+        return TopicScores(
+            judged.topics, above, below, kept, extra, chosen["average"].name if "average" in chosen else ""
+        )
+
+    def _once(self, key: Any, make: Callable[[], Any]) -> Any:
+        if key not in self._kept:
+            self._kept[key] = make()
+        return self._kept[key]
+
+    def _frames(self, ranked: Sequence[Alternative | None]) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The run and the judgments, with the ids that the convention compares."""
+        system, run, judgments = ranked[:3]
+        results = self._runs["" if system is None else system.source]
+        source = "" if judgments is None else judgments.source or ("previous" if judgments.name == "previous" else "")
+        qrels = self._qrels[source]
+        if judgments is not None and judgments.name.endswith("-topic"):
+            topics = qrels["topic_id"].unique(maintain_order=True).to_list()
+            step = 1 if judgments.name == "next-topic" else -1
+            of = {topics[(place + step) % len(topics)]: topic for place, topic in enumerate(topics)}
+            # In the order of the topics that they are taken for.
+            order = {topic: place for place, topic in enumerate(topics)}
+            qrels = qrels.with_columns(pl.col("topic_id").replace_strict(of))
+            qrels = qrels.sort(pl.col("topic_id").replace_strict(order), maintain_order=True)
+        name = "" if run is None else run.name
+        if name in ("case", "integer", "prefix"):
+            changed = _IDS[name](pl.col("doc_id"))
+            results, qrels = results.with_columns(changed), qrels.with_columns(changed)
+        elif name.startswith("passages"):
+            results = _documents(results, name)
+        return results, qrels
+
+    def _judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
+        ids = ranked[1] if ranked[1] is not None and ranked[1].name in _IDS else None
+        return self._once(("judged", ids, ranked[2]), lambda: self._made_judged((None, ids, ranked[2])))  # type: ignore[no-any-return]
+
+    def _made_judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
+        qrels = self._frames(ranked)[1].unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
+        topics = tuple(qrels["topic_id"].unique(maintain_order=True).to_list())
+        places = {topic: place for place, topic in enumerate(topics)}
+        at = np.array([places[topic] for topic in qrels["topic_id"].to_list()], np.int64)
+        grades = qrels["relevance"].to_numpy().astype(np.int64)
+        found = {
+            (topic, self._doc(doc)): int(grade)
+            for topic, doc, grade in zip(at.tolist(), qrels["doc_id"].to_list(), grades.tolist(), strict=True)
+        }
+        order = np.lexsort((-grades, at))
+        counts = np.bincount(at, minlength=len(topics))
+        lists = np.full((len(topics), int(counts.max())), _ABSENT, np.int64)
+        starts = np.cumsum(counts) - counts
+        lists[at[order], np.arange(len(at)) - starts[at[order]]] = grades[order]
+        return _Judged(topics, found, lists)
+
+    def _doc(self, doc_id: str) -> int:
+        return self._doc_numbers.setdefault(doc_id, len(self._doc_numbers))
+
+    def _rows(self, system: Alternative | None, run: Alternative | None) -> tuple[tuple[str, ...], _Rows, Ints]:
+        """The topics of a run in its order, its rows, and the place of each document's id among all ids."""
+        name = "" if run is None else run.name
+        changing = run if name in _IDS or name.startswith("passages") else None
+
+        def made() -> tuple[tuple[str, ...], _Rows, Ints]:
+            frame = self._frames((system, changing, None))[0]
+            topics = tuple(frame["topic_id"].unique(maintain_order=True).to_list())
+            places = {topic: place for place, topic in enumerate(topics)}
+            docs = frame["doc_id"].to_list()
+            rank = frame["rank"].to_numpy() if "rank" in frame.columns else np.zeros(len(frame))
+            rows = _Rows(
+                np.array([places[topic] for topic in frame["topic_id"].to_list()], np.int64),
+                np.array([self._doc(doc) for doc in docs], np.int64),
+                frame["score"].to_numpy().astype(np.float64),
+                rank.astype(np.int64),
+                (frame["topic_id"] == frame["doc_id"]).to_numpy(),
+                frame.select(pl.struct("topic_id", "doc_id").is_first_distinct()).to_series().to_numpy(),
+            )
+            by_id = frame["doc_id"].rank("dense").to_numpy().astype(np.int64)
+            return topics, rows, by_id
+
+        return self._once(("rows", system, changing), made)  # type: ignore[no-any-return]
+
+    def _graded(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> NDArray[np.int64]:
+        """The grade of each result by topic of the judgments and rank; shape (topics, ranks)."""
+
+        def made() -> NDArray[np.int64]:
+            found = _regraded(self._once(("matrix", ranked[:4]), lambda: self._matrix(ranked)), grades)
+            return found if ranked[4] is None else _condensed(found)
+
+        return self._once(("graded", ranked, grades), made)  # type: ignore[no-any-return]
+
+    def _ideal(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> NDArray[np.int64]:
+        made: NDArray[np.int64] = self._once(
+            ("ideal", ranked[1:3], grades),
+            lambda: -np.sort(-_regraded(self._judged(ranked).lists, grades), axis=1),
+        )
+        return made
+
+    def _matrix(self, ranked: tuple[Alternative | None, ...]) -> NDArray[np.int64]:
+        system, run, judgments, ties, _ = ranked
+        topics, rows, by_id = self._rows(system, run)
+        judged = self._judged(ranked)
+        numbers = {topic: place for place, topic in enumerate(judged.topics)}
+        at = np.array([numbers.get(topic, -1) for topic in topics], np.int64)[rows.topic]
+        name = "" if run is None else run.name
+        key = ("grades", system, run if name in _IDS or name.startswith("passages") else None, judgments)
+        grade: Ints = self._once(
+            key,
+            lambda: np.array(
+                [judged.grades.get(pair, _UNJUDGED) for pair in zip(at.tolist(), rows.doc.tolist(), strict=True)],
+                np.int64,
+            ),
+        )
+        keep = at >= 0
+        if name != "duplicates":
+            keep &= rows.first
+        if name == "own-document":
+            keep &= ~rows.own
+        if name.startswith("rows"):
+            starts = np.flatnonzero(np.append(True, rows.topic[1:] != rows.topic[:-1]))
+            place = np.arange(len(at)) - np.repeat(starts, np.diff(np.append(starts, len(at))))
+            keep &= place < (run.number if run is not None else 0)
+        order_key = ("order", key[1:3], "" if ties is None else ties.name, name == "reversed", key if ties else None)
+        order: Ints = self._once(order_key, lambda: _order(rows, by_id, grade, ties, upside_down=name == "reversed"))
+        order = order[keep[order]]
+        at, grade = at[order], grade[order]
+        counts = np.bincount(at, minlength=len(judged.topics))
+        # Stable: within a topic the order stays.
+        by_topic = np.argsort(at, kind="stable")
+        at, grade = at[by_topic], grade[by_topic]
+        starts = np.cumsum(counts) - counts
+        width = max(1, int(counts.max()) if len(counts) else 1)
+        matrix = np.full((len(judged.topics), width), _ABSENT, np.int64)
+        matrix[at, np.arange(len(at)) - starts[at]] = grade
+        if name.startswith("depth") and run is not None:
+            matrix = matrix[:, : run.number]
+        if name == "first-lost":
+            matrix = np.hstack([matrix[:, 1:], np.full((len(matrix), 1), _ABSENT, np.int64)])
+        return matrix
+
+    def _averaged(self, ranked: tuple[Alternative | None, ...], rule: str) -> tuple[NDArray[np.bool_], float]:
+        """Which topics of the judgments are averaged, and by how much the divisor is off."""
+
+        def made() -> tuple[NDArray[np.bool_], float]:
+            judged = self._judged(ranked)
+            own = self._rows(*ranked[:2])[0]
+            kept = np.ones(len(judged.topics), np.bool_)
+            if rule == "in-run":
+                kept &= np.isin(np.array(judged.topics), np.array(own))
+            elif rule == "with-relevant":
+                kept &= (judged.lists > 0).any(axis=1)
+            elif rule in ("without-first", "without-last"):
+                kept[0 if rule == "without-first" else -1] = False
+            elif rule.endswith("-of-run"):
+                lost = own[0 if "first" in rule else -1]
+                kept &= np.array([topic != lost for topic in judged.topics])
+            extra = {"one-more": 1.0, "one-less": -1.0}.get(rule, 0.0)
+            if rule == "of-run":
+                extra = float(len(set(own) - set(judged.topics)))
+            return kept, extra
+
+        return self._once(("averaged", ranked[:3], rule), made)  # type: ignore[no-any-return]
+
+
+_PASSAGE: Final = re.compile(r"[-_#%.:]p?\d+$")
+_IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
+    "case": lambda ids: ids.str.to_lowercase(),
+    "integer": lambda ids: ids.str.replace(r"^0+(\d)", "$1"),
+    "prefix": lambda ids: ids.str.replace(r"^.*[/:#]", ""),
+}
+
+
+def _documents(run: pl.DataFrame, how: str) -> pl.DataFrame:
+    """Passages as their documents, in the order of their new scores."""
+    parts = run.with_columns(
+        pl.col("doc_id").str.replace(_PASSAGE.pattern, ""),
+        part=pl.col("doc_id").str.extract(r"(\d+)$").cast(pl.Int64, strict=False),
+    )
+    score = {
+        "passages-best": pl.col("score").max(),
+        "passages-sum": pl.col("score").sum(),
+        "passages-first": pl.col("score").sort_by("part").first(),
+    }[how]
+    found = parts.group_by("topic_id", "doc_id", maintain_order=True).agg(score)
+    ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64)
+    return found.with_columns(ranks.alias("rank"))
+
+
+def _order(rows: _Rows, by_id: Ints, grade: Ints, ties: Alternative | None, *, upside_down: bool) -> Ints:
+    """The rows of each topic in the order of a convention."""
+    place = np.arange(len(grade))
+    name = "" if ties is None else ties.name
+    score = rows.score if name == "double" else rows.score.astype(np.float32).astype(np.float64)
+    score = score if upside_down else -score
+    second = {
+        "": -by_id, "double": -by_id, "ascending": by_id, "input": place, "reversed-input": -place,
+        "best": -grade, "worst": grade,
+    }.get(name, by_id)  # fmt: skip
+    if name == "rank":
+        score = (-rows.rank if upside_down else rows.rank).astype(np.float64)
+    return np.lexsort((place, second, score, rows.topic))
+
+
+def _regraded(matrix: NDArray[np.int64], grades: Alternative | None) -> NDArray[np.int64]:
+    """Grades as a convention takes them; a negative one stands for a document that was pooled and not judged."""
+    name = "" if grades is None else grades.name
+    if name == "negative":
+        return matrix
+    plain = np.where((matrix < 0) & (matrix > _UNJUDGED), _UNJUDGED, matrix)
+    if name == "binary":
+        return np.minimum(plain, 1)
+    return np.where(plain > 0, plain - 1, plain) if name == "shifted" else plain
+
+
+def _condensed(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Judged results moved up over those that are not."""
+    judged = matrix > _UNJUDGED
+    order = np.argsort(~judged, axis=1, kind="stable")
+    moved = np.take_along_axis(matrix, order, axis=1)
+    counts = judged.sum(axis=1, keepdims=True)
+    return np.where(np.arange(matrix.shape[1]) < counts, moved, _ABSENT)
+
+
+class _Shown(NamedTuple):
+    """What a measure scores: grades by topic and rank, the judged grades best first, and the choices by dimension."""
+
+    grades: NDArray[np.int64]
+    ideal: NDArray[np.int64]
+    cutoff: int | None
+    rel: int
+    names: Mapping[str, str]
+
+    @property
+    def results(self) -> NDArray[np.int64]:
+        return self.grades[:, : self.cutoff]
+
+    @property
+    def hits(self) -> NDArray[np.bool_]:
+        return self.results >= self.rel
+
+    @property
+    def relevant(self) -> Floats:
+        """How many documents of each topic are relevant."""
+        return np.asarray((self.ideal >= self.rel).sum(axis=1), np.float64)
+
+    def gain(self, grades: NDArray[np.int64]) -> Floats:
+        """The discounted gain of rankings."""
+        plain = np.where(grades > _UNJUDGED, grades, 0).astype(np.float64)
+        rank = np.arange(1, grades.shape[1] + 1, dtype=np.float64)
+        discount = 1 / np.log2(rank + (2 if self.names["discount"] == "offset" else 1))
+        if self.names["discount"] == "jarvelin":
+            discount = 1 / np.maximum(1.0, np.log2(rank))
+        gains = np.exp2(plain) - 1 if self.names["gain"] == "exponential" else plain
+        return np.asarray(gains @ discount, np.float64)
+
+
+#: What was found of each topic, and what could be: their ratio is the score.
+Pair = tuple[Floats, Floats]
+
+
+def _best_first(grades: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Results by their gain: what is not judged has none, and comes before a negative grade."""
+    return -np.sort(-np.where(grades > _UNJUDGED, grades, 0), axis=1)
+
+
+def _ndcg(shown: _Shown) -> Pair:
+    ideals: Mapping[str, Callable[[], NDArray[np.int64]]] = {
+        "": lambda: shown.ideal[:, : shown.cutoff],
+        "retrieved": lambda: _best_first(shown.grades)[:, : shown.cutoff],
+        "retrieved-cut": lambda: _best_first(shown.results),
+        "uncut": lambda: shown.ideal,
+        "ones": lambda: np.full(
+            (len(shown.grades), shown.cutoff or shown.ideal.shape[1]), max(1, int(shown.ideal.max())), np.int64
+        ),
+    }
+    return shown.gain(shown.results), shown.gain(ideals[shown.names["ideal"]]())
+
+
+def _ap(shown: _Shown) -> Pair:
+    hits, every = shown.hits, shown.relevant
+    precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+    divisor = {
+        "capped": np.minimum(every, shown.cutoff or np.inf, dtype=np.float64),
+        "retrieved": hits.sum(axis=1).astype(np.float64),
+        "cutoff": np.full(len(hits), float(shown.cutoff or hits.shape[1])),
+    }.get(shown.names["divisor"], every)
+    return np.asarray((precision * hits).sum(axis=1)), np.asarray(divisor)
+
+
+def _rr(shown: _Shown) -> Pair:
+    hits = shown.hits
+    first: Floats = hits.any(axis=1) / (1.0 + np.argmax(hits, axis=1))
+    return first, np.ones(len(hits))
+
+
+def _precision(shown: _Shown) -> Pair:
+    if shown.names["divisor"] == "hit":
+        return _success(shown)
+    found, returned = shown.hits.sum(axis=1), (shown.results > _ABSENT).sum(axis=1)
+    fixed = shown.cutoff is not None and shown.names["divisor"] != "returned"
+    divisor = np.full(len(returned), shown.cutoff) if fixed else returned
+    return found.astype(np.float64), divisor.astype(np.float64)
+
+
+def _recall(shown: _Shown) -> Pair:
+    if shown.names["divisor"] == "hit":
+        return _success(shown)
+    every = shown.relevant
+    if shown.names["divisor"] == "capped" and shown.cutoff is not None:
+        every = np.asarray(np.minimum(every, shown.cutoff), np.float64)
+    return shown.hits.sum(axis=1).astype(np.float64), every
+
+
+def _success(shown: _Shown) -> Pair:
+    return np.asarray(shown.hits.any(axis=1), np.float64), np.ones(len(shown.grades))
+
+
+def _r_precision(shown: _Shown) -> Pair:
+    within = np.arange(shown.grades.shape[1]) < shown.relevant[:, None]
+    return np.asarray(((shown.grades >= shown.rel) & within).sum(axis=1), np.float64), shown.relevant
+
+
+_FUNCTIONS: Final[Mapping[str, Callable[[_Shown], Pair]]] = {
+    "nDCG": _ndcg, "AP": _ap, "RR": _rr, "P": _precision, "R": _recall, "Success": _success, "Rprec": _r_precision,
+}  # fmt: skip

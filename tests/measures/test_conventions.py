@@ -1,0 +1,276 @@
+"""Scores by every convention, against plain Python, truerank's own scores, and the tools that have the convention."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import truerank
+from truerank.measures.conventions import ConventionScorer, scored_measure
+
+Qrels = dict[str, dict[str, int]]
+Run = dict[str, list[tuple[str, float]]]
+
+
+def data(seed: int) -> tuple[Qrels, Run]:
+    """Judgments with negative and high grades; a run with ties, missing and unjudged topics, out of order."""
+    draw = random.Random(seed)
+    docs = [f"D{number}" for number in range(40)]
+    qrels = {f"{t}": {d: draw.choice((-1, 0, 0, 1, 1, 2, 3)) for d in draw.sample(docs, 14)} for t in range(9)}
+    qrels["8"] = {"D1": 0, "D2": 0}
+    run = {
+        f"{t}": [(d, round(draw.uniform(0, 2), 1)) for d in draw.sample(docs, 3 if t == 1 else 25)]
+        for t in (10, 3, 1, 0, 4, 5, 6, 8)
+    }
+    return qrels, run
+
+
+def scorer(qrels: Qrels, run: Run) -> ConventionScorer:
+    judged = [(t, d, g) for t, own in qrels.items() for d, g in own.items()]
+    places = {t: {d: n for n, (d, _) in enumerate(sorted(own, key=lambda pair: pair[0]), 1)} for t, own in run.items()}
+    rows = [(t, d, s, places[t][d]) for t, own in run.items() for d, s in own]
+    return ConventionScorer(
+        pl.DataFrame(judged, schema=["topic_id", "doc_id", "relevance"], orient="row"),
+        pl.DataFrame(rows, schema=["topic_id", "doc_id", "score", "rank"], orient="row"),
+    )
+
+
+class Plain:
+    """One score by one convention, in loops."""
+
+    def __init__(self, qrels: Qrels, run: Run, names: dict[str, str]) -> None:
+        self.qrels, self.run, self.names = qrels, run, names
+
+    def ranking(self, topic: str) -> list[str]:
+        rows = list(self.run.get(topic, []))
+        ties, how = self.names.get("ties", ""), self.names.get("run", "")
+        if how == "rows-10":
+            rows = rows[:10]
+        if how == "reversed":
+            rows = [(doc, -score) for doc, score in rows]
+        if ties == "rank":
+            rows.sort(key=lambda row: row[0], reverse=how == "reversed")
+        elif ties in ("best", "worst"):
+            sign = 1 if ties == "best" else -1
+            rows.sort(key=lambda row: (-row[1], -sign * self.grade(topic, row[0], -9)))
+        else:
+            order = {"": sorted(rows, reverse=True), "ascending": sorted(rows), "input": rows}
+            order["reversed-input"] = rows[::-1]
+            rows = sorted(order[ties], key=lambda row: -row[1])
+        found = [doc for doc, _ in rows]
+        if how == "depth-5":
+            found = found[:5]
+        found = found[1:] if how == "first-lost" else found
+        if self.names.get("unjudged"):
+            least = -1 if self.names.get("grades") == "negative" else 0
+            found = [doc for doc in found if self.qrels[topic].get(doc, -2) >= least]
+        return found
+
+    def grade(self, topic: str, doc: str, absent: int = 0) -> int:
+        grade = self.qrels[topic].get(doc, absent)
+        how = self.names.get("grades", "")
+        if grade < 0 and how != "negative":
+            return absent
+        return min(grade, 1) if how == "binary" else max(grade - 1, 0) if how == "shifted" and grade > 0 else grade
+
+    def topics(self) -> list[str]:
+        rule, every = self.names.get("topics", ""), list(self.qrels)
+        own = list(self.run)
+        return {
+            "": every,
+            "in-run": [t for t in every if t in own],
+            "with-relevant": [t for t in every if any(g > 0 for g in self.qrels[t].values())],
+            "without-first": every[1:],
+            "without-last": every[:-1],
+            "without-last-of-run": [t for t in every if t != own[-1]],
+        }[rule]
+
+    def ndcg(self, topic: str, cutoff: int | None) -> float:
+        def gain(grades: list[int]) -> float:
+            values = [2.0**g - 1 if self.names.get("gain") else g for g in grades]
+            off = self.names.get("discount", "")
+            return sum(
+                v / (math.log2(n + 2) if off == "offset" else max(1.0, math.log2(n)) if off else math.log2(n + 1))
+                for n, v in enumerate(values, 1)
+            )
+
+        shown = [self.grade(topic, doc) for doc in self.ranking(topic)]
+        every = sorted((self.grade(topic, doc) for doc in self.qrels[topic]), reverse=True)
+        ideal = {
+            "": every[:cutoff],
+            "retrieved": sorted(shown, reverse=True)[:cutoff],
+            "retrieved-cut": sorted(shown[:cutoff], reverse=True),
+            "uncut": every,
+            "ones": [max(self.grade(t, d) for t in self.qrels for d in self.qrels[t])] * (cutoff or 14),
+        }[self.names.get("ideal", "")]
+        best = gain(ideal)
+        return gain(shown[:cutoff]) / best if best > 0 else 0.0
+
+    def binary(self, topic: str, cutoff: int | None, family: str) -> float:
+        level, divisor = int(self.names.get("level", "1")), self.names.get("divisor", "")
+        hits = [self.grade(topic, doc, -9) >= level for doc in self.ranking(topic)][:cutoff]
+        every = sum(self.grade(topic, doc, -9) >= level for doc in self.qrels[topic])
+        if family == "RR":
+            return next((1 / n for n, hit in enumerate(hits, 1) if hit), 0.0)
+        if divisor == "hit":
+            return float(any(hits))
+        if family == "P":
+            return sum(hits) / (max(1, len(hits)) if divisor == "returned" else cutoff or len(hits))
+        below = {"capped": min(every, cutoff or every), "retrieved": sum(hits), "cutoff": cutoff or 25}.get(
+            divisor, every
+        )
+        above = sum(hits)
+        if family == "AP":
+            return sum(sum(hits[:n]) / n for n, hit in enumerate(hits, 1) if hit) / below if below else 0.0
+        return above / below if below else 0.0
+
+    def score(self, family: str, cutoff: int | None) -> float:
+        by = self.ndcg if family == "nDCG" else lambda t, k: self.binary(t, k, family)
+        return float(np.mean([by(topic, cutoff) for topic in self.topics()]))
+
+
+CODES = [
+    "", "gain.exponential", "discount.jarvelin", "discount.offset", "ideal.retrieved", "ideal.retrieved-cut",
+    "ideal.uncut", "ideal.ones", "divisor.capped", "divisor.retrieved", "divisor.cutoff", "divisor.returned",
+    "divisor.hit", "level.2", "level.3", "grades.binary", "grades.shifted", "grades.negative", "unjudged.left-out",
+    "topics.in-run", "topics.with-relevant", "topics.without-first", "topics.without-last",
+    "topics.without-last-of-run", "ties.ascending", "ties.input", "ties.reversed-input", "ties.rank", "ties.best",
+    "ties.worst", "run.depth-5", "run.rows-10", "run.reversed", "run.first-lost",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", CODES)
+@pytest.mark.parametrize("measure", ["nDCG@10", "nDCG", "AP", "AP@10", "RR@10", "P@5", "R@10"])
+def test_every_convention_is_what_loops_say(code: str, measure: str) -> None:
+    family, _, cutoff = measure.partition("@")
+    for seed in (1, 2):
+        qrels, run = data(seed)
+        own = scorer(qrels, run)
+        chosen = tuple(one for one in own.choices if one.code == code and (not one.serves or family in one.serves))
+        names = {one.dimension: one.name for one in chosen}
+        expected = Plain(qrels, run, names).score(family, int(cutoff) if cutoff else None)
+        assert own.scores(scored_measure(measure), chosen).score == pytest.approx(expected, abs=1e-12)
+
+
+def test_pairs_of_conventions_are_what_loops_say() -> None:
+    qrels, run = data(3)
+    own, draw = scorer(qrels, run), random.Random(2)
+    known = {one.code: one for one in own.choices}
+    for _ in range(150):
+        first, second = draw.sample([code for code in CODES if code], 2)
+        chosen = (known[first], known[second])
+        if chosen[0].dimension == chosen[1].dimension or any(one.serves and "nDCG" not in one.serves for one in chosen):
+            continue
+        expected = Plain(qrels, run, {one.dimension: one.name for one in chosen}).score("nDCG", 10)
+        assert own.scores(scored_measure("nDCG@10"), chosen).score == pytest.approx(expected, abs=1e-12), chosen
+
+
+def frames(qrels: Qrels, run: Run) -> tuple[pl.DataFrame, pl.DataFrame]:
+    judged = [(t, d, g) for t, own in qrels.items() for d, g in own.items()]
+    rows = [(t, d, s) for t, own in run.items() for d, s in own]
+    return (
+        pl.DataFrame(judged, schema=["topic_id", "doc_id", "relevance"], orient="row"),
+        pl.DataFrame(rows, schema=["topic_id", "doc_id", "score"], orient="row"),
+    )
+
+
+def test_without_choices_it_is_what_evaluate_says() -> None:
+    texts = "nDCG@10 nDCG nDCG(dcg='exp-log2')@5 nDCG(judged_only=True)@10 AP AP(rel=2)@10 RR P@10 R@10 Success@3 Rprec"
+    names = texts.split()
+    qrels, run = frames(*data(4))
+    found, own = truerank.evaluate(qrels, {"a": run}, names), ConventionScorer(qrels, run)
+    for name, measure in zip(names, found.measures, strict=True):
+        values = own.scores(scored_measure(name)).values
+        assert values == pytest.approx(found.of("a", measure), abs=1e-12), name
+
+
+def of(own: ConventionScorer, *codes: str) -> tuple[Any, ...]:
+    return tuple(one for one in own.choices if one.code in codes)
+
+
+def test_trec_eval_averages_over_the_topics_of_the_run() -> None:
+    pytrec_eval = pytest.importorskip("pytrec_eval")
+    qrels, run = data(5)
+    # pytrec_eval can hang on negative grades.
+    qrels = {t: {d: max(g, 0) for d, g in own.items()} for t, own in qrels.items()}
+    names = {"ndcg_cut_10": "nDCG@10", "map": "AP", "recip_rank": "RR", "P_5": "P@5", "recall_10": "R@10"}
+    evaluator = pytrec_eval.RelevanceEvaluator(qrels, {"ndcg_cut.10", "map", "recip_rank", "P.5", "recall.10"})
+    by_topic = evaluator.evaluate({t: dict(own) for t, own in run.items()})
+    own = scorer(qrels, run)
+    for theirs, name in names.items():
+        mean = float(np.mean([values[theirs] for values in by_topic.values()]))
+        assert own.scores(scored_measure(name), of(own, "topics.in-run")).score == pytest.approx(mean, abs=1e-6)
+
+
+def test_scikit_learn_takes_the_retrieved_documents_for_the_ideal() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    qrels, run = data(6)
+    qrels = {t: {d: max(g, 0) for d, g in own.items()} for t, own in qrels.items()}
+    run = {t: [(d, s + n / 1e4) for n, (d, s) in enumerate(own)] for t, own in run.items() if t in qrels}
+    values = [
+        metrics.ndcg_score([[qrels[t].get(d, 0) for d, _ in own]], [[s for _, s in own]], k=10)
+        for t, own in run.items()
+    ]
+    own = scorer(qrels, run)
+    chosen = of(own, "topics.in-run", "ideal.retrieved")
+    assert own.scores(scored_measure("nDCG@10"), chosen).score == pytest.approx(float(np.mean(values)), abs=1e-9)
+
+
+def test_gdeval_has_the_exponential_gain() -> None:
+    ir_measures = pytest.importorskip("ir_measures")
+    qrels, run = data(7)
+    qrels = {t: {d: max(g, 0) for d, g in own.items()} for t, own in qrels.items()}
+    run = {t: [(d, s + n / 1e4) for n, (d, s) in enumerate(own)] for t, own in run.items() if t in qrels}
+    measure = ir_measures.nDCG(dcg="exp-log2") @ 10
+    theirs = {
+        one.query_id: one.value
+        for one in ir_measures.iter_calc([measure], qrels, {t: dict(own) for t, own in run.items()})
+    }
+    own = scorer(qrels, run)
+    found = own.scores(scored_measure("nDCG@10"), of(own, "gain.exponential"))
+    values = dict(zip(found.topics, found.values, strict=True))
+    assert theirs and all(values[topic] == pytest.approx(value, abs=1e-5) for topic, value in theirs.items())
+
+
+@pytest.mark.parametrize(
+    ("change", "code"),
+    [
+        (lambda doc: doc.lower(), "run.case"),
+        (lambda doc: f"http://x.org/{doc}", "run.prefix"),
+        (lambda doc: f"00{doc[1:]}" if doc[1:] != "0" else "0", "run.integer"),
+    ],
+)
+def test_ids_in_another_form(change: Callable[[str], str], code: str) -> None:
+    qrels, run = data(8)
+    if code == "run.integer":
+        qrels = {t: {d[1:]: g for d, g in own.items()} for t, own in qrels.items()}
+        plain = {t: [(d[1:], s) for d, s in own] for t, own in run.items()}
+    else:
+        plain = run
+    changed = {t: [(change(d), s) for d, s in own] for t, own in run.items()}
+    own, base = scorer(qrels, changed), scorer(qrels, plain)
+    measure = scored_measure("R@25")
+    assert own.scores(measure, of(own, code)).score == pytest.approx(base.scores(measure).score, abs=1e-12)
+    assert own.scores(measure).score < base.scores(measure).score
+
+
+def test_passages_counted_as_documents() -> None:
+    qrels = {"1": {"a": 1, "c": 1}, "2": {"b": 1}}
+    run = {
+        "1": [("b-1", 9.0), ("a-2", 5.0), ("c-1", 4.0), ("c-2", 3.0), ("a-1", 1.0)],
+        "2": [("a-1", 2.0), ("b-3", 1.0)],
+    }
+    own = scorer(qrels, run)
+    measure = scored_measure("RR")
+    expected = {"best": (1 / 2 + 1 / 2) / 2, "first": (1 / 2 + 1 / 2) / 2, "sum": (1 / 2 + 1 / 2) / 2}
+    for how, value in expected.items():
+        assert own.scores(measure, of(own, f"run.passages-{how}")).score == pytest.approx(value)
+    ap = {how: own.scores(scored_measure("AP"), of(own, f"run.passages-{how}")).values[0] for how in expected}
+    # By the best: b, a, c. By the first: b, c, a. By the sum: b, c, a.
+    assert all(value == pytest.approx((1 / 2 + 2 / 3) / 2) for value in ap.values())
