@@ -222,6 +222,23 @@ def test_scikit_learn_takes_the_retrieved_documents_for_the_ideal() -> None:
     assert own.scores(scored_measure("nDCG@10"), chosen).score == pytest.approx(float(np.mean(values)), abs=1e-9)
 
 
+def test_scikit_learn_averages_over_ties_and_sees_all_judged_documents() -> None:
+    metrics = pytest.importorskip("sklearn.metrics")
+    qrels, run = data(9)
+    qrels = {t: {d: max(g, 0) for d, g in own.items()} for t, own in qrels.items()}
+    run = {t: [(d, s + 1) for d, s in own] for t, own in run.items() if t in qrels}
+    values = []
+    for topic, rows in run.items():
+        scores = dict(rows) | {doc: -1.0 for doc in qrels[topic] if doc not in dict(rows)}
+        truth = [qrels[topic].get(doc, 0) for doc in scores]
+        values.append(metrics.ndcg_score([truth], [[*scores.values()]], k=10))
+    own = scorer(qrels, run)
+    found = own.scores(scored_measure("nDCG@10"), of(own, "topics.in-run", "run.appended", "ties.averaged")).score
+    assert found == pytest.approx(float(np.mean(values)), abs=1e-9)
+    found = own.scores(scored_measure("AP"), of(own, "run.appended")).score
+    assert found > own.scores(scored_measure("AP")).score
+
+
 def test_gdeval_has_the_exponential_gain() -> None:
     ir_measures = pytest.importorskip("ir_measures")
     qrels, run = data(7)

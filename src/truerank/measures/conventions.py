@@ -268,7 +268,10 @@ class ConventionScorer:
         def made() -> Pair:
             shown = _condensed(grades) if measure.judged_only else grades
             ideal = self._ideal(ranked, chosen.get("grades"))
-            return _FUNCTIONS[measure.family](_Shown(shown, ideal, cutoff, level, names))
+            # Averages are taken over whole rankings.
+            plain = ranked[4] is None and (ranked[1] is None or _changes(ranked[1].name)) and shown is grades
+            tied = self._kept.get(("tied", ranked[:4])) if plain else None
+            return _FUNCTIONS[measure.family](_Shown(shown, ideal, cutoff, level, names, tied))
 
         above, below = self._once(key, made)
         kept, extra = self._averaged(ranked, chosen["topics"].name if "topics" in chosen else "")
@@ -301,6 +304,8 @@ class ConventionScorer:
             results, qrels = results.with_columns(changed), qrels.with_columns(changed)
         elif name.startswith("passages"):
             results = _documents(results, name)
+        elif name == "appended":
+            results = _appended(results, qrels)
         return results, qrels
 
     def _judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
@@ -330,7 +335,7 @@ class ConventionScorer:
     def _rows(self, system: Alternative | None, run: Alternative | None) -> tuple[tuple[str, ...], _Rows, Ints]:
         """The topics of a run in its order, its rows, and the place of each document's id among all ids."""
         name = "" if run is None else run.name
-        changing = run if name in _IDS or name.startswith("passages") else None
+        changing = run if _changes(name) else None
 
         def made() -> tuple[tuple[str, ...], _Rows, Ints]:
             frame = self._frames((system, changing, None))[0]
@@ -374,7 +379,7 @@ class ConventionScorer:
         numbers = {topic: place for place, topic in enumerate(judged.topics)}
         at = np.array([numbers.get(topic, -1) for topic in topics], np.int64)[rows.topic]
         name = "" if run is None else run.name
-        key = ("grades", system, run if name in _IDS or name.startswith("passages") else None, judgments)
+        key = ("grades", system, run if _changes(name) else None, judgments)
         grade: Ints = self._once(
             key,
             lambda: np.array(
@@ -402,7 +407,14 @@ class ConventionScorer:
         starts = np.cumsum(counts) - counts
         width = max(1, int(counts.max()) if len(counts) else 1)
         matrix = np.full((len(judged.topics), width), _ABSENT, np.int64)
-        matrix[at, np.arange(len(at)) - starts[at]] = grade
+        rank = np.arange(len(at)) - starts[at]
+        matrix[at, rank] = grade
+        if ties is not None and ties.name == "averaged":
+            score = rows.score[order][by_topic].astype(np.float32)
+            begins = np.append(True, (score[1:] != score[:-1]) | (at[1:] != at[:-1]))
+            tied = np.zeros(matrix.shape, np.int64)
+            tied[at, rank] = np.cumsum(begins)
+            self._kept["tied", ranked[:4]] = tied
         if name.startswith("depth") and run is not None:
             matrix = matrix[:, : run.number]
         if name == "first-lost":
@@ -439,6 +451,24 @@ _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
     "integer": lambda ids: ids.str.replace(r"^0+(\d)", "$1"),
     "prefix": lambda ids: ids.str.replace(r"^.*[/:#]", ""),
 }
+
+
+def _changes(name: str) -> bool:
+    """Whether a choice changes what a run holds, and not only which of its rows count."""
+    return name in _IDS or name.startswith("passages") or name == "appended"
+
+
+def _appended(run: pl.DataFrame, qrels: pl.DataFrame) -> pl.DataFrame:
+    """The run with the judged documents of its topics that it lacks, at the end and with one score."""
+    least = run.group_by("topic_id").agg(pl.col("score").min().clip(upper_bound=1.0) - 1.0, pl.len().alias("rank"))
+    lacking = qrels.select("topic_id", "doc_id").join(run, on=["topic_id", "doc_id"], how="anti")
+    more = lacking.join(least, on="topic_id").with_columns(
+        (pl.col("rank") + pl.int_range(1, pl.len() + 1).over("topic_id")).cast(pl.Int64)
+    )
+    columns = [name for name in ("topic_id", "doc_id", "score", "rank") if name in run.columns]
+    topics = {topic: place for place, topic in enumerate(run["topic_id"].unique(maintain_order=True).to_list())}
+    every = pl.concat([run.select(columns), more.select(columns)], how="vertical_relaxed")
+    return every.sort(pl.col("topic_id").replace_strict(topics, return_dtype=pl.Int64), maintain_order=True)
 
 
 def _documents(run: pl.DataFrame, how: str) -> pl.DataFrame:
@@ -500,6 +530,7 @@ class _Shown(NamedTuple):
     cutoff: int | None
     rel: int
     names: Mapping[str, str]
+    tied: NDArray[np.int64] | None = None
 
     @property
     def results(self) -> NDArray[np.int64]:
@@ -514,14 +545,18 @@ class _Shown(NamedTuple):
         """How many documents of each topic are relevant."""
         return np.asarray((self.ideal >= self.rel).sum(axis=1), np.float64)
 
-    def gain(self, grades: NDArray[np.int64]) -> Floats:
-        """The discounted gain of rankings."""
+    def gain(self, grades: NDArray[np.int64], tied: NDArray[np.int64] | None = None) -> Floats:
+        """The discounted gain of rankings; with `tied`, the mean gain of each group of equal scores."""
         plain = np.where(grades > _UNJUDGED, grades, 0).astype(np.float64)
         rank = np.arange(1, grades.shape[1] + 1, dtype=np.float64)
         discount = 1 / np.log2(rank + (2 if self.names["discount"] == "offset" else 1))
         if self.names["discount"] == "jarvelin":
             discount = 1 / np.maximum(1.0, np.log2(rank))
         gains = np.exp2(plain) - 1 if self.names["gain"] == "exponential" else plain
+        if tied is not None:
+            groups = tied.ravel()
+            gains = (np.bincount(groups, gains.ravel()) / np.maximum(1, np.bincount(groups)))[tied]
+            gains, discount = gains[:, : self.cutoff], discount[: self.cutoff]
         return np.asarray(gains @ discount, np.float64)
 
 
@@ -544,7 +579,8 @@ def _ndcg(shown: _Shown) -> Pair:
             (len(shown.grades), shown.cutoff or shown.ideal.shape[1]), max(1, int(shown.ideal.max())), np.int64
         ),
     }
-    return shown.gain(shown.results), shown.gain(ideals[shown.names["ideal"]]())
+    above = shown.gain(shown.results) if shown.tied is None else shown.gain(shown.grades, shown.tied)
+    return above, shown.gain(ideals[shown.names["ideal"]]())
 
 
 def _ap(shown: _Shown) -> Pair:

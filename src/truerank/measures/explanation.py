@@ -50,7 +50,7 @@ Word = Literal["SAME", "EXPLAINED", "AMBIGUOUS", "NOT EXPLAINED"]
 _WINDOW: Final = 0.02
 #: A cause explains a number where at most this share of the numbers nearby would find one as likely, and where it holds
 #: this share of the weight of all that give the number.
-_MOST_CHANCE: Final = 0.01
+_MOST_CHANCE: Final = 0.0075
 _LEAST_SHARE: Final = 0.8
 #: A pair is so much rarer than the product of its parts says: mistakes are looked for one by one.
 _PAIR: Final = 0.5
@@ -612,4 +612,7 @@ class _Search:
 def _clash(group: Sequence[Alternative]) -> bool:
     """Whether one choice makes another one meaningless."""
     names = {one.code for one in group}
-    return "average.micro" in names and "divisor.hit" in names
+    cut = any(
+        one.dimension == "unjudged" or one.code.startswith(("run.depth", "run.rows", "run.first")) for one in group
+    )
+    return {"average.micro", "divisor.hit"} <= names or ("ties.averaged" in names and cut)
