@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import truerank
-from truerank.measures.conventions import ConventionScorer, scored_measure
+from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
 
 Qrels = dict[str, dict[str, int]]
 Run = dict[str, list[tuple[str, float]]]
@@ -291,3 +291,24 @@ def test_passages_counted_as_documents() -> None:
     ap = {how: own.scores(scored_measure("AP"), of(own, f"run.passages-{how}")).values[0] for how in expected}
     # By the best: b, a, c. By the first: b, c, a. By the sum: b, c, a.
     assert all(value == pytest.approx((1 / 2 + 2 / 3) / 2) for value in ap.values())
+
+
+def test_the_range_over_conventions_holds_each_of_them() -> None:
+    qrels, run = data(10)
+    other = {topic: sorted(rows) for topic, rows in run.items()}
+    other["3"] = [(doc, score / 2) for doc, score in other["3"]][::-1]
+    frame, first = frames(qrels, run)
+    second = frames(qrels, other)[1].with_columns(score=pl.col("score") + pl.int_range(pl.len()) % 3)
+    found = convention_range(frame, first, second, "nDCG@10")
+    assert found is not None and found.conventions > 4
+    own = [ConventionScorer(frame, one).scores(scored_measure("nDCG@10")).score for one in (first, second)]
+    assert found.system[0] <= own[0] <= found.system[1] and found.baseline[0] <= own[1] <= found.baseline[1]
+    lowest = [
+        ConventionScorer(frame, one).scores(scored_measure("nDCG@10"), found.lowest).score for one in (first, second)
+    ]
+    assert lowest[0] - lowest[1] == pytest.approx(found.difference[0])
+    assert all(one.sensible for one in found.lowest)
+    assert convention_range(frame, first, second, "ERR@20") is None
+    relevant = frame.filter(pl.col("relevance") > 0)
+    only = convention_range(relevant, first, second, "P@5")
+    assert only is not None and only.system[1] < 1

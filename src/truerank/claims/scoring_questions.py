@@ -10,8 +10,10 @@ import numpy as np
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import Significance, compare_evaluations, detectable_difference
+from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import parse_measures
 from truerank.options import Missing, Scoring, Ties
+from truerank.text.printable import listed
 
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
@@ -92,10 +94,19 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
                 every.append((one, f"{name}, ties {ties}, missing topics {missing}"))
                 if (ties, missing) == (claim.scoring.ties, claim.scoring.missing):
                     main.append(one)
-    return _policies(claim, tuple(main), every)
+    over = None
+    if claim.runs and not claim.equivalent:
+        pair = claim.pair
+        over = convention_range(claim.qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
+    return _policies(claim, tuple(main), every, over)
 
 
-def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[ClaimEstimate, str]]) -> ClaimAnswer:
+def _policies(
+    claim: Claim,
+    main: tuple[ClaimEstimate, ...],
+    every: list[tuple[ClaimEstimate, str]],
+    over: ConventionRange | None,
+) -> ClaimAnswer:
     # Another measure that shows the opposite, and conventions by which the claim's own does not show it.
     opposite = [name for row, name in every if row.measure != claim.measure and row.high is not None and row.high < 0]
     own = [(row, name) for row, name in every if row.measure == claim.measure]
@@ -126,9 +137,19 @@ def _policies(claim: Claim, main: tuple[ClaimEstimate, ...], every: list[tuple[C
         shown = next(name for row, name in own if row.effect == "stands")
         where = shown.partition(", ")[2]
         text += f" With {where} the difference of {claim.measure} is above 0 by more than chance explains."
+    rows = tuple(row for row in main if row.measure != claim.measure)
+    if over is not None and over.conventions > 1:
+        low, high = over.difference
+        evidence += f" {over.sentence(claim.system, claim.baseline)}"
+        if base == "stands" and low <= 0:
+            effect = "not shown" if effect == "stands" else effect
+            turned = [*turned, f"{claim.measure}, {listed([one.says for one in over.lowest])}"]
+        own_effect: Effect = "stands" if low > 0 else "falls" if high < 0 else "not shown"
+        label = f"{claim.measure} over {over.conventions} conventions"
+        topics = claim.base.topics
+        rows += (ClaimEstimate(label, claim.base.value, low, high, topics, own_effect, is_range=True),)
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
-    rows = tuple(row for row in main if row.measure != claim.measure)
     return ClaimAnswer(
         "policies", word, evidence, effect, text, rows, exception=_by(claim, turned) if turned else "", facts=facts
     )  # fmt: skip

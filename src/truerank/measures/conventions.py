@@ -8,10 +8,12 @@ all judged documents cut at k. Rankings and grades are arrays, so that thousands
 from __future__ import annotations
 
 import functools
+import itertools
+import math
 import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
@@ -136,23 +138,29 @@ def scored_measure(name: str, rel: int = 1) -> ScoredMeasure:
 
 
 class _Rows(NamedTuple):
-    """The results of a run: topic and document by number, and what orders them; shape (rows,)."""
+    """The results of a run: their topics and pairs by name, and by row (shape (rows,)) what orders and chooses them.
 
+    `topic` is a place in `topics`, `doc` the place of its id among all ids, `place` that within its topic; `own` marks
+    the topic's own document, `first` the first of documents that stand twice.
+    """
+
+    topics: tuple[str, ...]
+    pairs: pl.DataFrame
     topic: Ints
     doc: Ints
     score: Floats
     rank: Ints
     own: NDArray[np.bool_]
     first: NDArray[np.bool_]
+    place: Ints
 
 
-@dataclass(frozen=True, eq=False)
-class _Judged:
-    """Judgments: the topics in their order, and the grades of each, best first."""
+class _Judged(NamedTuple):
+    """Judgments: the topics in their order, the judged pairs, and the grades of each topic, best first."""
 
     topics: tuple[str, ...]
-    grades: Mapping[tuple[int, int], int] = field(repr=False)
-    lists: NDArray[np.int64] = field(repr=False)
+    pairs: pl.DataFrame
+    lists: NDArray[np.int64]
 
 
 class TopicScores(NamedTuple):
@@ -187,6 +195,12 @@ class TopicScores(NamedTuple):
         return float(values.sum() / (len(values) + self.extra))
 
 
+def _places(names: pl.Series, known: pl.Series) -> Ints:
+    """Where each name is among the known ones."""
+    numbers = pl.int_range(len(known), dtype=pl.Int64, eager=True)
+    return names.replace_strict(known, numbers, return_dtype=pl.Int64).to_numpy()
+
+
 class ConventionScorer:
     """The scores of one run under any convention.
 
@@ -212,8 +226,6 @@ class ConventionScorer:
         if previous is not None:
             self._qrels["previous"] = previous
         self._kept: dict[Any, Any] = {}
-        self._topic_numbers: dict[str, int] = {}
-        self._doc_numbers: dict[str, int] = {}
         highest = int(qrels["relevance"].max() or 0)  # type: ignore[arg-type]
         self.choices = tuple(self._choices(run, qrels, highest))
 
@@ -314,45 +326,37 @@ class ConventionScorer:
 
     def _made_judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
         qrels = self._frames(ranked)[1].unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
-        topics = tuple(qrels["topic_id"].unique(maintain_order=True).to_list())
-        places = {topic: place for place, topic in enumerate(topics)}
-        at = np.array([places[topic] for topic in qrels["topic_id"].to_list()], np.int64)
+        topics = qrels["topic_id"].unique(maintain_order=True)
+        at = _places(qrels["topic_id"], topics)
         grades = qrels["relevance"].to_numpy().astype(np.int64)
-        found = {
-            (topic, self._doc(doc)): int(grade)
-            for topic, doc, grade in zip(at.tolist(), qrels["doc_id"].to_list(), grades.tolist(), strict=True)
-        }
         order = np.lexsort((-grades, at))
         counts = np.bincount(at, minlength=len(topics))
         lists = np.full((len(topics), int(counts.max())), _ABSENT, np.int64)
         starts = np.cumsum(counts) - counts
         lists[at[order], np.arange(len(at)) - starts[at[order]]] = grades[order]
-        return _Judged(topics, found, lists)
+        return _Judged(tuple(topics.to_list()), qrels.select("topic_id", "doc_id", "relevance"), lists)
 
-    def _doc(self, doc_id: str) -> int:
-        return self._doc_numbers.setdefault(doc_id, len(self._doc_numbers))
-
-    def _rows(self, system: Alternative | None, run: Alternative | None) -> tuple[tuple[str, ...], _Rows, Ints]:
-        """The topics of a run in its order, its rows, and the place of each document's id among all ids."""
+    def _rows(self, system: Alternative | None, run: Alternative | None) -> _Rows:
         name = "" if run is None else run.name
         changing = run if _changes(name) else None
 
-        def made() -> tuple[tuple[str, ...], _Rows, Ints]:
+        def made() -> _Rows:
             frame = self._frames((system, changing, None))[0]
-            topics = tuple(frame["topic_id"].unique(maintain_order=True).to_list())
-            places = {topic: place for place, topic in enumerate(topics)}
-            docs = frame["doc_id"].to_list()
-            rank = frame["rank"].to_numpy() if "rank" in frame.columns else np.zeros(len(frame))
-            rows = _Rows(
-                np.array([places[topic] for topic in frame["topic_id"].to_list()], np.int64),
-                np.array([self._doc(doc) for doc in docs], np.int64),
+            topics = frame["topic_id"].unique(maintain_order=True)
+            pair = pl.struct("topic_id", "doc_id")
+            return _Rows(
+                tuple(topics.to_list()),
+                frame.select("topic_id", "doc_id"),
+                _places(frame["topic_id"], topics),
+                frame["doc_id"].rank("dense").to_numpy().astype(np.int64),
                 frame["score"].to_numpy().astype(np.float64),
-                rank.astype(np.int64),
+                frame["rank"].to_numpy().astype(np.int64)
+                if "rank" in frame.columns
+                else np.zeros(len(frame), np.int64),
                 (frame["topic_id"] == frame["doc_id"]).to_numpy(),
-                frame.select(pl.struct("topic_id", "doc_id").is_first_distinct()).to_series().to_numpy(),
+                frame.select(pair.is_first_distinct()).to_series().to_numpy(),
+                frame.select(pl.int_range(pl.len()).over("topic_id")).to_series().to_numpy(),
             )
-            by_id = frame["doc_id"].rank("dense").to_numpy().astype(np.int64)
-            return topics, rows, by_id
 
         return self._once(("rows", system, changing), made)  # type: ignore[no-any-return]
 
@@ -374,30 +378,26 @@ class ConventionScorer:
 
     def _matrix(self, ranked: tuple[Alternative | None, ...]) -> NDArray[np.int64]:
         system, run, judgments, ties, _ = ranked
-        topics, rows, by_id = self._rows(system, run)
-        judged = self._judged(ranked)
-        numbers = {topic: place for place, topic in enumerate(judged.topics)}
-        at = np.array([numbers.get(topic, -1) for topic in topics], np.int64)[rows.topic]
+        rows, judged = self._rows(system, run), self._judged(ranked)
         name = "" if run is None else run.name
         key = ("grades", system, run if _changes(name) else None, judgments)
-        grade: Ints = self._once(
-            key,
-            lambda: np.array(
-                [judged.grades.get(pair, _UNJUDGED) for pair in zip(at.tolist(), rows.doc.tolist(), strict=True)],
-                np.int64,
-            ),
-        )
+        numbers = {topic: place for place, topic in enumerate(judged.topics)}
+        at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int64)[rows.topic]
+
+        def made() -> Ints:
+            found = rows.pairs.join(judged.pairs, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+            return found["relevance"].cast(pl.Int64).fill_null(_UNJUDGED).to_numpy()
+
+        grade: Ints = self._once(key, made)
         keep = at >= 0
         if name != "duplicates":
             keep &= rows.first
         if name == "own-document":
             keep &= ~rows.own
         if name.startswith("rows"):
-            starts = np.flatnonzero(np.append(True, rows.topic[1:] != rows.topic[:-1]))
-            place = np.arange(len(at)) - np.repeat(starts, np.diff(np.append(starts, len(at))))
-            keep &= place < (run.number if run is not None else 0)
+            keep &= rows.place < (run.number if run is not None else 0)
         order_key = ("order", key[1:3], "" if ties is None else ties.name, name == "reversed", key if ties else None)
-        order: Ints = self._once(order_key, lambda: _order(rows, by_id, grade, ties, upside_down=name == "reversed"))
+        order: Ints = self._once(order_key, lambda: _order(rows, grade, ties, upside_down=name == "reversed"))
         order = order[keep[order]]
         at, grade = at[order], grade[order]
         counts = np.bincount(at, minlength=len(judged.topics))
@@ -426,7 +426,7 @@ class ConventionScorer:
 
         def made() -> tuple[NDArray[np.bool_], float]:
             judged = self._judged(ranked)
-            own = self._rows(*ranked[:2])[0]
+            own = self._rows(*ranked[:2]).topics
             kept = np.ones(len(judged.topics), np.bool_)
             if rule == "in-run":
                 kept &= np.isin(np.array(judged.topics), np.array(own))
@@ -487,16 +487,16 @@ def _documents(run: pl.DataFrame, how: str) -> pl.DataFrame:
     return found.with_columns(ranks.alias("rank"))
 
 
-def _order(rows: _Rows, by_id: Ints, grade: Ints, ties: Alternative | None, *, upside_down: bool) -> Ints:
+def _order(rows: _Rows, grade: Ints, ties: Alternative | None, *, upside_down: bool) -> Ints:
     """The rows of each topic in the order of a convention."""
     place = np.arange(len(grade))
     name = "" if ties is None else ties.name
     score = rows.score if name == "double" else rows.score.astype(np.float32).astype(np.float64)
     score = score if upside_down else -score
     second = {
-        "": -by_id, "double": -by_id, "ascending": by_id, "input": place, "reversed-input": -place,
+        "": -rows.doc, "double": -rows.doc, "ascending": rows.doc, "input": place, "reversed-input": -place,
         "best": -grade, "worst": grade,
-    }.get(name, by_id)  # fmt: skip
+    }.get(name, rows.doc)  # fmt: skip
     if name == "rank":
         score = (-rows.rank if upside_down else rows.rank).astype(np.float64)
     return np.lexsort((place, second, score, rows.topic))
@@ -630,3 +630,78 @@ def _r_precision(shown: _Shown) -> Pair:
 _FUNCTIONS: Final[Mapping[str, Callable[[_Shown], Pair]]] = {
     "nDCG": _ndcg, "AP": _ap, "RR": _rr, "P": _precision, "R": _recall, "Success": _success, "Rprec": _r_precision,
 }  # fmt: skip
+
+
+class ConventionRange(NamedTuple):
+    """The scores of two runs, and their difference, over all sensible conventions.
+
+    Each pair of numbers is the least and the largest value; `conventions` is how many of them give different
+    scores, `lowest` the convention of the smallest difference.
+    """
+
+    measure: str
+    conventions: int
+    system: tuple[float, float]
+    baseline: tuple[float, float]
+    difference: tuple[float, float]
+    lowest: Convention
+
+    def sentence(self, system: str, baseline: str) -> str:
+        """The range in one sentence."""
+        low, high = (f"{value:+.3f}".replace("-", "−") for value in self.difference)
+        where = "positive in all of them" if self.difference[0] > 0 else (
+            "negative in all of them" if self.difference[1] < 0 else "not of one sign"
+        )  # fmt: skip
+        return (
+            f"Over {self.conventions} conventions of evaluators in use {self.measure} is {self.system[0]:.3f} to "
+            f"{self.system[1]:.3f} for {system} and {self.baseline[0]:.3f} to {self.baseline[1]:.3f} for {baseline}; "
+            f"the difference is {low} to {high}, {where}."
+        )
+
+
+def convention_range(
+    qrels: pl.DataFrame, system: pl.DataFrame, baseline: pl.DataFrame, measure: str, rel: int = 1
+) -> ConventionRange | None:
+    """What conventions do to a comparison; None for a measure whose conventions are not known.
+
+    Args:
+        qrels: columns topic_id, doc_id and relevance.
+        system: columns topic_id, doc_id, score and, where there are ranks, rank.
+        baseline: the same.
+        measure: by its name.
+        rel: the lowest grade that counts as relevant where the measure does not say.
+    """
+    try:
+        scored = scored_measure(measure, rel)
+    except OptionError:
+        return None
+    scorers = (ConventionScorer(qrels, system), ConventionScorer(qrels, baseline))
+
+    def scores(convention: Convention) -> tuple[float, float]:
+        first, second = (one.scores(scored, convention).score for one in scorers)
+        return first, second
+
+    options: dict[str, list[Alternative]] = {}
+    plain = scores(())
+    for one in scorers[0].choices:
+        fits = one.sensible and (not one.serves or scored.family in one.serves) and one in scorers[1].choices
+        # Where only relevant documents are judged, a list without the others is relevant as a whole.
+        fits = fits and not (one.dimension == "unjudged" and int(qrels["relevance"].min() or 0) > 0)  # type: ignore[arg-type]
+        if fits and scores((one,)) != plain:
+            options.setdefault(one.dimension, []).append(one)
+    found: dict[tuple[float, float], Convention] = {}
+    for chosen in itertools.product(*([None, *some] for some in options.values())):
+        convention = tuple(one for one in chosen if one is not None)
+        pair = scores(convention)
+        if not any(map(math.isnan, pair)):
+            found.setdefault(pair, convention)
+    first, second = ([pair[place] for pair in found] for place in (0, 1))
+    differences = {pair[0] - pair[1]: convention for pair, convention in found.items()}
+    return ConventionRange(
+        scored.name,
+        len(found),
+        (min(first), max(first)),
+        (min(second), max(second)),
+        (min(differences), max(differences)),
+        differences[min(differences)],
+    )

@@ -380,6 +380,9 @@ def _comparison(comparison: Comparison) -> Summary:
 def _run_comparison(found: RunComparison) -> Summary:
     shown: list[Result] = [*([] if found.comparison is None else [found.comparison]), *found.topics, *found.orders]
     parts = tuple(part for one in shown for part in summary(one).parts)
+    if found.conventions and found.comparison is not None:
+        first = found.comparison.differences[0]
+        parts += ("\n".join(one.sentence(first.run, first.baseline) for one in found.conventions),)
     return Summary(parts, found.json(), pictures=lambda: _compared_pictures(found))
 
 

@@ -10,16 +10,18 @@ from typing import Annotated, Any, Final
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures.comparison import Comparison, Significance, compare_evaluations
+from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.orders import OrderChanges, Variant, evaluation_order_changes
 from truerank.measures.results import Evaluation
-from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, run_inputs
+from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, named_runs, run_inputs
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
 from truerank.options import Flag, Options, Out, Scoring, command
-from truerank.sources import parse
+from truerank.sources import parse, read_qrels_frame, read_run_frame
 from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
 from truerank.sources.recognition import judged_runs
@@ -160,6 +162,7 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
         inputs: by evaluation, what was read.
         drawn: the differences by topic that the figures show, by measure and pair.
         plot: whether figures are written with the tables.
+        conventions: of two runs, what the conventions of other evaluators do to scores and difference, by measure.
     """
 
     comparison: Comparison | None
@@ -168,6 +171,7 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
     inputs: Mapping[str, Any] = field(default_factory=dict)
     drawn: tuple[TopicDifferences, ...] = ()
     plot: bool = False
+    conventions: tuple[ConventionRange, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -175,7 +179,12 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
             "comparison": None if self.comparison is None else self.comparison.json(),
             "per_topic": [result.json() for result in self.topics],
             "orders": [order.json() for order in self.orders],
+            "conventions": [plain(one) for one in self.conventions],
         }
+
+
+#: Bytes of the runs whose conventions are varied without being asked for.
+_LARGEST: Final = 1 << 25
 
 
 @dataclass(frozen=True)
@@ -261,7 +270,7 @@ def compare(
             qrels, run = judged_runs(opened)
     named = _opened(qrels, run, evaluation, comparing.measures, scoring)
     found = _compared(named, len(evaluation) > 0, also, comparing, testing)
-    found = replace(found, plot=plot)
+    found = replace(found, plot=plot, conventions=_conventions(qrels, run, found, scoring))
     if out is not None:
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
         options = {**vars(comparing), "testing": testing, **({} if evaluation else {"scoring": scoring})}
@@ -315,6 +324,22 @@ def _drawn(found: Evaluation | dict[str, Evaluation], comparison: Comparison | N
         largest = sorted(rows, key=lambda row: -abs(row.difference or 0.0))[:MOST_PANELS]
         for row in largest if len(rows) > MOST_PANELS else rows:
             yield from topic_differences(found, row.run, row.baseline, [measure], tie=comparison.method.tie)
+
+
+def _conventions(
+    qrels: QrelSource | None, run: RunSource, found: RunComparison, scoring: Scoring
+) -> tuple[ConventionRange, ...]:
+    """What conventions do to the comparison of two runs that are files of up to 32 MiB."""
+    runs = named_runs(run) if has_runs(run) else {}
+    if found.comparison is None or len(runs) != 2 or not isinstance(qrels, str | Path):
+        return ()
+    files = {name: Path(one) for name, one in runs.items() if isinstance(one, str | Path)}
+    if len(files) < len(runs) or any(one.stat().st_size > _LARGEST for one in files.values()):
+        return ()
+    judged, pair = read_qrels_frame(str(qrels)), found.comparison.differences[0]
+    system, baseline = (read_run_frame(files[name]) for name in (pair.run, pair.baseline))
+    ranges = (convention_range(judged, system, baseline, measure, scoring.rel) for measure in found.comparison.measures)
+    return tuple(one for one in ranges if one is not None and one.conventions > 1)
 
 
 def _opened(
