@@ -11,21 +11,12 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.audits import transfer
 from truerank.audits.collection.audit import audit as collection_audit
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.repairs import clean as collection_clean
 from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
-from truerank.audits.leakage.audit import audit as leakage_audit
-from truerank.audits.leakage.options import AuditOptions
-from truerank.audits.leakage.training_data.examples import touched_texts, with_documents
-from truerank.audits.leakage.training_data.results import ExampleOptions
-from truerank.audits.transfer.matching.links import Route
-from truerank.audits.transfer.matching.matches import MatchOptions
-from truerank.audits.transfer.removal import Removal
-from truerank.audits.transfer.removal import clean as transfer_clean
-from truerank.audits.transfer.routes import carry
-from truerank.audits.transfer.scanning.scan import scan
 from truerank.claims.claim import Claim, Repair, change_by, signed
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
@@ -56,6 +47,10 @@ class ExampleLeaks(NamedTuple):
 
 def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
     """Audits whole examples; None where the training data are queries only, or the test set has no documents."""
+    # Here and below: an audit that a check does not ask would make it wait.
+    from truerank.audits.leakage.training_data.examples import touched_texts, with_documents
+    from truerank.audits.leakage.training_data.results import ExampleOptions
+
     sources = given.sources
     whole = with_documents(sources.train)
     if not whole or not sources.has("docs") or not sources.has("qrels"):
@@ -99,6 +94,9 @@ _PAIR: Final = ["topic_id", "doc_id"]
 
 def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
     """(b) The leakage audit, and the claim on the topics that do not leak, beside random removals of as many."""
+    from truerank.audits.leakage.audit import audit as leakage_audit
+    from truerank.audits.leakage.options import AuditOptions
+
     test = str(given.sources.test)
     depends = {
         "train": steps.inputs("train", given.sources.train), "test": steps.inputs("test", [test]),
@@ -325,16 +323,17 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         """Scans, carries and cleans."""
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
-        rel, matching = given.scoring.rel, MatchOptions(match_by="url" if by == "url" else "id")
+        rel, matching = given.scoring.rel, transfer.MatchOptions(match_by="url" if by == "url" else "id")
         # The scan matches the versions by itself, while it reads them, and writes what it found.
-        found = scan(
+        found = transfer.scan(
             versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matching=matching, out=folder,
             progress=progress,
         )  # fmt: skip
         files = [folder / name for name in _QRELS]
-        carried = carry(sources.qrels, route=Route(matched=folder / "matched", to=_NOW), rel=rel, out=files[0])
-        cleaned = transfer_clean(
-            str(files[0]), scan=found, version_name=_NOW, removal=Removal(ids="version"), rel=rel, out=files[1]
+        route = transfer.Route(matched=folder / "matched", to=_NOW)
+        carried = transfer.carry(sources.qrels, route=route, rel=rel, out=files[0])
+        cleaned = transfer.clean(
+            str(files[0]), scan=found, version_name=_NOW, removal=transfer.Removal(ids="version"), rel=rel, out=files[1]
         )  # fmt: skip
         return {
             "compared": found.summary["compared"], "lost": carried.lost, "ambiguous": carried.ambiguous,

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
-from scipy import stats
+import scipy
 
 from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
@@ -58,7 +58,7 @@ def _never_worse(claim: Claim, mine: dict[str, list[str]], theirs: dict[str, lis
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
     if not better or worse > _HARDLY_EVER * (better + worse):
         return
-    if stats.binomtest(better, better + worse, _BETTER, alternative="greater").pvalue > _CHANCE:
+    if scipy.stats.binomtest(better, better + worse, _BETTER, alternative="greater").pvalue > _CHANCE:
         return
     yield RunFault(
         "never-worse", claim.system, "doubt", frozenset(),

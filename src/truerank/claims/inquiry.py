@@ -12,7 +12,6 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError, OptionError
-from truerank.judging.ratings import named_source
 from truerank.loading import load_yaml, text_file
 from truerank.measures.scoring import named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
@@ -167,9 +166,12 @@ class Inquiry:
         )
 
 
-def _split(text: str) -> tuple[str, str]:
+def _split(text: str, *, unnamed: bool = False) -> tuple[str, str]:
+    # Here: few checks have what needs it.
+    from truerank.judging.ratings import named_source
+
     name, spec = named_source(text)
-    return name or spec.name, spec.spec
+    return name or ("" if unnamed else spec.name), spec.spec
 
 
 def written_settings(given: Inquiry, folder: Path) -> dict[str, Any]:
@@ -201,8 +203,8 @@ def _written(name: str, value: Any, folder: Path) -> Any:
         several = [_written(name, one, folder) for one in value]
         return [one for one in several if one is not None]
     if name in _NAMED_PATHS and isinstance(value, str):
-        key, spec = named_source(value)
-        path = _relative(spec.spec, folder)
+        key, source = _split(value, unnamed=True)
+        path = _relative(source, folder)
         return path if path is None or not key else f"{key}={path}"
     if name in _PATHS and isinstance(value, str | Path):
         return _relative(str(value), folder)
@@ -394,9 +396,8 @@ def _models(given: Any) -> dict[str, Any]:
         return {str(name): one for name, one in given.items()}
     found: dict[str, Any] = {}
     for one in [given] if isinstance(given, str | Path) else given:
-        name, spec = named_source(str(one))
-        name = name or spec.name
+        name, source = _split(str(one))
         if name in found:
             raise OptionError("model_judgments", f"two models are called {name}", "give them as NAME=SRC")
-        found[name] = spec.spec
+        found[name] = source
     return found

@@ -8,8 +8,6 @@ from typing import Final
 import numpy as np
 import polars as pl
 
-from truerank.audits.assessors.audit import audit as judge_audit
-from truerank.audits.assessors.verdicts import verdicts_of
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
@@ -28,6 +26,10 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     """(f) The claim by a model's judgments in place of people's, and whether the model favours the claim's system."""
     if not material.models:
         return _by_a_model(claim)
+    # Here: a check without judgments of models would wait for the audit.
+    from truerank.audits.assessors.audit import audit as judge_audit
+    from truerank.audits.assessors.verdicts import verdicts_of
+
     steps.progress.start("judgments of models")
     found = judge_audit(
         given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,

@@ -12,11 +12,8 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.audits.pool.inputs import SimulationOptions
-from truerank.audits.pool.pools import Pooling, depth_pool
-from truerank.audits.pool.simulation import Simulation, simulate
+from truerank.audits import pool
 from truerank.audits.pool.standings import ALL_TEAMS, Judging, unique_documents
-from truerank.audits.pool.stopping import OriginalSize
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.inquiry import Inquiry
 from truerank.claims.results import ClaimAnswer
@@ -282,7 +279,7 @@ def _loss_of_leaving_out(claim: Claim, results: JudgedResults, pooled: Mapping[s
     """What a team's runs lose beside the others' where it had not been pooled, a mean over teams; by topic."""
     depth = min(results.whole_depths[run] for runs in pooled.values() for run in runs)
     runs = {run: claim.runs[run] for names in pooled.values() for run in names}
-    pools = {team: depth_pool({run: claim.runs[run] for run in names}, depth) for team, names in pooled.items()}
+    pools = {team: pool.depth_pool({run: claim.runs[run] for run in names}, depth) for team, names in pooled.items()}
     alone = unique_documents(pools)
     before = _scores(claim, claim.qrels, runs)
     losses, unjudged = [], []
@@ -296,7 +293,7 @@ def _loss_of_leaving_out(claim: Claim, results: JudgedResults, pooled: Mapping[s
         change = {run: before[run] - after for run, after in _scores(claim, pl.concat([left, kept]), runs).items()}
         own = np.mean([change[run] for run in names], axis=0)
         losses.append(own - np.mean([change[run] for run in runs if run not in names], axis=0))
-        first = pl.concat([depth_pool({run: claim.runs[run]}, results.depth) for run in names])
+        first = pl.concat([pool.depth_pool({run: claim.runs[run]}, results.depth) for run in names])
         first = first.join(claim.qrels.select("topic_id").unique(), on="topic_id", how="semi")
         unjudged.append(len(first.join(gone, on=KEYS, how="semi")) / max(1, len(first)))
     return np.mean(losses, axis=0), float(np.mean(unjudged))
@@ -331,10 +328,10 @@ def with_trials(
 
     def run(folder: Path | None, progress: Progress) -> dict[str, Any]:
         """The differences in the trials: with all teams, and without the team of either run."""
-        found = simulate(
+        found = pool.simulate(
             sources.run, sources.qrels, str(sources.test), str(sources.docs), official=sources.qrels,
-            pooling=Pooling(depth=cutoff_of(claim), metadata=() if sources.metadata is None else (sources.metadata,)),
-            options=SimulationOptions(
+            pooling=pool.Pooling(depth=cutoff_of(claim), metadata=() if not sources.metadata else (sources.metadata,)),
+            options=pool.SimulationOptions(
                 trials=given.options.trials, seed=given.resampling.seed, rel=scoring.rel, stopping=(), unlike="none",
                 length=int(claim.qrels["topic_id"].value_counts()["count"].max()),  # type: ignore[arg-type]
             ),
@@ -346,17 +343,17 @@ def with_trials(
     return _merged(claim, answer, steps.once(_FOLDER, depends, run)["trials"])
 
 
-def _differences(claim: Claim, simulation: Simulation, team: str) -> list[list[float | None]]:
+def _differences(claim: Claim, simulation: pool.Simulation, team: str) -> list[list[float | None]]:
     """The difference in each trial without a team, and the ends of its interval."""
     found = []
     for judging in simulation.judgings:
-        if judging.trial and (judging.rule, judging.left_out) == (OriginalSize.name, team):
+        if judging.trial and (judging.rule, judging.left_out) == (pool.OriginalSize.name, team):
             one = claim.estimate(claim.differences(claim.scored(trial_qrels(simulation, judging))), "")
             found.append([one.value, one.low, one.high])
     return found
 
 
-def trial_qrels(simulation: Simulation, judging: Judging) -> pl.DataFrame:
+def trial_qrels(simulation: pool.Simulation, judging: Judging) -> pl.DataFrame:
     """The judgments of one trial, columns as in `QREL_SCHEMA`."""
     universe, scorer = simulation.standing.universe, simulation.standing.scorer
     rows = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 import traceback
@@ -35,6 +36,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words
     words = [word for word in words if word != "--debug"]
+    # NumPy reads it once: threads of OpenBLAS that wait for work would spin for longer than a small command takes.
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
     streams.prepare()
     with warnings.catch_warnings():
         warnings.showwarning = _warned
@@ -46,10 +49,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
 def _refused(words: Sequence[str]) -> int:
     """Says why no command can run here, and with what the process ends then; otherwise 0."""
     if sys.flags.optimize > 1:
-        remedy = "run it without -OO, and without PYTHONOPTIMIZE=2"
-        return _failed(
-            f"truerank: the options of commands are made of docstrings, which are not here. {remedy}.", _USAGE
-        )
+        fault = "truerank: the options of commands are made of docstrings, which are not here"
+        return _failed(f"{fault}. run it without -OO, and without PYTHONOPTIMIZE=2.", _USAGE)
     limit = _ADDRESSES if sys.platform == "win32" else resource.getrlimit(resource.RLIMIT_AS)[0]
     if 0 <= limit < _ADDRESSES:
         fault = f"{limit >> 20:,} MiB of addresses are too few to load its libraries"

@@ -102,9 +102,5 @@ def first_sentence(path: str) -> str:
     file = place.with_suffix(".py")
     file = file if file.is_file() else place / "__init__.py"
     tree = ast.parse(file.read_text(encoding="utf-8"))
-    if name:
-        node = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name)
-        text = ast.get_docstring(node)
-    else:
-        text = ast.get_docstring(tree)
-    return (text or "").partition("\n\n")[0].replace("\n", " ")
+    node = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name) if name else tree
+    return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")

@@ -125,10 +125,12 @@ def paired_t(first: Floats, second: Floats) -> Outcome:
         return _without_test("paired-t", n, case)
     if _constant(differences, first, second):
         return Outcome("paired-t", n, case="constant-difference")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", RuntimeWarning)  # nearly equal differences: SciPy says so, p stays what it is
-        found = scipy.stats.ttest_rel(first, second)
-    return Outcome("paired-t", n, float(found.statistic), float(found.df), float(found.pvalue))
+    freedom, mean = len(differences) - 1, differences.mean()
+    with np.errstate(all="ignore"):  # nearly equal differences
+        # Bit for bit SciPy's ttest_rel, which takes half a second to load.
+        variance = np.square(differences - mean).mean() * (len(differences) / freedom)
+        t = mean / np.sqrt(variance / len(differences))
+    return Outcome("paired-t", n, float(t), float(freedom), float(2 * scipy.special.stdtr(freedom, -np.abs(t))))
 
 
 def paired_t_columns(first: Floats, second: Floats) -> Floats:
@@ -224,9 +226,8 @@ def randomisation_columns(
         second: scores of the other, the same shape. A topic that is NaN on either side is left out of the comparison.
     """
     if first.shape != second.shape:
-        raise OptionError(
-            "significance", "a paired test needs the same topics on both sides", "choose an unpaired test"
-        )
+        fault = "a paired test needs the same topics on both sides"
+        raise OptionError("significance", fault, "choose an unpaired test")
     check_count(permutations, "resamples")
     known = ~(np.isnan(first) | np.isnan(second))
     finite = np.isfinite(first) & np.isfinite(second)
@@ -333,11 +334,8 @@ def _unpaired_t(first: Floats, second: Floats, test: Literal["welch", "equal-var
 
 def _differences(first: Floats, second: Floats) -> Floats:
     if len(first) != len(second):
-        raise OptionError(
-            "significance",
-            f"a paired test needs the same topics on both sides, here are {len(first):,} and {len(second):,}",
-            "choose an unpaired test",
-        )
+        fault = f"a paired test needs the same topics on both sides, here are {len(first):,} and {len(second):,}"
+        raise OptionError("significance", fault, "choose an unpaired test")
     _check_numbers(first, second)
     with np.errstate(invalid="ignore"):
         return np.asarray(first - second)

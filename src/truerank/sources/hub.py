@@ -15,7 +15,6 @@ from urllib.parse import quote, urljoin, urlsplit
 
 from truerank.errors import InputError
 from truerank.loading import load_json
-from truerank.network import HttpClient, NetworkError, is_this_machine, origin
 from truerank.sources import formats, query_files
 from truerank.sources.blocks import RawBlock
 from truerank.sources.grammar import SourceSpec
@@ -132,8 +131,9 @@ def _downloaded(spec: SourceSpec) -> list[Path]:
 
 def _described(spec: SourceSpec) -> tuple[str, list[str]] | None:
     """The commit on the hub and the names of its files; None where the hub cannot be asked."""
-    import huggingface_hub
-    from huggingface_hub import constants
+    from huggingface_hub import constants, get_token
+
+    from truerank.network import HttpClient, NetworkError, is_this_machine, origin
 
     if constants.HF_HUB_OFFLINE:
         return None
@@ -141,7 +141,7 @@ def _described(spec: SourceSpec) -> tuple[str, list[str]] | None:
     url = f"{constants.ENDPOINT}/api/datasets/{quote(spec.location)}{pinned}"
     here = is_this_machine(urlsplit(url).hostname or "")
     headers = {"User-Agent": "truerank"}
-    if (token := huggingface_hub.get_token()) and (here or url.startswith("https:")):
+    if (token := get_token()) and (here or url.startswith("https:")):
         headers["Authorization"] = f"Bearer {token}"
     client = HttpClient(headers=headers, silence=_SILENCE, proxies=not here)
     try:

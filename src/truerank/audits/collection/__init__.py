@@ -19,15 +19,6 @@ from truerank.audits.collection.results import CollectionAudit, CollectionFindin
 from truerank.core.rules import RuleChoice
 
 __all__ = [
-    "CollectionAudit",
-    "CollectionCard",
-    "CollectionCleaning",
-    "CollectionFinding",
-    "CollectionOptions",
-    "Parts",
-    "RuleChoice",
-    "audit",
-    "card",
-    "clean",
-    "load_audit",
-]
+    "CollectionAudit", "CollectionCard", "CollectionCleaning", "CollectionFinding", "CollectionOptions", "Parts",
+    "RuleChoice", "audit", "card", "clean", "load_audit",
+]  # fmt: skip

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from truerank.audits.collection.identifiers import unwritable
 from truerank.audits.collection.instances import Instances, instances
@@ -136,7 +136,7 @@ def limits(lengths: NDArray[np.int64]) -> dict[int, int]:
         here = counts[length - 1 : length + 1].sum()
         beside = np.append(counts[max(0, length - 1 - _AROUND) : length - 1], counts[length + 1 :][:_AROUND])
         usual = 2 * beside.max(initial=0.5)
-        if length >= _LEAST and stats.poisson.sf(here - 1, usual) * np.count_nonzero(counts) <= _LEVEL:
+        if length >= _LEAST and scipy.special.pdtrc(here - 1, usual) * np.count_nonzero(counts) <= _LEVEL:
             found[int(length)] = int(here)
     return found
 

@@ -21,11 +21,12 @@ from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy import sparse, stats
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.models import BM25, Statistics
@@ -174,11 +175,11 @@ def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float
     return (held.tocsr() @ queries.T).toarray(), float(np.mean(covered)) if covered else 0.0
 
 
-def _sparse(rows: Sequence[Mapping[int, float]], width: int) -> sparse.csr_matrix:
+def _sparse(rows: Sequence[Mapping[int, float]], width: int) -> scipy.sparse.csr_matrix:
     ends = np.cumsum([0, *map(len, rows)])
     columns = [column for row in rows for column in row]
-    values = [value for row in rows for value in row.values()]
-    return sparse.csr_matrix((np.array(values, float), np.array(columns, np.int64), ends), shape=(len(rows), width))
+    held = np.array([value for row in rows for value in row.values()], float), np.array(columns, np.int64), ends
+    return scipy.sparse.csr_matrix(held, shape=(len(rows), width))
 
 
 def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
@@ -304,7 +305,7 @@ def _worded(sample: FitSample, topics: Mapping[str, str], said: Mapping[str, str
         return Fit("other collection", f"{gone:,d} of {wanted:,d} relevant documents looked for do not exist.")
     scores, covered = bm25([said[one] for one in docs["doc_id"]], [topics[one] for one in sample.columns])
     # Topics differ in the size of their scores: what counts is the place among all topics' relevant documents.
-    places = stats.rankdata(scores, axis=0) / max(1, len(scores))
+    places = np.apply_along_axis(mean_ranks, 0, scores) / max(1, len(scores))
     fit = _placed(sample._replace(docs=docs), places, seed)
     if fit.word in ("shuffled", "unrelated") and covered < _COVERED:
         return Fit(
@@ -350,7 +351,7 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     # The share of the unrelated columns that fit a row less, ties counted half; related columns have no place.
     rows, related = rows[kept], related[kept]
     left_out = related.sum(axis=1, keepdims=True)
-    ranks = stats.rankdata(np.where(related, -1.0, means[kept]), axis=1)
+    ranks = np.apply_along_axis(mean_ranks, 1, np.where(related, -1.0, means[kept]))
     places = np.where(related, np.nan, (ranks - left_out - 0.5) / (means.shape[1] - left_out))
     own = sample.own[rows]
     at_own = np.where(own >= 0, places[np.arange(len(rows)), own], 0.5)
@@ -359,9 +360,9 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     if fit is not None:
         return fit
     mean, error = float(at_own.mean()), float(at_own.std(ddof=1)) / len(rows) ** 0.5
-    p = float(stats.norm.sf((mean - 0.5) * (12 * len(rows)) ** 0.5))  # places are uniform by chance
+    p = float(scipy.special.ndtr((0.5 - mean) * (12 * len(rows)) ** 0.5))  # places are uniform by chance
     text = f"The judgments of a topic fit it better than they fit {mean:.0%} of the other topics"
-    if mean + stats.norm.isf(_LEVEL) * error >= _NO_FIT:
+    if mean - scipy.special.ndtri(_LEVEL) * error >= _NO_FIT:
         word: FitWord = "fits" if p <= _LEVEL else "not asked"
         return Fit(word, f"{text}{'' if word == 'fits' else f', but {len(rows)} topics are few'}.", p=p, own=mean)
     ids = tuple((sample.rows[row], "") for row in rows)
@@ -440,10 +441,11 @@ def _partly(sample: FitSample, seen: _Places) -> Fit | None:
     reached = seen.by_rule(seen.rules)
     follow = ((reached >= first) & (reached > _MISFIT))[:, misfit]
     followers = follow.sum(axis=1)
-    best = int(followers.argmax())
+    best, most = int(followers.argmax()), int(followers.max())
     chance = 1 / (~np.isnan(seen.at)).sum(axis=1).mean()
-    p = float(min(1.0, len(seen.rules) * stats.binom.sf(followers[best] - 1, len(misfit), chance)))
-    if followers[best] < max(_FOLLOWERS, len(misfit) / 3) or p > _LEVEL:
+    # Bit for bit the upper tail of the binomial distribution.
+    p = float(min(1.0, len(seen.rules) * scipy.special.betainc(most, len(misfit) - most + 1, chance)))
+    if most < max(_FOLLOWERS, len(misfit) / 3) or p > _LEVEL:
         return None
     order, offset = sample.names[best]
     chosen = misfit[follow[best]]

@@ -149,8 +149,8 @@ def nested_contrast(scores: Floats, weights: Sequence[float] | Floats, confidenc
     error = math.sqrt(float(np.square(added.sum(axis=0)).sum()) * queries / (queries - 1))
     if error <= 1e-12 * max(1.0, float(np.abs(means).max())):
         return Contrast(value, value, value, 1.0 if abs(value) < 1e-12 else None)
-    half = float(scipy.stats.t.ppf((1 + confidence) / 2, smallest - 1)) * error
-    p = 2 * float(scipy.stats.t.sf(abs(value) / error, smallest - 1))
+    half = float(scipy.special.stdtrit(smallest - 1, (1 + confidence) / 2)) * error
+    p = 2 * float(scipy.special.stdtr(smallest - 1, -abs(value) / error))
     # As for a paired test over the smallest set of queries, whose freedom the interval has, too.
     reach = detectable_difference(smallest, error * math.sqrt(smallest), alpha=1 - confidence)
     return Contrast(value, value - half, value + half, p, reach)
