@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
@@ -420,15 +420,31 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
             "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
         )  # fmt: skip
         numbered = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
-        extreme = sign * claim.differences(claim.scored())
-        for count in _counts(int(numbered["place"].max() or 0)):  # type: ignore[arg-type]
-            some = numbered.filter(pl.col("place") <= count)
+        whole = claim.scored()
+        extreme = sign * claim.differences(whole)
+        for counts in _batches(_counts(int(numbered["place"].max() or 0)), claim):  # type: ignore[arg-type]
+            # Every count as topics of its own: a call costs more than the topics of a small collection.
+            some = pl.concat([_counted(numbered.filter(pl.col("place") <= count), count) for count in counts])
             added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
-            values = sign * claim.differences(claim.scored(pl.concat([claim.qrels, added])))
-            # A topic without so many unjudged documents keeps what fewer gave.
-            extreme = np.fmax(extreme, values)
+            qrels = pl.concat([*(_counted(claim.qrels, count) for count in counts), added])
+            runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in claim.pair.items()}
+            found = claim.scored(qrels, runs=runs)
+            values = dict(zip(found.topics, (sign * claim.differences(found)).tolist(), strict=True))
+            for count in counts:
+                # A topic without so many unjudged documents keeps what fewer gave.
+                extreme = np.fmax(extreme, [values[f"{count} {topic}"] for topic in whole.topics])
         ends.append(sign * float(np.nanmean(extreme)))
     return UnjudgedBounds(ends[0], ends[1], len(unjudged))
+
+
+def _counted(frame: pl.DataFrame, count: int) -> pl.DataFrame:
+    return frame.with_columns(pl.concat_str(pl.lit(f"{count} "), "topic_id").alias("topic_id"))
+
+
+def _batches(counts: Sequence[int], claim: Claim) -> Iterator[Sequence[int]]:
+    """Counts that are scored at once, so that memory does not grow with them."""
+    size = max(1, _AT_ONCE // max(1, sum(map(len, claim.pair.values()))))
+    return (counts[start : start + size] for start in range(0, len(counts), size))
 
 
 def _counts(most: int) -> list[int]:
@@ -439,6 +455,8 @@ def _counts(most: int) -> list[int]:
     return found
 
 
+#: Rows of runs that are scored at once.
+_AT_ONCE: Final = 100_000
 #: Of the results that are not known to be relevant, so many have to be judged in one run to tell a rate.
 ENOUGH_JUDGED: Final = 0.25
 #: Rates at which the difference is looked at.

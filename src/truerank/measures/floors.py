@@ -17,6 +17,8 @@ from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
 _SPLITS: Final = 20
+#: Results that are scored at once.
+_ROWS: Final = 50_000
 #: Documents of the list where the measure has no cutoff.
 _LENGTH: Final = 100
 
@@ -69,20 +71,30 @@ def fixed_list(
     if len(topics) < 2:
         return Floor(None, None, None, 0, len(topics), len(topics), {})
     worth = _worth(qrels, cutoff)
+    # Many splits are scored at once, as topics of their own: a call costs more than the topics of a small collection.
+    together = max(1, _ROWS // (len(topics) * cutoff))
     sums, counts = dict.fromkeys(topics, 0.0), dict.fromkeys(topics, 0)
-    for split in range(splits):
-        halves = folds(topics, 2, seed + split)
-        lists = {str(side): _scored_list(worth, halves[1 - side], halves[side], cutoff) for side in (0, 1)}
-        lists = {name: run for name, run in lists.items() if len(run)}
-        if not lists:
+    for first in range(0, splits, together):
+        some = range(first, min(first + together, splits))
+        names = {split: f"{split} " if together > 1 else "" for split in some}
+        halves = {split: folds(topics, 2, seed + split) for split in some}
+        lists = [
+            _scored_list(worth, halves[split][1 - side], halves[split][side], cutoff).with_columns(_copy(names[split]))
+            for split in some
+            for side in (0, 1)
+        ]
+        run = pl.concat(lists)
+        if not len(run):
             continue
-        found = evaluate(qrels, dict(lists), measure, scoring)
-        number = {topic: at for at, topic in enumerate(found.topics)}
-        for name in lists:
-            values = found.of(name, found.measures[0])
-            for topic in halves[int(name)]:
-                sums[topic] += float(values[number[topic]])
-                counts[topic] += 1
+        copies = pl.concat([qrels.with_columns(_copy(names[split])) for split in some])
+        found = evaluate(copies, {"lists": run}, measure, scoring)
+        values = dict(zip(found.topics, found.of("lists", found.measures[0]).tolist(), strict=True))
+        listed = set(run["topic_id"].unique())
+        for split in some:
+            for topic in topics:
+                if (name := f"{names[split]}{topic}") in listed:
+                    sums[topic] += values[name]
+                    counts[topic] += 1
     by_topic = {topic: sums[topic] / counts[topic] for topic in topics if counts[topic]}
     if not by_topic:
         raise InputError("no topic has a relevant document", "give judgments that name some", where="the qrels")
@@ -90,6 +102,10 @@ def fixed_list(
     low, high = _interval(np.array(list(by_topic.values())), cluster, confidence, resamples, seed)
     mean = float(np.mean(list(by_topic.values())))
     return Floor(mean, low, high, cutoff, len(by_topic), int(cluster.max()) + 1, by_topic)
+
+
+def _copy(prefix: str) -> pl.Expr:
+    return pl.concat_str(pl.lit(prefix), "topic_id").alias("topic_id") if prefix else pl.col("topic_id")
 
 
 def _worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
