@@ -396,22 +396,22 @@ class ConventionScorer:
             keep &= ~rows.own
         if name.startswith("rows"):
             keep &= rows.place < (run.number if run is not None else 0)
-        order_key = ("order", key[1:3], "" if ties is None else ties.name, name == "reversed", key if ties else None)
-        order: Ints = self._once(order_key, lambda: _order(rows, grade, ties, upside_down=name == "reversed"))
+        name_of_ties, reversed_run = "" if ties is None else ties.name, name == "reversed"
+        by = name_of_ties if name_of_ties in ("rank", "double") else ""
+        groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
+        order: Ints = self._once(
+            ("order", key if name_of_ties in ("best", "worst") else key[1:3], name_of_ties, reversed_run),
+            lambda: _order(rows, groups, grade, name_of_ties),
+        )
         order = order[keep[order]]
-        at, grade = at[order], grade[order]
-        counts = np.bincount(at, minlength=len(judged.topics))
-        # Stable: within a topic the order stays.
-        by_topic = np.argsort(at, kind="stable")
-        at, grade = at[by_topic], grade[by_topic]
-        starts = np.cumsum(counts) - counts
-        width = max(1, int(counts.max()) if len(counts) else 1)
-        matrix = np.full((len(judged.topics), width), _ABSENT, np.int64)
-        rank = np.arange(len(at)) - starts[at]
+        own, at, grade = rows.topic[order], at[order], grade[order]
+        counts = np.bincount(own)
+        rank = np.arange(len(own)) - (np.cumsum(counts) - counts)[own]
+        matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int64)
         matrix[at, rank] = grade
-        if ties is not None and ties.name == "averaged":
-            score = rows.score[order][by_topic].astype(np.float32)
-            begins = np.append(True, (score[1:] != score[:-1]) | (at[1:] != at[:-1]))
+        if name_of_ties == "averaged":
+            score = rows.score[order].astype(np.float32)
+            begins = np.append(True, (score[1:] != score[:-1]) | (own[1:] != own[:-1]))
             tied = np.zeros(matrix.shape, np.int64)
             tied[at, rank] = np.cumsum(begins)
             self._kept["tied", ranked[:4]] = tied
@@ -487,19 +487,38 @@ def _documents(run: pl.DataFrame, how: str) -> pl.DataFrame:
     return found.with_columns(ranks.alias("rank"))
 
 
-def _order(rows: _Rows, grade: Ints, ties: Alternative | None, *, upside_down: bool) -> Ints:
-    """The rows of each topic in the order of a convention."""
-    place = np.arange(len(grade))
-    name = "" if ties is None else ties.name
-    score = rows.score if name == "double" else rows.score.astype(np.float32).astype(np.float64)
-    score = score if upside_down else -score
+class _Groups(NamedTuple):
+    """The rows by topic and score, then in the order of the file; the places of tied ones, and their groups."""
+
+    order: Ints
+    tied: Ints
+    group: Ints
+
+
+def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
+    score = rows.rank.astype(np.float64) if by == "rank" else -rows.score
+    if not by:
+        score = score.astype(np.float32).astype(np.float64)
+    score = -score if upside_down else score
+    order = np.lexsort((score, rows.topic))
+    topic, score = rows.topic[order], score[order]
+    group = np.cumsum(np.append(True, (score[1:] != score[:-1]) | (topic[1:] != topic[:-1]))[: len(order)])
+    tied = np.flatnonzero(np.bincount(group)[group] > 1)
+    return _Groups(order, tied, group[tied])
+
+
+def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Ints:
+    """The rows of each topic in the order of a convention: only those with equal scores are sorted anew."""
+    own = groups.order[groups.tied]
     second = {
-        "": -rows.doc, "double": -rows.doc, "ascending": rows.doc, "input": place, "reversed-input": -place,
+        "ascending": rows.doc, "rank": rows.doc, "input": None, "reversed-input": -np.arange(len(grade)),
         "best": -grade, "worst": grade,
-    }.get(name, rows.doc)  # fmt: skip
-    if name == "rank":
-        score = (-rows.rank if upside_down else rows.rank).astype(np.float64)
-    return np.lexsort((place, second, score, rows.topic))
+    }.get(ties, -rows.doc)  # fmt: skip
+    if second is None or not len(own):
+        return groups.order
+    order = groups.order.copy()
+    order[groups.tied] = own[np.lexsort((own, second[own], groups.group))]
+    return order
 
 
 def _regraded(matrix: NDArray[np.int64], grades: Alternative | None) -> NDArray[np.int64]:

@@ -56,6 +56,7 @@ _LEAST_SHARE: Final = 0.8
 _PAIR: Final = 0.5
 #: The weight of digits that were cut off.
 _TRUNCATED: Final = 0.1
+_FEW_DIGITS: Final = 0.0005
 #: Scores by topic that differ by less are one.
 _EQUAL: Final = 1e-9
 #: Choices of which triples are tried, and causes that are shown.
@@ -379,6 +380,9 @@ def explanation(
     facts = {
         "qrels": names[0], "run": names[1], "tried": tried, "matching": len(matching), "chance": chance,
         "matched_nearby": counted, "numbers_nearby": nearby,
+        "best_scores": dict(
+            zip((one.measure.name for one in reported), matching[0][1].scores if matching else (), strict=False)
+        ),
         "causes_title": "What comes nearest" if nearest else "What gives the reported numbers",
     }  # fmt: skip
     frames = {
@@ -542,7 +546,7 @@ class _Search:
     def renders(self, one: ReportedScore, convention: Convention, score: float) -> str:
         if one.topics is None:
             return one.renders(score, self._tolerance)
-        if abs(score - one.value) > one.unit + 1e-6 and not self._averages_differ(one, convention):
+        if abs(score - one.value) > one.unit + _EQUAL:
             return ""
         found = self._scorer.scores(
             one.measure, tuple(each for each in convention if not each.serves or one.measure.family in each.serves)
@@ -556,11 +560,6 @@ class _Search:
         # Topics of one side only: a rule for topics says otherwise, unless they score nothing.
         rest = [values[topic] for topic in kept - shared] + [one.topics[topic] for topic in set(one.topics) - kept]
         return "" if any(abs(value) > allowed for value in rest) else "rounded"
-
-    def _averages_differ(self, one: ReportedScore, convention: Convention) -> bool:
-        """Whether the mean of scores by topic is over other topics."""
-        topics = set(one.topics or ())
-        return len(topics) != len(self._scorer.scores(one.measure).topics)
 
     def weight(self, cause: _Cause) -> float:
         """The weight of a cause that gives all reported numbers; 0 for any other."""
@@ -588,8 +587,11 @@ class _Search:
             return 0.0, 0, 0
         units = [max(self._reported[place].unit, 2 * (self._tolerance or 0)) for place in told]
         centres = [self._default.scores[place] for place in told]
+        # Three digits of one score explain nothing, however far it is off.
+        few = len(told) == 1 and units[0] > _FEW_DIGITS
         widths = [
-            max(_WINDOW, abs(self._reported[place].value - centre)) for place, centre in zip(told, centres, strict=True)
+            _WINDOW if few else max(_WINDOW, abs(self._reported[place].value - centre))
+            for place, centre in zip(told, centres, strict=True)
         ]
         nearby = math.prod(2 * round(width / unit) for width, unit in zip(widths, units, strict=True))
         others = [place for place in range(len(self._reported)) if place not in told]
