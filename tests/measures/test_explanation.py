@@ -154,3 +154,9 @@ def test_what_has_no_effect_is_no_candidate(tmp_path: Path) -> None:
         explain(str(tmp_path / "none.qrels"), str(tmp_path / "a.run"), ExplainOptions(reported=("0.9",)))
     with pytest.raises(OptionError, match="not a score"):
         reported_score("150.0", "AP", 1)
+
+
+def test_a_score_of_zero_names_no_single_fault(tmp_path: Path) -> None:
+    qrels, run = files(tmp_path)
+    found = explain(qrels, run, ExplainOptions(reported=("nDCG@10=0.0000", "AP=0.0000")))
+    assert first(found)[0] in ("AMBIGUOUS", "NOT EXPLAINED")

@@ -372,14 +372,16 @@ def explanation(
     chance, counted, nearby = (1.0, 0, 0) if not matching or not told else search.chance(matching[0][0], causes, told)
     # A cause with more that hardly shows is no rival: the best one is then a part of the truth.
     own = sum(weight for weight, cause in matching if set(matching[0][1].convention) <= set(cause.convention))
-    if word == "AMBIGUOUS" and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
+    # Whatever parts the run from the judgments gives 0.
+    nothing = all(not round(reported[place].value / reported[place].unit) for place in told)
+    if word == "AMBIGUOUS" and not nothing and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
         word = "EXPLAINED"
     nearest = [] if matching or not told else sorted(causes, key=search.distance)[:_NEAREST]
     shown = matching[:_SHOWN] if word != "SAME" else []
     rows = [(weight / total, cause) for weight, cause in shown] + [(None, cause) for cause in nearest]
     facts = {
         "qrels": names[0], "run": names[1], "tried": tried, "matching": len(matching), "chance": chance,
-        "matched_nearby": counted, "numbers_nearby": nearby,
+        "matched_nearby": counted, "numbers_nearby": nearby, "nothing_found": bool(told) and nothing,
         "best_scores": dict(
             zip((one.measure.name for one in reported), matching[0][1].scores if matching else (), strict=False)
         ),
@@ -443,7 +445,8 @@ def _sentence(
     if word == "EXPLAINED":
         return f"{numbers} was computed with {says}, at least; truerank gives {own}."
     several = f" {facts['matching'] - 1:,} other causes give it too." if facts["matching"] > 1 else ""
-    return f"{numbers} may have been computed with {says}; so few digits do not show it.{several} truerank gives {own}."
+    few = "a score of 0 does not show which fault it was" if facts["nothing_found"] else "so few digits do not show it"
+    return f"{numbers} may have been computed with {says}; {few}.{several} truerank gives {own}."
 
 
 def _settles(
