@@ -160,3 +160,22 @@ def test_a_score_of_zero_names_no_single_fault(tmp_path: Path) -> None:
     qrels, run = files(tmp_path)
     found = explain(qrels, run, ExplainOptions(reported=("nDCG@10=0.0000", "AP=0.0000")))
     assert first(found)[0] in ("AMBIGUOUS", "NOT EXPLAINED")
+
+
+def test_a_longer_run_is_named_where_only_deep_measures_are_higher(tmp_path: Path) -> None:
+    qrels, run = files(tmp_path)
+    rows = Path(run).read_text().splitlines()
+    short = [row for row in rows if int(row.split()[3]) <= 15]
+    (tmp_path / "own").mkdir()
+    lone = tmp_path / "own" / "short.run"
+    lone.write_text("\n".join(short) + "\n")
+    full = truerank.sources.read_run_frame(run)
+    judged = truerank.sources.read_qrels_frame(qrels)
+    deep = ConventionScorer(judged, full).scores(scored_measure("AP")).score
+    own = ConventionScorer(judged, truerank.sources.read_run_frame(lone))
+    assert own.scores(scored_measure("AP")).score < deep
+    reported = (f"AP={deep:.5f}", score(tmp_path, "P@5", digits=5))
+    named = explain(qrels, str(lone), ExplainOptions(reported=reported)).verdict
+    assert named.word == "NOT EXPLAINED" and "more results per topic" in named.settles
+    lower = explain(qrels, str(lone), ExplainOptions(reported=("AP=0.00513", reported[1]))).verdict
+    assert lower.word == "NOT EXPLAINED" and "more results per topic" not in lower.settles

@@ -117,7 +117,10 @@ def _subject(verdict: Verdict) -> str:
 def _summary(audit: Audit) -> Summary:
     shown = audit.tables()
     places = {view.name: view.place for view in audit.look.views}
-    lines = "\n".join(f"{_subject(verdict)}{verdict.word}. {verdict.sentence}" for verdict in audit.verdicts)
+    lines = "\n".join(
+        " ".join(filter(None, (f"{_subject(each)}{each.word}. {each.sentence}", each.rests_on, each.settles)))
+        for each in audit.verdicts
+    )
     wanted = (table for name, table in shown.items() if places.get(name, "everywhere") == "everywhere")
     pictures = audit.look.pictures
     return Summary(

@@ -171,9 +171,13 @@ class Explanation(ScoreDifference):
                 columns("measure, reported, truerank=default:.6f, difference:+.6f"), section="scores",
             ),
             View(
-                "causes", "causes", "{causes_title}",
-                columns("share:.0%, computed with=says, scores, truerank=how"),
+                "causes", "causes", "What gives the reported numbers",
+                columns("share:.0%, computed with=says, scores, option=how"),
                 ("The share is that of the weight of all that give the reported numbers.",), section="causes",
+            ),
+            View(
+                "nearest", "nearest", "What comes nearest",
+                columns("computed with=says, scores, option=how"), section="causes",
             ),
             View(
                 "rivals", "causes", "Who computes so, and what these files do not tell apart",
@@ -376,16 +380,14 @@ def explanation(
     nothing = all(not round(reported[place].value / reported[place].unit) for place in told)
     if word == "AMBIGUOUS" and not nothing and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
         word = "EXPLAINED"
-    nearest = [] if matching or not told else sorted(causes, key=search.distance)[:_NEAREST]
+    nearest = search.nearest(causes) if told and not matching else []
     shown = matching[:_SHOWN] if word != "SAME" else []
-    rows = [(weight / total, cause) for weight, cause in shown] + [(None, cause) for cause in nearest]
     facts = {
         "qrels": names[0], "run": names[1], "tried": tried, "matching": len(matching), "chance": chance,
         "matched_nearby": counted, "numbers_nearby": nearby, "nothing_found": bool(told) and nothing,
         "best_scores": dict(
             zip((one.measure.name for one in reported), matching[0][1].scores if matching else (), strict=False)
         ),
-        "causes_title": "What comes nearest" if nearest else "What gives the reported numbers",
     }  # fmt: skip
     frames = {
         "scores": pl.DataFrame(
@@ -394,22 +396,29 @@ def explanation(
             schema={"measure": pl.String, "reported": pl.String, "default": pl.Float64, "difference": pl.Float64},
             orient="row",
         ),
-        "causes": pl.DataFrame(
-            [_row(share, cause, reported) for share, cause in rows],
-            schema={"code": pl.String, "says": pl.String, "share": pl.Float64, "scores": pl.String, "how": pl.String,
-                    "tools": pl.String, "same": pl.String, "same_codes": pl.List(pl.String)},
-            orient="row",
-        ),
+        "causes": _rows([(weight / total, cause) for weight, cause in shown], reported),
         "without_effect": pl.DataFrame(
             [(one.code, one.says) for one in useless], schema={"choice": pl.String, "says": pl.String}, orient="row"
         ),
     }  # fmt: skip
+    if nearest:
+        frames["nearest"] = _rows([(None, cause) for cause in nearest], reported)
     best = matching[0][1] if matching else None
     verdict = Verdict(
-        word, _sentence(word, best, reported, default, facts), settles=_settles(word, reported, told, matching),
+        word, _sentence(word, best, reported, default, facts),
+        settles=_settles(word, reported, told, matching, search.longest(told)),
         rests_on="" if not counted else f"{counted} of {nearby:,} numbers nearby would find a cause as likely.",
     )  # fmt: skip
     return Explanation((verdict,), frames=frames, facts=facts)
+
+
+def _rows(causes: Iterable[tuple[float | None, _Cause]], reported: Sequence[ReportedScore]) -> pl.DataFrame:
+    return pl.DataFrame(
+        [_row(share, cause, reported) for share, cause in causes],
+        schema={"code": pl.String, "says": pl.String, "share": pl.Float64, "scores": pl.String, "how": pl.String,
+                "tools": pl.String, "same": pl.String, "same_codes": pl.List(pl.String)},
+        orient="row",
+    )  # fmt: skip
 
 
 def _row(share: float | None, cause: _Cause, reported: Sequence[ReportedScore]) -> tuple[Any, ...]:
@@ -450,13 +459,23 @@ def _sentence(
 
 
 def _settles(
-    word: Word, reported: Sequence[ReportedScore], told: Sequence[int], matching: Sequence[tuple[float, _Cause]]
+    word: Word,
+    reported: Sequence[ReportedScore],
+    told: Sequence[int],
+    matching: Sequence[tuple[float, _Cause]],
+    longest: Sequence[float],
 ) -> str:
     """What would decide between the causes."""
     if word in ("SAME", "EXPLAINED"):
         return ""
     if word == "NOT EXPLAINED":
-        return "Give scores by topic (--reported MEASURE=FILE): they show which topics differ."
+        by_topic = "Give scores by topic (--reported MEASURE=FILE): they show which topics differ."
+        if not longest:
+            return by_topic
+        most = listed(
+            [f"{reported[place].measure.name} up to {score:.4f}" for place, score in zip(told, longest, strict=True)]
+        )
+        return f"A run with more results per topic could give it ({most}): look for such a run. {by_topic}"
     ways = ["scores by topic (--reported MEASURE=FILE)"]
     known = {one.measure.family for one in reported}
     other = next((name for name in ("AP", "nDCG@10", "P@10") if name.partition("@")[0] not in known), "")
@@ -576,6 +595,28 @@ class _Search:
 
     def matching(self, cause: _Cause) -> bool:
         return self.weight(cause) > 0
+
+    def nearest(self, causes: Iterable[_Cause]) -> list[_Cause]:
+        """The nearest causes; one that adds to a cause before it says nothing more."""
+        nearest: list[_Cause] = []
+        for cause in sorted(causes, key=self.distance):
+            if not any(set(one.convention) < set(cause.convention) for one in nearest):
+                nearest.append(cause)
+            if len(nearest) == _NEAREST:
+                break
+        return nearest
+
+    def longest(self, told: Sequence[int]) -> tuple[float, ...]:
+        """What the measures that differ could reach, were every relevant document right behind the last result.
+
+        Empty where a longer run could not give the reported scores.
+        """
+        appended = next((one for one in self._choices if one.code == "run.appended"), None)
+        if appended is None or not told or any(self._reported[place].topics is not None for place in told):
+            return ()
+        most, own = self.cause((appended,)).scores, self._default.scores
+        between = all(own[place] < self._reported[place].value <= most[place] for place in told)
+        return tuple(most[place] for place in told) if between else ()
 
     def distance(self, cause: _Cause) -> float:
         return max(abs(score - one.value) / one.unit for one, score in zip(self._reported, cause.scores, strict=True))
