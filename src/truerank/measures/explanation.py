@@ -377,7 +377,11 @@ def explanation(
     # A cause with more that hardly shows is no rival: the best one is then a part of the truth.
     own = sum(weight for weight, cause in matching if set(matching[0][1].convention) <= set(cause.convention))
     # Whatever parts the run from the judgments gives 0.
-    nothing = all(not round(reported[place].value / reported[place].unit) for place in told)
+    nothing = all(
+        not round(value / reported[place].unit)
+        for place in told
+        for value in (reported[place].topics or {"": reported[place].value}).values()
+    )
     if word == "AMBIGUOUS" and not nothing and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
         word = "EXPLAINED"
     nearest = search.nearest(causes) if told and not matching else []
@@ -428,11 +432,18 @@ def _row(share: float | None, cause: _Cause, reported: Sequence[ReportedScore]) 
         listed([one.says for one in parts]),
         share,
         ", ".join(f"{one.measure.name} {score:.6f}" for one, score in zip(reported, cause.scores, strict=True)),
-        " ".join(dict.fromkeys(one.how for one in parts if one.how)),
+        " ".join(dict.fromkeys(_option(one, reported) for one in parts if one.how)),
         "; ".join(one.tools for one in parts if one.tools),
         "; ".join(listed([one.says for one in other]) for other in cause.same[:3]),
         [" + ".join(one.code for one in other) for other in cause.same],
     )
+
+
+def _option(choice: Alternative, reported: Sequence[ReportedScore]) -> str:
+    """What makes truerank score so, for the first measure that the choice is for."""
+    measures = [one.measure for one in reported if not choice.serves or one.measure.family in choice.serves]
+    first = measures[0] if measures else reported[0].measure
+    return choice.how.replace("FAMILY", first.family).replace("@K", f"@{first.cutoff}" if first.cutoff else "")
 
 
 def _code(cause: _Cause) -> str:
@@ -452,7 +463,8 @@ def _sentence(
         return f"Nothing that was tried gives {numbers}; truerank gives {own}."
     says = listed([one.says for one in best.convention])
     if word == "EXPLAINED":
-        return f"{numbers} was computed with {says}, at least; truerank gives {own}."
+        was = "were" if len(reported) > 1 else "was"
+        return f"{numbers} {was} computed with {says}, at least; truerank gives {own}."
     several = f" {facts['matching'] - 1:,} other causes give it too." if facts["matching"] > 1 else ""
     few = "a score of 0 does not show which fault it was" if facts["nothing_found"] else "so few digits do not show it"
     return f"{numbers} may have been computed with {says}; {few}.{several} truerank gives {own}."
