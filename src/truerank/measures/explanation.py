@@ -376,13 +376,14 @@ def explanation(
     chance, counted, nearby = (1.0, 0, 0) if not matching or not told else search.chance(matching[0][0], causes, told)
     # A cause with more that hardly shows is no rival: the best one is then a part of the truth.
     own = sum(weight for weight, cause in matching if set(matching[0][1].convention) <= set(cause.convention))
-    # Whatever parts the run from the judgments gives 0.
+    # Three digits of one score explain nothing, and whatever parts the run from the judgments gives 0.
+    few = len(told) == 1 and reported[told[0]].topics is None and reported[told[0]].unit > _FEW_DIGITS
     nothing = all(
         not round(value / reported[place].unit)
         for place in told
         for value in (reported[place].topics or {"": reported[place].value}).values()
     )
-    if word == "AMBIGUOUS" and not nothing and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
+    if word == "AMBIGUOUS" and not (few or nothing) and chance <= _MOST_CHANCE and own >= _LEAST_SHARE * total:
         word = "EXPLAINED"
     nearest = search.nearest(causes) if told and not matching else []
     shown = matching[:_SHOWN] if word != "SAME" else []
@@ -643,11 +644,8 @@ class _Search:
             return 0.0, 0, 0
         units = [max(self._reported[place].unit, 2 * (self._tolerance or 0)) for place in told]
         centres = [self._default.scores[place] for place in told]
-        # Three digits of one score explain nothing, however far it is off.
-        few = len(told) == 1 and units[0] > _FEW_DIGITS
         widths = [
-            _WINDOW if few else max(_WINDOW, abs(self._reported[place].value - centre))
-            for place, centre in zip(told, centres, strict=True)
+            max(_WINDOW, abs(self._reported[place].value - centre)) for place, centre in zip(told, centres, strict=True)
         ]
         nearby = math.prod(2 * round(width / unit) for width, unit in zip(widths, units, strict=True))
         others = [place for place in range(len(self._reported)) if place not in told]
