@@ -20,6 +20,7 @@ from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
 from truerank.measures.floors import fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.rankings import places
 from truerank.sources import open_documents, read_topics
 from truerank.text.printable import listed
 
@@ -195,10 +196,7 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
         if fault.kind == "fixed-list":
             yield f"that {fault.run} does not read the query", claim.base
         if fault.kind == "short-lists" and claim.base.effect == "stands":
-            runs = {
-                name: run.filter(pl.col("rank").rank("ordinal").over("topic_id") <= fault.depth)
-                for name, run in claim.pair.items()
-            }
+            runs = {name: run.filter(places(run) <= fault.depth) for name, run in claim.pair.items()}
             scored = claim.scored(runs=runs)
             row = claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
             if row.effect != "stands":

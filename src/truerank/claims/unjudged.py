@@ -17,6 +17,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval
 from truerank.measures.grammar import parse_measures
+from truerank.measures.rankings import places
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -88,6 +89,22 @@ class JudgedResults:
         """Which rows the measure looks at in one run."""
         found: Flags = self.ranks[run] <= self.depth
         return found
+
+    @cached_property
+    def cut(self) -> dict[str, pl.DataFrame]:
+        """The two runs on judged topics; as far as a measure with a cutoff looks, whatever the order of ties."""
+        topics = self.claim.qrels.select("topic_id").unique()
+        runs = {name: run.join(topics, on="topic_id", how="semi") for name, run in self.claim.pair.items()}
+        params = parse_measures(self.claim.measure)[0].params
+        # Unjudged results that are passed over bring up what is below.
+        if "cutoff" not in params or params.get("judged_only"):
+            return runs
+        # And so do copies that are dropped, as many as a topic has.
+        shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
+        dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
+        depth = self.depth + max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
+        first = pl.col("score").cast(pl.Float32).rank("min", descending=True).over("topic_id") <= depth
+        return {name: run.filter(first | (places(run) <= depth)) for name, run in runs.items()}
 
     @cached_property
     def judged(self) -> Flags:
@@ -329,7 +346,7 @@ class DrawnGrades:
 
     @cached_property
     def _runs(self) -> dict[str, pl.DataFrame]:
-        return {name: self._copies(_cut(run, self.results)) for name, run in self.results.claim.pair.items()}
+        return {name: self._copies(run) for name, run in self.results.cut.items()}
 
     @cached_property
     def _judged(self) -> pl.DataFrame:
@@ -337,7 +354,7 @@ class DrawnGrades:
 
     @cached_property
     def _draws(self) -> int:
-        rows = sum(len(_cut(run, self.results)) for run in self.results.claim.pair.values())
+        rows = sum(map(len, self.results.cut.values()))
         return max(1, min(_DRAWS, _HELD // max(1, rows)))
 
     @cached_property
@@ -360,15 +377,6 @@ class DrawnGrades:
 
 def _copied() -> pl.Expr:
     return pl.format("{} {}", "copy", "topic_id").alias("topic_id")
-
-
-def _cut(run: pl.DataFrame, results: JudgedResults) -> pl.DataFrame:
-    """The run on judged topics; as far as a measure with a cutoff looks, whatever the order of ties."""
-    found = run.join(results.claim.qrels.select("topic_id").unique(), on="topic_id", how="semi")
-    if "cutoff" not in parse_measures(results.claim.measure)[0].params:
-        return found
-    first = pl.col("score").cast(pl.Float32).rank("min", descending=True).over("topic_id") <= results.depth
-    return found.filter(first | (pl.col("rank") <= results.depth))
 
 
 def shifted(rates: Floats, own: NDArray[np.bool_], mean: float | None) -> Floats:
@@ -420,14 +428,14 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
             "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
         )  # fmt: skip
         numbered = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
-        whole = claim.scored()
+        whole = claim.scored(runs=results.cut)
         extreme = sign * claim.differences(whole)
-        for counts in _batches(_counts(int(numbered["place"].max() or 0)), claim):  # type: ignore[arg-type]
+        for counts in _batches(_counts(int(numbered["place"].max() or 0)), results):  # type: ignore[arg-type]
             # Every count as topics of its own: a call costs more than the topics of a small collection.
             some = pl.concat([_counted(numbered.filter(pl.col("place") <= count), count) for count in counts])
             added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
             qrels = pl.concat([*(_counted(claim.qrels, count) for count in counts), added])
-            runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in claim.pair.items()}
+            runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in results.cut.items()}
             found = claim.scored(qrels, runs=runs)
             values = dict(zip(found.topics, (sign * claim.differences(found)).tolist(), strict=True))
             for count in counts:
@@ -441,9 +449,9 @@ def _counted(frame: pl.DataFrame, count: int) -> pl.DataFrame:
     return frame.with_columns(pl.concat_str(pl.lit(f"{count} "), "topic_id").alias("topic_id"))
 
 
-def _batches(counts: Sequence[int], claim: Claim) -> Iterator[Sequence[int]]:
+def _batches(counts: Sequence[int], results: JudgedResults) -> Iterator[Sequence[int]]:
     """Counts that are scored at once, so that memory does not grow with them."""
-    size = max(1, _AT_ONCE // max(1, sum(map(len, claim.pair.values()))))
+    size = max(1, _AT_ONCE // max(1, sum(map(len, results.cut.values()))))
     return (counts[start : start + size] for start in range(0, len(counts), size))
 
 

@@ -251,6 +251,23 @@ def topic_starts(topics: pl.Series) -> Ints:
     return np.concatenate(([0], np.flatnonzero(changed) + 1))
 
 
+def in_rank_order(run: pl.DataFrame) -> bool:
+    """Whether equal topics stand together and ranks rise within them."""
+    starts = topic_starts(run["topic_id"])
+    rising = np.diff(run["rank"].to_numpy()) > 0
+    rising[starts[1:] - 1] = True
+    return bool(rising.all()) and run["topic_id"].gather(starts).n_unique() == len(starts)
+
+
+def places(run: pl.DataFrame) -> pl.Series:
+    """The place of each result in its topic by the rank column, from 1; equal ranks in the order of the rows."""
+    if not in_rank_order(run):
+        place = pl.col("rank").rank("ordinal").over("topic_id").cast(pl.Int64)
+        return run.select(place.alias("place")).to_series()
+    starts = topic_starts(run["topic_id"])
+    return pl.Series("place", _positions(np.diff(np.append(starts, len(run)))) + 1)
+
+
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
     """The rows of a run, cut anew between topics."""
     held: pl.DataFrame | None = None

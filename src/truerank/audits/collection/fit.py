@@ -30,6 +30,7 @@ from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.models import BM25, Statistics
+from truerank.measures.rankings import places
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
@@ -143,9 +144,9 @@ def _rules(
 def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
     """How well each relevant document stands in the results of each topic, shape (documents, columns)."""
     columns = pl.DataFrame({"topic_id": sample.columns}, schema={"topic_id": pl.String}).with_row_index("column")
-    results = run.select("topic_id", "doc_id", pl.col("rank").rank("ordinal").over("topic_id"))
+    results = run.select("topic_id", "doc_id", places(run).alias("rank"))
     docs = sample.docs.with_row_index("place")
-    met = docs.join(results.join(columns, on="topic_id"), on="doc_id")
+    met = docs.join(results.join(docs, on="doc_id", how="semi").join(columns, on="topic_id"), on="doc_id")
     values = np.zeros((len(docs), len(sample.columns)))
     values[met["place"].to_numpy(), met["column"].to_numpy()] = 1 / np.log2(met["rank"].to_numpy() + 1.0)
     return values
@@ -188,8 +189,9 @@ def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
     Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
-    place = pl.col("rank").rank("ordinal").over("topic_id").alias("place")
-    results = run.select("topic_id", "doc_id", place).join(qrels.select("topic_id").unique(), on="topic_id", how="semi")
+    results = run.select("topic_id", "doc_id", places(run)).join(
+        qrels.select("topic_id").unique(), on="topic_id", how="semi"
+    )
     judged = results.join(qrels, on=["topic_id", "doc_id"], how="left")
     shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
     shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
@@ -267,9 +269,11 @@ def judgment_fit(
     Runs are asked first. Texts are fetched only where the runs do not show that the judgments fit.
     """
     found, grades = [], []
+    samples: dict[tuple[str, ...], FitSample] = {}
     for name, run in (runs or {}).items():
-        asked = [*topics] if topics else run["topic_id"].unique(maintain_order=True).to_list()
-        sample = sampled(qrels, asked, rel, seed)
+        asked = (*topics,) if topics else (*run["topic_id"].unique(maintain_order=True),)
+        # Most runs have the same topics in the same order.
+        sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
         found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
         grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
     if topics and texts is not None and not any(one.word == "fits" for one in found):

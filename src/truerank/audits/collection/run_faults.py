@@ -10,6 +10,7 @@ from typing import Final, Literal, NamedTuple
 import polars as pl
 
 from truerank.audits.collection.identifiers import likely, what_differs
+from truerank.measures.rankings import in_rank_order, places
 from truerank.text.normalising import normalise
 from truerank.text.printable import and_more
 
@@ -122,16 +123,23 @@ def _of_run(files: Files, name: str) -> Iterable[RunFault]:
 
 def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """Results that are in no collection: with documents by their ids, without them by the form of the ids."""
-    first = own.filter(pl.col("rank").rank("ordinal").over("topic_id") <= max(files.depth, 10))
+    first = own.filter(places(own) <= max(files.depth, 10))
     if files.documents is not None:
         known = pl.Series(list(files.documents), dtype=pl.String)
     else:
-        others = [run["doc_id"] for other, run in files.runs.items() if other != name]
-        known = pl.concat([files.qrels["doc_id"], *others]).unique()
-    first = first.with_columns(pl.col("doc_id").is_in(known.implode()).alias("known"))
+        # One of the ids alone is looked for in all other files.
+        alone = first["doc_id"].unique()
+        for other in (files.qrels, *(run for other, run in files.runs.items() if other != name)):
+            alone = alone.filter(~alone.is_in(other["doc_id"].unique().implode())) if len(alone) else alone
+        known = alone
+    held = pl.col("doc_id").is_in(known.implode())
+    first = first.with_columns((held if files.documents is not None else ~held).alias("known"))
     unknown = first.filter(~pl.col("known"))["doc_id"].unique(maintain_order=True)
     if not len(unknown):
         return
+    if files.documents is None:
+        others = [run["doc_id"] for other, run in files.runs.items() if other != name]
+        known = pl.concat([files.qrels["doc_id"], *others]).unique()
     cause = _cause(unknown, known)
     # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
     if files.documents is None and not cause:
@@ -155,8 +163,9 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
 
 def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """Scores that rise from rank to rank, contradict the ranks, or are all the same."""
-    step = pl.col("score").diff().over("topic_id")
-    ordered = own.sort("topic_id", "rank", maintain_order=True).with_columns(step.alias("step"))
+    ordered = own if in_rank_order(own) else own.sort("topic_id", "rank", maintain_order=True)
+    first = ordered["topic_id"] != ordered["topic_id"].shift()
+    ordered = ordered.with_columns(pl.when(~first.fill_null(True)).then(pl.col("score").diff()).alias("step"))
     by_topic = ordered.group_by("topic_id").agg(
         (pl.col("step") > 0).sum().alias("up"), (pl.col("step") < 0).sum().alias("down"), pl.len().alias("results")
     )
@@ -193,7 +202,7 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
 
 def _fixed(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """A list that hardly depends on the topic."""
-    first = own.filter(pl.col("rank").rank("ordinal").over("topic_id") <= files.depth)
+    first = own.filter(places(own) <= files.depth)
     topics = first["topic_id"].n_unique()
     if topics < _FIXED_TOPICS:
         return

@@ -11,6 +11,8 @@ import scipy
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
+from truerank.measures.rankings import places
+from truerank.sources.lines import repeated_pair
 from truerank.text.printable import and_more
 
 #: Results of a topic that are looked at.
@@ -77,9 +79,9 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
 
 def _ranked(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
     """All results of judged topics with their place, from 1 on."""
-    place = pl.col("rank").rank("ordinal").over("topic_id").cast(pl.Int64).alias("place")
-    rows = run.select(*_KEYS, "rank").join(judged, on="topic_id", how="semi").unique(_KEYS, maintain_order=True)
-    return rows.select(*_KEYS, place)
+    rows = run.select(*_KEYS, "rank").join(judged, on="topic_id", how="semi")
+    rows = rows.unique(_KEYS, maintain_order=True) if repeated_pair(rows["topic_id"], rows["doc_id"]) else rows
+    return rows.select(*_KEYS, places(rows))
 
 
 # -- from another run -------------------------------------------------------------------------------------------------

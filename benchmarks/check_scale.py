@@ -1,0 +1,154 @@
+"""Processor time and memory of `check` on folders of real sizes, by question.
+
+    python benchmarks/check_scale.py [nfcorpus scifact trec-covid fever] [--documents] [--topics N]
+
+Topics, judgments, runs and documents are generated; numbers of topics, runs, results and documents are those of the
+collections that the sizes are named after. Each size runs in a process of its own. Without `--documents`, only runs and
+judgments are given.
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+
+import truerank
+from generated_documents import texts, vocabulary
+from shared_data import table
+from truerank.claims.inquiry import ClaimSources
+from truerank.work.progress import Quiet
+
+
+class Size(NamedTuple):
+    """Topics, runs, results of a topic, documents, and judged and relevant documents of a topic."""
+
+    topics: int
+    runs: int
+    results: int
+    documents: int
+    judged: int
+    relevant: int
+
+
+SIZES = {
+    "nfcorpus": Size(323, 20, 1000, 3_633, 38, 38),
+    "scifact": Size(300, 20, 1000, 5_183, 1, 1),
+    "trec-covid": Size(50, 20, 1000, 171_332, 1_300, 490),
+    "fever": Size(6_666, 2, 1000, 5_416_568, 1, 1),
+}
+#: Words of a generated document, cut.
+_WORDS = 200
+
+
+def write(size: Size, folder: Path, seed: int = 1, *, documents: bool = False) -> None:
+    """Judgments, runs whose quality grows with their number, and documents where these are wanted."""
+    draw = np.random.default_rng(seed)
+    judged = [draw.choice(size.documents, size.judged, replace=False) for _ in range(size.topics)]
+    rows = [
+        (f"q{topic}", f"D{doc:07d}", int(place < size.relevant) * (1 + int(place % 3 == 0)))
+        for topic, docs in enumerate(judged)
+        for place, doc in enumerate(docs)
+    ]
+    lines = (f"{topic} 0 {doc} {grade}\n" for topic, doc, grade in rows)
+    (folder / "test.qrels").write_text("".join(lines))
+    pools = [
+        draw.choice(size.documents, min(size.documents, 2 * size.results), replace=False) for _ in range(size.topics)
+    ]
+    for number in range(size.runs):
+        frames = []
+        for topic, (docs, pool) in enumerate(zip(judged, pools, strict=True)):
+            good = docs[: size.relevant]
+            found = np.unique(np.concatenate([good, pool]))
+            values = np.where(np.isin(found, good), 1.5 + 0.05 * number, 0.0) + draw.normal(size=len(found))
+            order = np.argsort(-values)[: size.results]
+            frames.append(
+                pl.DataFrame({"topic": f"q{topic}", "doc": found[order], "score": values[order].round(4)}).with_columns(
+                    rank=pl.int_range(1, len(order) + 1)
+                )
+            )
+        run = pl.concat(frames).select(
+            pl.concat_str(
+                "topic", pl.lit("Q0"), pl.format("D{}", pl.col("doc").cast(pl.String).str.zfill(7)), "rank", "score",
+                pl.lit(f"r{number}"), separator=" ",
+            )
+        )  # fmt: skip
+        run.write_csv(folder / f"run{number:02d}.run", include_header=False, quote_style="never")
+    if documents:
+        words = vocabulary()
+        with (folder / "docs.jsonl").open("w", encoding="ascii") as target:
+            for place, text in enumerate(texts(size.documents, words)):
+                short = " ".join(text.split(" ")[:_WORDS])
+                target.write(json.dumps({"_id": f"D{place:07d}", "title": "", "text": short}) + "\n")
+        with (folder / "topics.tsv").open("w", encoding="ascii") as target:
+            for topic, text in zip(range(size.topics), texts(size.topics, words, seed=2), strict=True):
+                target.write(f"q{topic}\t{' '.join(text.split(' ')[5:13])}\n")
+
+
+class Questions(Quiet):
+    """The processor time at which each question began."""
+
+    def __init__(self) -> None:
+        self.begun: list[tuple[str, float]] = []
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """A step begins."""
+        if what.startswith("check: "):
+            self.begun.append((what.removeprefix("check: "), time.process_time()))
+
+
+def checked(folder: Path) -> None:
+    """One check, with its times by question, in a process of its own."""
+    progress, start = Questions(), time.process_time()
+    given = {"qrels": str(folder / "test.qrels"), "run": tuple(map(str, sorted(folder.glob("*.run"))))}
+    if (folder / "docs.jsonl").exists():
+        given |= {"docs": str(folder / "docs.jsonl"), "test": str(folder / "topics.tsv")}
+    found = truerank.check(sources=ClaimSources(**given), progress=progress)
+    end = time.process_time()
+    marks = [*progress.begun, ("", end)]
+    by_name = {name: later - at for (name, at), (_, later) in itertools.pairwise(marks)}
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    total = end - start
+    print(json.dumps({"word": found.conclusion.word, "seconds": total, "peak": peak, "by": by_name}))
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("sizes", nargs="*", default=["nfcorpus", "scifact", "trec-covid"])
+    parser.add_argument("--documents", action="store_true")
+    parser.add_argument("--topics", type=int, help="fewer topics than the collection has")
+    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args(arguments)
+    if options.folder:
+        checked(options.folder)
+        return
+    rows = []
+    for name in options.sizes:
+        size = SIZES[name]
+        if options.topics:
+            size = size._replace(topics=min(size.topics, options.topics))
+        with tempfile.TemporaryDirectory() as folder:
+            write(size, Path(folder), documents=options.documents)
+            own = [sys.executable, __file__, "--folder", folder]
+            line = subprocess.run(own, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
+        found = json.loads(line)
+        by = ", ".join(f"{key} {value:.1f}" for key, value in found["by"].items() if value >= 0.05)
+        rows.append((name, size.topics, size.runs, size.results, size.documents if options.documents else 0,
+                     f"{found['seconds']:.1f}", f"{found['peak']:.2f}", found["word"], by))  # fmt: skip
+    heads = ("size", "topics", "runs", "results", "documents", "seconds", "GiB", "word", "by question")
+    print(table(heads, rows))
+
+
+if __name__ == "__main__":
+    main()
