@@ -141,7 +141,7 @@ class _Rows(NamedTuple):
     """The results of a run: their topics and pairs by name, and by row (shape (rows,)) what orders and chooses them.
 
     `topic` is a place in `topics`, `doc` the place of its id among all ids, `place` that within its topic; `own` marks
-    the topic's own document, `first` the first of documents that stand twice.
+    the topic's own document, `first` the first of documents that occur twice.
     """
 
     topics: tuple[str, ...]
