@@ -122,9 +122,9 @@ class Plain:
             return float(any(hits))
         if family == "P":
             return sum(hits) / (max(1, len(hits)) if divisor == "returned" else cutoff or len(hits))
-        below = {"capped": min(every, cutoff or every), "retrieved": sum(hits), "cutoff": cutoff or 25}.get(
-            divisor, every
-        )
+        listed = [self.grade(topic, doc, -9) >= level for doc in self.ranking(topic)]
+        found = sum(hits) if family == "AP" else sum(listed)
+        below = {"capped": min(every, cutoff or every), "retrieved": found, "cutoff": cutoff or 25}.get(divisor, every)
         above = sum(hits)
         if family == "AP":
             return sum(sum(hits[:n]) / n for n, hit in enumerate(hits, 1) if hit) / below if below else 0.0
