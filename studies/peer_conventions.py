@@ -236,12 +236,8 @@ def matches(
                 if one not in broken
             ]
             measure = scored_measure(name.partition(", ")[0])
-            yield (
-                peer,
-                about["version"],
-                name,
-                match(every, measure, bound, {kinds[one]: error for one, error in broken.items()}),
-            )
+            errors = {kinds[one]: error for one, error in broken.items()}
+            yield peer, about["version"], name, match(every, measure, bound, errors)
 
 
 def joined(codes: Codes) -> str:
