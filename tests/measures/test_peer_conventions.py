@@ -62,9 +62,7 @@ def peer(name: str) -> Any:
         found = peer_scores.PEERS[name]()
         importlib.metadata.version(found.package)
     except (ImportError, RuntimeError, KeyError) as error:
-        pytest.skip(
-            f"{name} is not installed here ({error}); studies/peer_conventions.py runs it in another environment"
-        )
+        pytest.skip(f"{name} is not installed here ({error}); studies/peer_conventions.py runs it elsewhere")
     return found
 
 
@@ -77,7 +75,12 @@ def collections(kind: str) -> tuple[tuple[dict[str, Any], ConventionScorer], ...
 @pytest.mark.parametrize(
     ("name", "measure", "codes", "rule", "without"),
     [
-        pytest.param(name, measure, codes, rule, without, id=f"{name}-{measure}")
+        # Loading sentence-transformers takes more than five seconds.
+        pytest.param(
+            *(name, measure, codes, rule, without),
+            id=f"{name}-{measure}",
+            marks=[pytest.mark.slow] if name == "sentence-transformers" else [],
+        )
         for name, measures, codes, rule, without in PEERS
         for measure in measures
     ],
