@@ -96,7 +96,7 @@ def planted(kind: str, sentences: list[str], other: list[str], draw: random.Rand
 def generate(documents: int, folder: Path) -> None:
     """Writes `corpus.jsonl`, and `truth.tsv`: original, duplicate, kind.
 
-    A duplicate stands in a random place behind its original. The other parts of a changed, prefixed or merged document
+    A duplicate is in a random place behind its original. The other parts of a changed, prefixed or merged document
     are new text.
     """
     folder.mkdir(parents=True, exist_ok=True)

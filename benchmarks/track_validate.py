@@ -3,7 +3,7 @@
     python benchmarks/track_validate.py [--rows 1000000]
 
 The run is made from a seed: 1,000 results a topic, ids as in MS MARCO documents. Each line of the table is a process of
-its own; the memory is its peak, and that of an interpreter which has imported the package stands in the first line.
+its own; the memory is its peak, and that of an interpreter which has imported the package is in the first line.
 """
 
 from __future__ import annotations

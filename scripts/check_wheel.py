@@ -19,7 +19,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 SOURCE = ROOT / "src"
-#: What a user does first in Python: scores of a run that stands in a dict, as pytrec_eval takes it.
+#: What a user does first in Python: scores of a run that is in a dict, as pytrec_eval takes it.
 PYTHON = """
 import json, truerank
 scores = truerank.evaluate(

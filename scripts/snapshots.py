@@ -43,7 +43,7 @@ UNSTABLE: Final = ("run.log", "cell.log", ".sum", "-wal", "-shm", "-journal")
 PROGRESS: Final = re.compile(r".*(?:\(\d+ min \d+ s\)|: reading |of processor time).*\n")
 #: Measured durations, where they stand in what is printed.
 MEASURED: Final = re.compile(r"(?<=about )\d+(?= seconds)|\d+(?= seconds on a)|(?:[\d.]+ +){3}(?=a short trial)")
-#: What is no text of a page, and of a figure.
+#: What is not text of a page, and of a figure.
 MARKUP: Final = {
     ".html": re.compile(r"<(style|script|svg)\b.*?</\1>|<[^>]*>", re.S),
     ".svg": re.compile(r"<(style|metadata)\b.*?</\1>|<[^>]*>", re.S),
@@ -378,7 +378,7 @@ def _frames_differ(first: Path, second: Path) -> tuple[str, Sequence[str]]:
         return "Parquet schema", list(_values_differ(*kinds, "")) or ("the order of columns",)
     details = [f"{old.height:,} rows, now {new.height:,}"] if old.height != new.height else []
     for name in old.columns:
-        # As texts: a value that is no number equals itself there.
+        # As texts: a value that is not a number equals itself there.
         pairs = [(repr(a), repr(b)) for a, b in zip(old[name].to_list(), new[name].to_list(), strict=False)]
         changed = [place for place, (a, b) in enumerate(pairs) if a != b]
         if changed:

@@ -19,8 +19,12 @@ SMALL: Final[Mapping[str, Small]] = {
     "collection_effect": Small(["--copies 60 --draws 50"]),
     "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
     "corrected_scores": Small(["coverage --simulations 10"]),
+    "explain": Small(["inject --sets cacm --pairs 3"]),
     "leakage_sensitivity": Small(["titanic"], shared=False),
     "leakage_verdicts": Small(["--sets 2 --lines 200"]),
+    "peer_conventions": Small(
+        ["--seeds 1 --only pytrec_eval scikit-learn bm25s"], {"measures matched": r"# of \d+ measures"}, shared=False
+    ),
     "placebo": Small(
         [
             "level --remove topics --simulations 20 --resamples 99",
@@ -54,6 +58,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "fine_tuning": "trains for hours",
     "monobert": "trains for more than an hour",
     "look_alikes": "compares families of texts for several minutes",
+    "peer_scores": "no script: peer_conventions runs it in the environment of the evaluators",
     "planted_leaks": "no script: tools reads it",
     "reformulation_types": "has one size, of several minutes",
     "reusability_held_out": "simulates the judging of every team that is left out: half an hour",

@@ -100,12 +100,12 @@ def fine_tune(model: Any, pairs: Sequence[Pair], how: FineTuning = FineTuning(),
         losses.append(float(value.detach()))
     model.eval()
     if not all(map(math.isfinite, losses)):
-        raise OptionError("learning_rate", f"the loss is no number with {how.learning_rate:g}", "lower it")
+        raise OptionError("learning_rate", f"the loss is not a number with {how.learning_rate:g}", "lower it")
     return losses
 
 
 def pair_batches(pairs: Sequence[Pair], size: int, order: np.random.Generator) -> Iterator[list[Pair]]:
-    """The pairs of one epoch in random order, in batches in which no text stands twice.
+    """The pairs of one epoch in random order, in batches in which no text occurs twice.
 
     A pair that shares a text with its batch waits for the next one: it would be a negative of itself. A batch of fewer
     than two pairs is left out, since it has no negative.

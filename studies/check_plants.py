@@ -115,7 +115,7 @@ def some_topics(data: Data, share: float, draw: random.Random) -> list[str]:
 
 
 def leak(data: Data, gains: str, other: str, share: float, draw: random.Random) -> Data:
-    """Topics stand in the training data, and a run has learnt their documents."""
+    """Topics are in the training data, and a run has learnt their documents."""
     topics = some_topics(data, 0.6 * share, draw)
     train = [*data.train, *(data.topics[key] for key in topics)]
     draw.shuffle(train)
@@ -132,7 +132,7 @@ def ghosts(data: Data, gains: str, other: str, share: float, draw: random.Random
 
 
 def copies(data: Data, gains: str, other: str, share: float, draw: random.Random) -> Data:
-    """Relevant documents stand there several times, judged relevant each time, and a run returns all of them."""
+    """Relevant documents are there several times, judged relevant each time, and a run returns all of them."""
     topics = some_topics(data, share, draw)
     docs, rows = dict(data.docs), []
     for topic, key, _ in relevant(data, topics, 1).iter_rows():

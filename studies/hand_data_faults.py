@@ -118,7 +118,7 @@ def winning(collection: Collection, files: Files, count: int) -> list[str]:
     return [topic for topic in sorted(files.topics, key=lambda key: -lead[key])[:count] if lead[topic] > 0]
 
 
-@kind("not holds", "Topics on which the system wins stand in the file several times, with other numbers.", *COPIES)
+@kind("not holds", "Topics on which the system wins are in the file several times, with other numbers.", *COPIES)
 def topics_copied(collection: Collection, draw: random.Random) -> Files:
     """Ten or fifteen topics, four copies of each, letter by letter."""
     files = false_claim(collection, draw)
@@ -241,7 +241,7 @@ def topics_foreign(collection: Collection, draw: random.Random) -> Files:
 
 @kind(
     "not holds",
-    "Relevant documents stand in the collection twice; the baseline shows the copies, which nobody judged.",
+    "Relevant documents are in the collection twice; the baseline shows the copies, which nobody judged.",
     *COPIES,
 )
 def docs_copied(collection: Collection, draw: random.Random) -> Files:
@@ -333,19 +333,19 @@ def with_training(collection: Collection, draw: random.Random, text: Callable[[s
     return replace(memorised(collection, files, hit, draw), train=train)
 
 
-@kind("not holds", "Half of the topics stand in the training data, word by word.", *TRAINING)
+@kind("not holds", "Half of the topics are in the training data, word by word.", *TRAINING)
 def trained_on_topics(collection: Collection, draw: random.Random) -> Files:
     """The system has learnt their answers."""
     return with_training(collection, draw, lambda text: text)
 
 
-@kind("not holds", "Half of the topics stand in the training data in other words.", *TRAINING)
+@kind("not holds", "Half of the topics are in the training data in other words.", *TRAINING)
 def trained_on_reworded(collection: Collection, draw: random.Random) -> Files:
     """By hand-written rules."""
     return with_training(collection, draw, lambda text: reworded(text, draw))
 
 
-@kind("not holds", "Relevant documents stand in the training data under other queries.", *TRAINING)
+@kind("not holds", "Relevant documents are in the training data under other queries.", *TRAINING)
 def trained_on_documents(collection: Collection, draw: random.Random) -> Files:
     """The query is made of words from the document's midst; the document lost its end."""
     files = false_claim(collection, draw)
@@ -359,7 +359,7 @@ def trained_on_documents(collection: Collection, draw: random.Random) -> Files:
     return replace(memorised(collection, files, hit, draw), train=spread(train, files, draw))
 
 
-@kind("not holds", "Whole pairs of topic and relevant document stand in the training data.", *TRAINING)
+@kind("not holds", "Whole pairs of topic and relevant document are in the training data.", *TRAINING)
 def trained_on_pairs(collection: Collection, draw: random.Random) -> Files:
     """Half of the topics, each with all its relevant documents."""
     files = false_claim(collection, draw)
@@ -378,7 +378,7 @@ def spread(train: list[str | tuple[str, str]], files: Files, draw: random.Random
     return mixed
 
 
-@kind("smaller", "A true lead is inflated: topics on which the system wins most stand in the file five times.", *COPIES)
+@kind("smaller", "A true lead is inflated: topics on which the system wins most are in the file five times.", *COPIES)
 def smaller_topics_copied(collection: Collection, draw: random.Random) -> Files:
     """A tenth of the topics."""
     files = true_claim(collection, draw)

@@ -945,7 +945,7 @@ SLIPS = ("near", "near", "near", "drop", "drop", "swap", "swap", "double", "join
 
 
 def _slip(text: str, start: int, end: int, rng: random.Random) -> tuple[int, int, str] | None:
-    """One wrong key in or right after the word at start..end: the span replaced, and what stands there instead."""
+    """One wrong key in or right after the word at start..end: the span replaced, and what is there instead."""
     slip = rng.choice(SLIPS)
     length = end - start
     if slip == "joined":

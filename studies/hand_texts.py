@@ -1,4 +1,4 @@
-"""Leaks in other people's words, and templates that are no leaks; written by hand, without sight of the rules.
+"""Leaks in other people's words, and templates that are not leaks; written by hand, without sight of the rules.
 
     python studies/hand_texts.py [--semantic none|all] [--out texts.json] [--show]
 
@@ -11,7 +11,7 @@
   With `--semantic all` also: cosines of the encoder between a document and its version, and between each of the 600
   abstracts, which are all different, and the one nearest to it: which threshold could tell the one from the other.
 - *templates*: twelve families, 26 frames, of 2, 4, 8 and 16 members each (`hand_texts_templates.py`). Half of the
-  members are test documents and the others stand in the training data; nothing is a copy of anything. Counted: pairs
+  members are test documents and the others are in the training data; nothing is a copy of anything. Counted: pairs
   of one frame that are called copies, and the frames with such a pair.
 
 Verdict words are those of the audits. For queries the words are the test set's; for documents, those of the kinds

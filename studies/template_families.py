@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-#: What stands in the places of a frame: names, things, and what is done.
+#: What is in the places of a frame: names, things, and what is done.
 PEOPLE = """
 Aldana Brisco Calloway Dragić Eberhardt Faulkner Grigoryan Hartono Ilves Jankowski Kessler Lindqvist Moreau Nakagawa
 Okafor Petrova Quispe Rahmani Sandoval Takács Ursini Vandermeer Whitlock Xiang Yamamoto Zielinski Abernathy Baptiste

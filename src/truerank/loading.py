@@ -168,7 +168,7 @@ def load_toml(data: bytes | str, place: str | Path, *, remedy: str = _REMEDY) ->
 def whole_number(text: str) -> int | None:
     """The number that a text of 1 to 18 ASCII digits is, None for any other text.
 
-    `isdigit` is true of signs that are no numbers, and a number of thousands of digits cannot be read.
+    `isdigit` is true of signs that are not numbers, and a number of thousands of digits cannot be read.
     """
     return int(text) if text.isascii() and text.isdigit() and len(text) <= _LONGEST_NUMBER else None
 
@@ -194,12 +194,12 @@ def _whole(text: str) -> int:
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
     if len(value) < len(pairs):
-        raise ValueError("a key stands twice")
+        raise ValueError("a key occurs twice")
     return value
 
 
 def _refused(name: str) -> None:
-    raise ValueError(f"{name} is no number")
+    raise ValueError(f"{name} is not a number")
 
 
 _JSON: Final = json.JSONDecoder(parse_int=_whole)
@@ -233,7 +233,7 @@ def _too_deep(kind: str, remedy: str, place: str | Path, line: int | None) -> In
 
 
 def _inside(values: Iterable[Any]) -> list[Any]:
-    """What stands in the lists and objects among some values."""
+    """What is in the lists and objects among some values."""
     found: list[Any] = []
     for value in values:
         if isinstance(value, dict):

@@ -46,7 +46,7 @@ class LateAnswerError(NetworkError):
 
 
 class BrokenAnswerError(NetworkError):
-    """An answer began, but was cut off, or is no HTTP."""
+    """An answer began, but was cut off, or is not HTTP."""
 
 
 class LargeAnswerError(NetworkError):
@@ -54,7 +54,7 @@ class LargeAnswerError(NetworkError):
 
 
 class AddressError(NetworkError):
-    """What was asked for is no address that can be asked; asking again does not help."""
+    """What was asked for is not an address that can be asked; asking again does not help."""
 
 
 class HttpAnswer(NamedTuple):
@@ -176,9 +176,9 @@ def origin(url: str) -> tuple[str, str, int]:
         parts = urlsplit(url)
         host, port = (parts.hostname or "").lower(), parts.port
     except ValueError as error:
-        raise AddressError(f"'{url[:200]}' is no address") from error
+        raise AddressError(f"'{url[:200]}' is not an address") from error
     if parts.scheme not in _PORTS or not host:
-        raise AddressError(f"'{url[:200]}' is no address of http or https")
+        raise AddressError(f"'{url[:200]}' is not an address of http or https")
     return parts.scheme, host, _PORTS[parts.scheme] if port is None else port
 
 

@@ -358,7 +358,7 @@ class Scoring(Options):
     Attributes:
         ties: the order of documents with equal scores: trec_eval (scores as 32-bit numbers, then document id
             descending), ascending (document id ascending, as in the leakage paper) or rank (the rank column).
-        missing: what a topic scores that a run lacks: default (what an empty ranking scores), skip (it is left out) or
+        missing: the score of a topic that a run lacks: default (what an empty ranking scores), skip (it is left out) or
             fail (the run is refused).
         depth: how many results of each topic are scored; by default all.
         rel: the lowest grade that binary measures without rel= count as relevant; graded gains begin at grade 1.
@@ -391,7 +391,7 @@ class Resampling(Options):
     Attributes:
         resamples: how many samples are drawn.
         confidence: of intervals.
-        seed: of all draws.
+        seed: the seed of all random draws.
     """
 
     resamples: Annotated[int, Range(at_least=1)] = 10_000
@@ -408,11 +408,11 @@ class Labels(Options):
     Attributes:
         labels: label files and judging stores; NAME=SRC names the annotator of a file that names none. In Python also
             an open store, records, ratings or judgments.
-        annotators: only what these annotators said counts; by default what all said.
-        votes: the rule for several voices: majority (the answer of more than half of the annotators; somebody who
-            contradicts himself is an error), unanimous (every voice gave it), any (the first of the possible answers,
-            such as a leak before none, that any voice gave), first or last (what was said first or last).
-        include_models: labels of models count like those of people, and the output says so.
+        annotators: use the labels of these annotators only; by default those of all.
+        votes: how several labels of an item become one: majority (the answer of more than half of the annotators; two
+            different answers of one annotator are an error), unanimous (all agree), any (the first of the possible
+            answers, such as a leak before none, that anybody gave), first or last (by time).
+        include_models: count labels of models like those of people; the output says so.
     """
 
     labels: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
@@ -454,8 +454,8 @@ class Encoding(Options):
         encoder: a Hugging Face id, a local folder, or packaged.
         backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
         device: where the torch backend runs, such as cuda:0.
-        precision: auto runs a first pass in less than full precision where this machine is faster so, with the same
-            pairs above the floor; full does not. See machine.
+        precision: auto runs a first pass in lower precision where that is faster on this machine; the pairs above the
+            floor are the same. Full does not. See machine.
         cache: a folder that keeps vectors, so that the next run encodes only what is new.
     """
 

@@ -116,7 +116,7 @@ class Input(NamedTuple):
 
     `name` is what results call it ("bm25"), `source` what the user gave (empty for a value of the caller's program),
     `role` the option that named it ("qrels"), `rows` how many rows, documents or topics it holds (None where nobody
-    counted), `sha256` the hash of its bytes (None where it is no file).
+    counted), `sha256` the hash of its bytes (None where it is not a file).
     """
 
     name: str

@@ -440,7 +440,7 @@ _Q, _D, _T = ("qrels",), ("docs",), ("topics",)
 _ALL = ("docs", "topics", "qrels")
 #: The kinds of planted faults by name.
 FAULTS: dict[str, Fault] = {
-    "row that is no judgment": Fault("broken-row", _broken_row, _Q),
+    "row that is not a judgment": Fault("broken-row", _broken_row, _Q),
     "judged document is gone": Fault("missing-document", _missing_document, _ALL),
     "document id spelt otherwise": Fault("respelt-document", _respelt_document, _ALL),
     "judged topic is gone": Fault("unknown-topic", _unknown_topic, _ALL),

@@ -18,7 +18,7 @@ TIMES = 20
 
 
 class Planted(NamedTuple):
-    """One planted fault: the ids by which the audit would name it, and a text that stands in its detail."""
+    """One planted fault: the ids by which the audit would name it, and a text that is in its detail."""
 
     ids: frozenset[str]
     text: str = ""
@@ -148,7 +148,7 @@ def _query(source: Collection) -> str:
     return " ".join(source.rng.sample(words, min(len(words), source.rng.randint(5, 12))))
 
 
-#: Short letters of one form, each in five languages: the same content in other words is no lexical duplicate.
+#: Short letters of one form, each in five languages: the same content in other words is not a lexical duplicate.
 _LETTERS = {
     "en": "Dear Sir, we thank you for your letter of {a} and are sorry that part {b} of volume {c} has not reached "
     "you. It was sent again today by surface mail. Please let us know when it arrives.",

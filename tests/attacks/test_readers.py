@@ -1,4 +1,4 @@
-"""Every reader against the cases that once broke one, against mutated files, and against what is no file."""
+"""Every reader against the cases that once broke one, against mutated files, and against what is not a file."""
 
 from __future__ import annotations
 
@@ -50,13 +50,13 @@ CASES = {
     "the lowest rank of 64 bits": ("runs", "x.run", b"1 Q0 d -9223372036854775808 1 t\n", False),
     "a relevance of 5,000 digits": ("qrels", "x.txt", b"1 0 d " + b"9" * 5000 + b"\n", True),
     "a rank beyond 64 bits": ("runs", "x.run", b"1 Q0 d 9223372036854775808 1 t\n", True),
-    "a score that is no number": ("runs", "x.run", b"1 Q0 d 1 nan t\n", True),
+    "a score that is not a number": ("runs", "x.run", b"1 Q0 d 1 nan t\n", True),
     "a score beyond floats": ("runs", "x.run", b"1 Q0 d 1 1e400 t\n", True),
     "deep records": ("queries", "x.jsonl", b'{"text": ' + b'{"a":' * 30_000 + b"\n", True),
     "a rank beyond 64 bits in first answers": (
         "first answers", "x.csv", b"system,query_id,doc_id,rank\na,1,d,9223372036854775808\n", True,
     ),
-    "a sign that is no number in first answers": (
+    "a sign that is not a number in first answers": (
         "first answers", "x.csv", "system,query_id,doc_id,rank\na,1,d,\u00b21\n".encode(), True,
     ),
     "an instance without values": ("instances", "x.jsonl", b"{}\n", True),

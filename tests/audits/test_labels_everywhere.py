@@ -172,7 +172,7 @@ def test_a_rule_decides_contradictions_and_notes_list_them(tmp_path: Path) -> No
 
 
 def test_the_same_faults_in_the_same_words(tmp_path: Path) -> None:
-    faults = {"role": ("cat", "'cat' is no role"), "probability": (2, "probability 2 is not above 0")}
+    faults = {"role": ("cat", "'cat' is not a role"), "probability": (2, "probability 2 is not above 0")}
     for column, (value, fault) in faults.items():
         path = written(tmp_path / "labels.csv", [*rows()[:3], {**rows()[3], column: value}])
         for name, reader in READERS.items():

@@ -119,7 +119,7 @@ def test_a_run_that_was_not_pooled_is_corrected_by_what_leaving_out_costs() -> N
     assert (asked.base.effect, answer.word, answer.facts["teams"]) == ("stands", "UNEVEN", 3)
     assert answer.effect in ("not shown", "falls")
     assert answer.estimates[0].value == pytest.approx(truth, abs=0.05)
-    # The correction decides; two teams of one name are no three.
+    # The correction decides; two teams of one name are not three.
     assert not unjudged_answer(asked).plausible
     assert "teams" not in pools_answer(asked, dict.fromkeys(("one", "third"), "same")).facts
 

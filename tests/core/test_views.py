@@ -35,7 +35,7 @@ def test_a_text_says_what_the_columns_are() -> None:
 
 @pytest.mark.parametrize("text", ["", "a b", "a:", "a:xyz", "a=b=c", "a=", "a:.3f,b", "a~.3f~.2f"])
 def test_another_text_is_refused_where_it_is_declared(text: str) -> None:
-    with pytest.raises(ValueError, match="is no column"):
+    with pytest.raises(ValueError, match="is not a column"):
         columns(text)
 
 

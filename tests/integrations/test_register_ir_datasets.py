@@ -144,7 +144,7 @@ def test_names_that_are_taken_or_wrong(parts: dict[str, Path]) -> None:
     assert truerank.register(parts["clean"], "toy") is first
     with pytest.raises(OptionError, match="another data set already"):
         truerank.register(parts["clean"], "toy", docs=parts["docs"])
-    with pytest.raises(OptionError, match="no name of a data set"):
+    with pytest.raises(OptionError, match="not a name of a data set"):
         truerank.register(parts["clean"], "../Toy")
     with pytest.raises(OptionError, match="has judgments itself"):
         truerank.register(parts["clean"], "toy2", qrels=parts["qrels"])

@@ -240,7 +240,7 @@ def test_three_annotators_with_gaps(tmp_path: Path) -> None:
         else:
             assert kappa.value == pytest.approx(cohen_kappa_score(*SPARSE[both][:, columns].T))
     assert "too few" in repr(result)
-    # Every ordered pair of ratings of an item stands in the matrix.
+    # Every ordered pair of ratings of an item is in the matrix.
     each = (SPARSE >= 0).sum(axis=1)
     assert part.matrix.sum() == (each * (each - 1)).sum()
     assert (part.matrix == part.matrix.T).all()

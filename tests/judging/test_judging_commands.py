@@ -127,7 +127,7 @@ def test_a_store_calibrates_and_confirms(store: Path, capsys: pytest.CaptureFixt
         main(["leakage", "calibrate", "--labels", str(store), "--include-models"])
     out, err = capsys.readouterr()
     assert ended.value.code == 2
-    # The advice stands there once.
+    # The advice is there once.
     assert (out + err).count("more pairs from") == 1
     assert out.startswith("No threshold: ")
     assert err == "leakage calibrate: the labels support no threshold.\n"
@@ -148,7 +148,7 @@ def test_a_chat_model_from_the_shell(store: Path) -> None:
     text = run("judge", "agreement", store, "--definition", "leak", "--resamples", 0)
     assert "Models against people; these figures are not part of those above." in text
     assert "tiny-1     people" in text
-    with pytest.raises(InputError, match="'' is no address"):
+    with pytest.raises(InputError, match="'' is not an address"):
         run("judge", "model", store, "--model", "tiny-1")
     with pytest.raises(InputError, match="no model"):
         run("judge", "model", store, "--endpoint", "http://127.0.0.1:9/v1")
@@ -190,7 +190,7 @@ def test_an_encoder_by_threshold_alone(tmp_path: Path) -> None:
 
 @pytest.mark.shared
 def test_the_commands_of_the_tutorial() -> None:
-    """Table 2 as it stands in the README's tutorial, from the shell."""
+    """Table 2 as it is in the README's tutorial, from the shell."""
     folder = DATA / "spire22/annotations"
     words = [word for file in sorted(folder.glob("query-*.jsonl")) for word in ("--labels", str(file))]
     words += ["--topics", f"Robust04={DATA / 'topics/robust04.trec.txt'}"]

@@ -325,10 +325,10 @@ def test_texts_that_fit_several_items(tmp_path: Path) -> None:
     ("row", "fault"),
     [
         ({"topic": "0", "data": "plain", "label": ["leak"]}, "x.jsonl:2: the scheme has no label 'leak'"),
-        ({"topic": "0", "data": "plain", "label": [SAME], "kind": "vote"}, "x.jsonl:2: 'vote' is no kind of event"),
-        ({"topic": "0", "data": "plain", "label": [SAME], "role": "cat"}, "x.jsonl:2: 'cat' is no role"),
+        ({"topic": "0", "data": "plain", "label": [SAME], "kind": "vote"}, "x.jsonl:2: 'vote' is not a kind of event"),
+        ({"topic": "0", "data": "plain", "label": [SAME], "role": "cat"}, "x.jsonl:2: 'cat' is not a role"),
         ({"topic": "0", "data": "plain", "label": [SAME], "annotator": "ann", "role": "model"}, "is there as person"),
-        ({"topic": "0", "data": "plain", "label": [SAME], "seconds": "long"}, "x.jsonl:2: 'long' is no number"),
+        ({"topic": "0", "data": "plain", "label": [SAME], "seconds": "long"}, "x.jsonl:2: 'long' is not a number"),
         ({"topic": "0", "data": "plain", "label": [SAME], "seconds": -1}, "x.jsonl:2: -1.0 seconds"),
         ({"topic": "0", "data": "plain", "kind": "undo", "undoes": 9}, "x.jsonl:2: an undo of an event that is not in"),
         ({"topic": "0", "label": [SAME]}, "x.jsonl:2: no text to judge in it"),
@@ -355,7 +355,7 @@ def test_imports_that_cannot_be(tmp_path: Path) -> None:
         path.write_text(json.dumps({"topic": "7", "data": "plain", "label": [SAME]}) + "\n")
         with pytest.raises(InputError, match="none of the 1 records is about an item of the store"):
             judge.import_(store, f"ann={path}")
-        with pytest.raises(InputError, match="is no judging store"):
+        with pytest.raises(InputError, match="is not a judging store"):
             judge.import_(path, path)
         for spec in ("hf:a/b", str(tmp_path / "nothing"), str(tmp_path / "a")):
             with pytest.raises(InputError):
@@ -477,9 +477,9 @@ def test_the_commands(tmp_path: Path, command: Command) -> None:
     assert (tmp_path / "out.csv").read_text().count("\n") == 5
     for words, fault in [
         (["export", "a.judged", "out.qrels", "--which", "majority"], "the scheme leakage has no grades"),
-        (["export", "items.jsonl", "out.csv"], "is no judging store"),
+        (["export", "items.jsonl", "out.csv"], "is not a judging store"),
         (["import", "a.judged", "labels.jsonl"], "labels.jsonl:7: the file does not say who judged"),
-        ([*new[:1], "b.judged", *new[2:6], "--sample", "few"], "'few' is no sample"),
+        ([*new[:1], "b.judged", *new[2:6], "--sample", "few"], "'few' is not a sample"),
         (["new", "b.judged", "--scheme", "none", "--items", "items.jsonl"], "no scheme 'none'"),
         ([*new[:1], "b.judged", *new[2:6], "--overlap", "9"], "needs two annotators"),
     ]:

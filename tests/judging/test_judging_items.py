@@ -207,7 +207,7 @@ def test_topics_complete_pairs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has no title"):
         read_items(bare, LEAKAGE, topics=[f"other={topics}"])
     second = written(tmp_path / "u.trec", TOPICS.replace("black", "brown"))
-    with pytest.raises(InputError, match="the topic '1' stands in two test sets with different titles"):
+    with pytest.raises(InputError, match="the topic '1' is in two test sets with different titles"):
         read_items(bare, LEAKAGE, topics=[topics, second])
 
 
@@ -218,7 +218,7 @@ def test_topics_complete_pairs(tmp_path: Path) -> None:
         ({"topic": "1", "title": "x"}, "no text to judge in it"),
         ({"topic": "1", "title": "x", "data": "  "}, "no text to judge in it"),
         (pair(probability=0), "the probability 0 is not above 0"),
-        (pair(similarity="high"), "'high' is no number"),
+        (pair(similarity="high"), "'high' is not a number"),
         (pair(item_id="first", data="another"), "the id 'first' stands above with another content"),
     ],
 )

@@ -54,7 +54,7 @@ def test_a_model_labels_and_is_marked_as_one(store: Path) -> None:
         assert annotator.role == "model"
         assert annotator.about == f"tiny-1, temperature 0, prompt {Prompt(LEAK).mark}, scheme leak version 1"
         said = opened.standing(annotator="tiny-1")
-        # The events stand in the items' order, however the answers came.
+        # The events are in the items' order, however the answers came.
         assert [one.item_id for one in said] == list(opened.item_ids())
         assert [event.item_id for event in opened.events(annotator="tiny-1")] == list(opened.item_ids())
         assert said[2].comment == "about query number 2"
@@ -173,10 +173,10 @@ def test_a_request_that_is_too_long_is_a_skip(store: Path) -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (answered('{"labels": ["leak"'), "the model's answer is no JSON object"),
-        (answered('Sure! {"labels": ["leak"]}'), "the model's answer is no JSON object"),
-        (answered('["leak"]'), "the model's answer is no JSON object"),
-        (answered('{"labels": ["leak"], "labels": ["no leak"]}'), "the model's answer is no JSON object"),
+        (answered('{"labels": ["leak"'), "the model's answer is not a JSON object"),
+        (answered('Sure! {"labels": ["leak"]}'), "the model's answer is not a JSON object"),
+        (answered('["leak"]'), "the model's answer is not a JSON object"),
+        (answered('{"labels": ["leak"], "labels": ["no leak"]}'), "the model's answer is not a JSON object"),
         (answered({"labels": ["maybe"]}), "the model chose a label that the scheme lacks: 'maybe'"),
         (answered({"labels": ["yes"]}), "the model chose a label that the scheme lacks: 'yes'"),
         (answered({"labels": []}), "the model's labels do not fit the scheme: no label"),
@@ -184,7 +184,7 @@ def test_a_request_that_is_too_long_is_a_skip(store: Path) -> None:
             answered({"labels": ["leak", "no leak"]}),
             "the model's labels do not fit the scheme: 'leak' excludes 'no leak'",
         ),
-        (answered({"labels": "leak"}), "the model's labels are no list of names"),
+        (answered({"labels": "leak"}), "the model's labels are not a list of names"),
         (answered({"label": ["leak"]}), "the model's answer has an unknown key 'label'"),
         (answered({"skip": "too   vague\n"}), "the model: too vague"),
         (answered({"skip": "vague", "labels": ["leak"]}), "the model gave labels and a reason to skip"),

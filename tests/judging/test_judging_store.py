@@ -194,9 +194,9 @@ def test_a_store_is_never_overwritten(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("work", "fault"),
     [
-        ({"ann": ["i0", "x"]}, "'ann' is to judge 'x', which is no item"),
-        ({"": ["i0"]}, "'' is no name for an annotator"),
-        ({"a\nb": ["i0"]}, "is no name for an annotator"),
+        ({"ann": ["i0", "x"]}, "'ann' is to judge 'x', which is not an item"),
+        ({"": ["i0"]}, "'' is not a name for an annotator"),
+        ({"a\nb": ["i0"]}, "is not a name for an annotator"),
     ],
 )
 def test_a_store_that_cannot_be_made_leaves_no_file(tmp_path: Path, work: dict[str, list[str]], fault: str) -> None:
@@ -222,8 +222,8 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     broken.write_bytes(store.read_bytes()[:100] + b"\xff" * 8000)
     for name, fault in [
         ("nothing", "no store there"),
-        ("text", "is no judging store"),
-        ("other.db", "is no judging store"),
+        ("text", "is not a judging store"),
+        ("other.db", "is not a judging store"),
         ("newer", "a store of version 99; this truerank knows 1. update truerank"),
         ("broken", "the store is damaged"),
     ]:

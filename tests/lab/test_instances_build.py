@@ -450,7 +450,7 @@ def test_a_size_is_a_source(world, tmp_path):
 @pytest.mark.parametrize(
     ("kind", "sizes", "changes", "fault"),
     [
-        ("none", [7], {}, "7 is no size"),
+        ("none", [7], {}, "7 is not a size"),
         ("none", [], {}, "size: is missing"),
         ("some", [10], {}, "kind: 'some' is not one of the choices"),
         ("none", [10], {"leaks": 3}, "no row of this set leaks"),
@@ -545,7 +545,7 @@ def test_numbers_of_places_are_uniform():
 @pytest.mark.skipif(not DATA.is_dir(), reason=f"no shared data at {DATA}")
 def test_the_verified_leaks_of_the_paper():
     labels = sorted(map(str, (DATA / "spire22" / "annotations").glob("query-*.jsonl")))
-    # Table 2 counts 648 for Robust04: one query stands twice with another id.
+    # Table 2 counts 648 for Robust04: one query occurs twice with another id.
     for track, queries, topics in (("robust04", 647, 172), ("core17", 138, 37), ("core18", 157, 38)):
         own = {topic.topic_id for topic in read_topics(str(DATA / "topics" / f"{track}.trec.txt")).topics}
         _, leaks = verified_leaks(labels, own)

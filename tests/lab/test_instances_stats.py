@@ -25,7 +25,7 @@ NAMES = {
     "judged": "no non-relevant document was judged relevant to its query",
     "nested": "sizes are nested, and each holds all rows that leak",
     "balance": "sources have equal shares of the rows without a leak",
-    "repeats": "no training query stands twice",
+    "repeats": "no training query occurs twice",
     "candidates": "no leaking query in a row without a leak",
     "ranks": "non-relevant documents of the first stage stand among its best",
     "verified": "every leak was judged one",

@@ -156,7 +156,7 @@ def test_judged_training_documents_are_kept_out_too(world, tmp_path):
     assert not judged & (set(frame["relevant_id"]) | set(frame["nonrelevant_id"]))
     build_set("none", [200], tmp_path / "all", world.options())
     everything = pl.read_parquet(tmp_path / "all" / "instances.parquet")
-    assert judged & set(everything["relevant_id"]), "without the option they stand there"
+    assert judged & set(everything["relevant_id"]), "without the option they are there"
 
 
 @pytest.mark.parametrize("kind", TEST_KINDS[1:])

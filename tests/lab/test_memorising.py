@@ -101,7 +101,7 @@ def test_the_difference_of_differences_draws_shared_topics_together(example, lea
     ("change", "words"),
     [
         (lambda f: f.with_columns(pl.lit(float("nan")).alias("score")), "nan as its score"),
-        (lambda f: pl.concat([f, f.head(1)]), "stands twice"),
+        (lambda f: pl.concat([f, f.head(1)]), "occurs twice"),
         (lambda f: f.with_columns(pl.lit(7).alias("seed")), "share no seed"),
         (lambda f: f.drop("candidate"), "columns missing: candidate"),
     ],

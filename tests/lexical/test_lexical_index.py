@@ -196,17 +196,17 @@ def test_an_id_that_comes_back_much_later_is_found_at_the_end(docs: str, tmp_pat
     source = open_documents(docs)
     blocks = list(source.batches(2))
     source.batches = lambda size=0: iter([*blocks, blocks[0][:1]])  # type: ignore[method-assign,misc]
-    with pytest.raises(InputError, match=r"the id 'd3' stands twice \(the other time with the document number 5\)"):
+    with pytest.raises(InputError, match=r"the id 'd3' occurs twice \(the other time with the document number 5\)"):
         build_index(source, tmp_path / "index")
 
 
 def test_faults_of_folders_and_fields(docs: str, tmp_path: Path) -> None:
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "thesis.txt").write_text("precious")
-    with pytest.raises(InputError, match="holds something that is no index"):
+    with pytest.raises(InputError, match="holds something that is not an index"):
         build_index(docs, tmp_path / "full")
     assert (tmp_path / "full" / "thesis.txt").read_text() == "precious"
-    for fields, fault in ((("a=b",), "no 'b'"), (("title", "title"), "different names"), (("x=",), "is no field")):
+    for fields, fault in ((("a=b",), "no 'b'"), (("title", "title"), "different names"), (("x=",), "is not a field")):
         with pytest.raises(InputError, match=fault):
             build_index(docs, tmp_path / "index", fields=fields)
     with pytest.raises(InputError, match="no index there"):

@@ -202,9 +202,9 @@ def test_the_commands(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     faults: tuple[tuple[tuple[object, ...], str], ...] = (
         (("search", *ask, *out), "has another analyser"),
         ((*terrier, "--field", "words", *out), "no 'words'"),
-        ((*terrier, "--set", "k1=x", *out), "'x' is no number"),
+        ((*terrier, "--set", "k1=x", *out), "'x' is not a number"),
         ((*terrier, "-k", 0, *out), "-k: must be at least 1, got 0"),
-        ((*terrier, "--tag", "a b", *out), "no single word"),
+        ((*terrier, "--tag", "a b", *out), "not a single word"),
         ((*terrier, "--weights", "contents=y", *out), "not a number"),
         (("search", "--index", place, "--topics", "x", *out), "no index there"),
         (("tune", *ask, *judged, "--measure", "AP P@5", "--out", tmp_path), "not one"),

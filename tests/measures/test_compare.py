@@ -211,8 +211,8 @@ def test_measures_that_are_no_means():
     ev = evaluation(scores, aggregates=("mean", "sum", "harmonic"))
     result = compared(ev, "base")
     assert result.measures == ("nDCG@10",) and result.left_out == ("NumRet", "HMFR")
-    assert "no means over topics: NumRet, HMFR" in summary(result).show()
-    with pytest.raises(InputError, match="HMFR is no mean over topics"):
+    assert "not means over topics: NumRet, HMFR" in summary(result).show()
+    with pytest.raises(InputError, match="HMFR is not a mean over topics"):
         compared(ev, "base", measures="HMFR")
     with pytest.raises(InputError, match=r"not all runs were scored by P@1\. one of nDCG@10"):
         compared(ev, "base", measures=["P@1"])
@@ -438,7 +438,7 @@ def test_command_on_saved_evaluations(files):
         (["--evaluation", "nowhere"], "no summary.json here"),
         (["--evaluation", "x", "--qrels", "q.qrels"], "saved evaluations stand instead of"),
         (["--evaluation", "x", "--ties", "rank"], "saved evaluations keep the policy"),
-        (["--evaluation", "x", "--evaluation", "y", "--evaluation", "z"], "3 evaluations are no two conditions"),
+        (["--evaluation", "x", "--evaluation", "y", "--evaluation", "z"], "3 evaluations are not two conditions"),
     ],
 )
 def test_faults_of_the_command_are_one_line(files, words, fault, monkeypatch, capsys):

@@ -62,7 +62,7 @@ class Plain:
         else:
             order = {"": sorted(rows, reverse=True), "ascending": sorted(rows), "input": rows}
             order["reversed-input"] = rows[::-1]
-            rows = sorted(order[ties], key=lambda row: -row[1])
+            rows = sorted(order.get(ties, order[""]), key=lambda row: -row[1])
         found = [doc for doc, _ in rows]
         if how == "depth-5":
             found = found[:5]
@@ -86,6 +86,9 @@ class Plain:
             "": every,
             "in-run": [t for t in every if t in own],
             "with-relevant": [t for t in every if any(g > 0 for g in self.qrels[t].values())],
+            "in-run-with-relevant": [t for t in every if t in own and any(g > 0 for g in self.qrels[t].values())],
+            "with-retrieved": [t for t in every if any(self.qrels[t].get(d, 0) > 0 for d, _ in self.run.get(t, []))],
+            "of-run": own,
             "without-first": every[1:],
             "without-last": every[:-1],
             "without-last-of-run": [t for t in every if t != own[-1]],
@@ -114,7 +117,11 @@ class Plain:
 
     def binary(self, topic: str, cutoff: int | None, family: str) -> float:
         level, divisor = int(self.names.get("level", "1")), self.names.get("divisor", "")
-        hits = [self.grade(topic, doc, -9) >= level for doc in self.ranking(topic)][:cutoff]
+        scores = dict(self.run.get(topic, []))
+        hits = [
+            self.grade(topic, doc, -9) >= level and not ("scores" in self.names and scores[doc] <= 0)
+            for doc in self.ranking(topic)
+        ][:cutoff]
         every = sum(self.grade(topic, doc, -9) >= level for doc in self.qrels[topic])
         if family == "RR":
             return next((1 / n for n, hit in enumerate(hits, 1) if hit), 0.0)
@@ -122,24 +129,30 @@ class Plain:
             return float(any(hits))
         if family == "P":
             return sum(hits) / (max(1, len(hits)) if divisor == "returned" else cutoff or len(hits))
-        below = {"capped": min(every, cutoff or every), "retrieved": sum(hits), "cutoff": cutoff or 25}.get(
-            divisor, every
-        )
+        listed = [self.grade(topic, doc, -9) >= level for doc in self.ranking(topic)]
+        found = sum(hits) if family == "AP" else sum(listed)
+        below = {"capped": min(every, cutoff or every), "retrieved": found, "cutoff": cutoff or 25}.get(divisor, every)
         above = sum(hits)
+        if self.names.get("ties") == "last":
+            ranked = [scores[doc] for doc in self.ranking(topic)][:cutoff]
+            ends = [max(n for n, score in enumerate(ranked, 1) if score == own) for own in ranked]
+            precision = [sum(hits[:end]) / end for hit, end in zip(hits, ends, strict=True) if hit]
+            return sum(precision) / below if below else 0.0
         if family == "AP":
             return sum(sum(hits[:n]) / n for n, hit in enumerate(hits, 1) if hit) / below if below else 0.0
         return above / below if below else 0.0
 
     def score(self, family: str, cutoff: int | None) -> float:
         by = self.ndcg if family == "nDCG" else lambda t, k: self.binary(t, k, family)
-        return float(np.mean([by(topic, cutoff) for topic in self.topics()]))
+        return float(np.mean([by(topic, cutoff) if topic in self.qrels else 0.0 for topic in self.topics()]))
 
 
 CODES = [
     "", "gain.exponential", "discount.jarvelin", "discount.offset", "ideal.retrieved", "ideal.retrieved-cut",
     "ideal.uncut", "ideal.ones", "divisor.capped", "divisor.retrieved", "divisor.cutoff", "divisor.returned",
     "divisor.hit", "level.2", "level.3", "grades.binary", "grades.shifted", "grades.negative", "unjudged.left-out",
-    "topics.in-run", "topics.with-relevant", "topics.without-first", "topics.without-last",
+    "topics.in-run", "topics.with-relevant", "topics.in-run-with-relevant", "topics.with-retrieved", "topics.of-run",
+    "topics.without-first", "topics.without-last", "ties.last",
     "topics.without-last-of-run", "ties.ascending", "ties.input", "ties.reversed-input", "ties.rank", "ties.best",
     "ties.worst", "run.depth-5", "run.rows-10", "run.reversed", "run.first-lost",
 ]  # fmt: skip
@@ -156,6 +169,33 @@ def test_every_convention_is_what_loops_say(code: str, measure: str) -> None:
         names = {one.dimension: one.name for one in chosen}
         expected = Plain(qrels, run, names).score(family, int(cutoff) if cutoff else None)
         assert own.scores(scored_measure(measure), chosen).score == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("measure", ["AP", "AP@10", "RR@10", "P@5", "R@10"])
+def test_scores_of_zero_and_less_are_what_loops_say(measure: str) -> None:
+    family, _, cutoff = measure.partition("@")
+    qrels, run = data(12)
+    run = {topic: [(doc, round(score - 1.7, 1)) for doc, score in rows] for topic, rows in run.items()}
+    own = scorer(qrels, run)
+    found = own.scores(scored_measure(measure), of(own, "scores.positive")).score
+    expected = Plain(qrels, run, {"scores": "positive"}).score(family, int(cutoff) if cutoff else None)
+    assert found == pytest.approx(expected, abs=1e-12)
+    assert found < own.scores(scored_measure(measure)).score
+    above = {topic: [(doc, score + 9) for doc, score in rows] for topic, rows in run.items()}
+    assert not of(scorer(qrels, above), "scores.positive")
+
+
+@pytest.mark.parametrize("code", ["ties.ascending", "ties.input", "ties.reversed-input", "ties.double"])
+def test_orders_of_ties_compare_whole_scores(code: str) -> None:
+    # The second score is less by one part in a thousand million: 32 bits do not hold that.
+    qrels = {"1": {"b": 1, "c": 1}}
+    run = {"1": [("a", 2.0 - 1e-9), ("b", 2.0), ("c", 2.0 - 2e-9), ("d", 1.0)]}
+    own = scorer(qrels, run)
+    ap = scored_measure("AP")
+    assert own.scores(ap, of(own, code)).score == pytest.approx((1 + 2 / 3) / 2)
+    assert own.scores(ap).score == pytest.approx(1)
+    frame, rows = frames(qrels, run)
+    assert truerank.evaluate(frame, {"a": rows}, ["AP"], ties="ascending").of("a", "AP") == pytest.approx([5 / 6])
 
 
 def test_pairs_of_conventions_are_what_loops_say() -> None:

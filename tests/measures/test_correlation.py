@@ -71,7 +71,7 @@ def test_kendall_cases():
     assert "fewer than two systems" in kendall([], []).sentence()
     assert "all systems are tied" in kendall([1, 1], [1, 2]).sentence()
     assert kendall([1, 1], [1, 2], "a").tau == 0.0
-    # Rounding of sums is no order.
+    # Rounding of sums is not an order.
     assert kendall([0.1 + 0.2, 0.3], [1, 2]).case == "all-tied"
     with pytest.raises(InputError, match="unknown variant of Kendall's τ 'c'"):
         kendall([1, 2], [1, 2], "c")

@@ -36,7 +36,7 @@ def test_a_topic_is_scored_by_lists_that_it_did_not_make() -> None:
     for topic, score in found.by_topic.items():
         other = next(half for half in halves if topic not in half)
         counts = {key: sum(held == key and t in other for t, held, _ in rows) for key in ("x", "y")}
-        # Of equal documents the first by its id stands in the list.
+        # Of equal documents the first by its id is in the list.
         assert score == float(
             max(counts, key=lambda key: (counts[key], key == "x")) == dict(r[:2] for r in rows)[topic]
         )

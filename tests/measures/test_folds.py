@@ -74,7 +74,7 @@ def test_folds_from_files(tmp_path, text):
         ('[["1"],\n ["2"}', "folds:2: no valid JSON"),
         ("[]", "0 fold is too few"),
         ("{}", "no folds"),
-        ('[["1"], 2]', "a fold that is no list of topics"),
+        ('[["1"], 2]', "a fold that is not a list of topics"),
         ('{"a": {"test": []}, "b": {}}', "a fold without"),
         ('{"a": 1.5, "b": 2}', "no folds"),
         ('[["1"], []]', "fold 2 is empty"),

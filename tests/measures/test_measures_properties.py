@@ -492,7 +492,7 @@ FAULTS = {
 def test_a_repeat_in_a_topic_without_judgments_is_a_fault_too(tmp_path: Path) -> None:
     qrels = written(tmp_path / "a.qrels", ["1 0 a 1"])
     for lines in (["1 Q0 a 1 2 t", "9 Q0 a 1 2 t", "9 Q0 a 2 1 t"], ["9 Q0 a 1 2 t", "1 Q0 a 1 2 t", "9 Q0 a 2 1 t"]):
-        with pytest.raises(InputError, match=r"stand in line \d already") as caught:
+        with pytest.raises(InputError, match=r"already in line \d") as caught:
             evaluate(qrels, written(tmp_path / "a.run", lines), "AP")
         assert caught.value.line == 3
 

@@ -27,7 +27,7 @@ blanks = st.sampled_from([" ", " ", " ", "\t", "  ", " \t", "\u3000"])
 lines = st.lists(st.tuples(words, blanks), min_size=0, max_size=8).map(
     lambda cells: "".join(word + blank for word, blank in cells)
 )
-# The documents are numbered by line, "{}", so that no pair stands twice.
+# The documents are numbered by line, "{}", so that no pair occurs twice.
 run_line = st.tuples(st.sampled_from(["1", "2"]), blanks, blanks, st.integers(-5, 9), st.floats(-5, 5)).map(
     lambda v: f"{v[0]}{v[1]}Q0 {{}}{v[2]}{v[3]} {v[4]!r} tag"
 )
@@ -102,10 +102,10 @@ def test_compressed(tmp_path: Path, ending: str, pack: object) -> None:
         (b"1 Q0 a 1 2 t\n1 Q0 b 2 1 t x\n", r"a\.run:2: 7 columns instead of 6"),
         (b"1 Q0 a 1 2 t\n\n1 Q0 b 2 nan t\n", r"a\.run:3: the score 'nan' is not finite"),
         (b"1 Q0 a 1 2 t\n1 Q0 b 2 1e999 t\n", r"a\.run:2: the score '1e999' is not finite"),
-        (b"1 Q0 a 1 2 t\n1 Q0 b two 1 t\n", r"a\.run:2: rank 'two' or score '1' is no number"),
+        (b"1 Q0 a 1 2 t\n1 Q0 b two 1 t\n", r"a\.run:2: rank 'two' or score '1' is not a number"),
         (b"1 Q0 a 1.0 2 t\n", r"a\.run:1: rank '1\.0'"),
         (b"1 Q0 a 9223372036854775808 2 t\n", r"a\.run:1: the rank '9223372036854775808' is too large"),
-        (b"1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n\n1 Q0 a 2 1 t\n", r"a\.run:4: topic 1 and document a stand in line 1 already"),
+        (b"1 Q0 a 1 2 t\n2 Q0 a 1 2 t\n\n1 Q0 a 2 1 t\n", r"a\.run:4: topic 1 and document a are already in line 1"),
         (b"", r"the file is empty"),
         (b"\n \n", r"the file is empty"),
         (b"\x00\x01\x02\x03\x04\x05\x06\x07\x08" * 9, r"binary data"),
@@ -128,7 +128,7 @@ def test_faulty_judgments(tmp_path: Path) -> None:
         ("1 0 a 1\n1 0 b x\n", r"a\.qrels:2: expected an integer as relevance, got 'x'"),
         ("1 0 a 1\n1 0\n", r"a\.qrels:2: 2 columns instead of 4"),
         ("1 0 a 1\n1 0 b 2147483648\n", r"a\.qrels:2: the relevance '2147483648' is too large"),
-        ("query-id corpus-id score\n1 a 1\n2 a 1\n1 a 0\n", r"a\.qrels:4: topic 1 and document a stand in line 2"),
+        ("query-id corpus-id score\n1 a 1\n2 a 1\n1 a 0\n", r"a\.qrels:4: topic 1 and document a are already in line 2"),
         ("query-id corpus-id score\n", "no judgments in it"),
     ]:
         path.write_text(content)
@@ -146,7 +146,7 @@ def test_a_repeat_far_behind_is_found(tmp_path: Path, monkeypatch: pytest.Monkey
     path = tmp_path / "a.run"
     rows = [f"{number // 100} Q0 d{number % 100} {number % 100} {-number} t" for number in range(5_000)]
     path.write_text("\n".join([*rows, rows[7]]) + "\n")
-    with pytest.raises(InputError, match=r"a\.run:5001: topic 0 and document d7 stand in line 8 already"):
+    with pytest.raises(InputError, match=r"a\.run:5001: topic 0 and document d7 are already in line 8"):
         read_run_frame(path)
     path.write_text("\n".join(rows) + "\n")
     assert len(read_run_frame(path)) == 5_000

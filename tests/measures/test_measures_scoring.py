@@ -57,7 +57,7 @@ def scores(evaluation: Evaluation, run: str, topic: str) -> dict[str, float]:
 
 
 def printed(values: Mapping[str, float]) -> dict[str, str]:
-    """As trec_eval prints them; its interpolated precision is no number where nothing is retrieved."""
+    """As trec_eval prints them; its interpolated precision is not a number where nothing is retrieved."""
     return {name: f"{0.0 if math.isnan(value) else value:.4f}" for name, value in values.items()}
 
 
@@ -336,7 +336,7 @@ def test_runs_larger_than_one_block_are_scored_in_pieces(tmp_path: Path, monkeyp
     r.write_text("\n".join(lines[5:] + lines[:5]) + "\n")
     assert np.array_equal(evaluate(str(q), str(r), "nDCG@10 AP infAP").values, whole.values)
     r.write_text("\n".join([*lines, lines[3]]) + "\n")
-    with pytest.raises(InputError, match=r"r\.run:1801: topic 0 and document d\d+ stand in line 4 already"):
+    with pytest.raises(InputError, match=r"r\.run:1801: topic 0 and document d\d+ are already in line 4"):
         evaluate(str(q), str(r), "AP")
 
 

@@ -446,7 +446,7 @@ def test_boilerplate_is_what_many_different_documents_hold() -> None:
     notice = "All rights reserved, see the terms of use of this site before you copy."
     own = corpus(300, seed=2)
     texts = [(name, f"{text}. {notice}" if number % 10 == 3 else text) for number, (name, text) in enumerate(own)]
-    # A text that stands there often is a duplicate, not boilerplate.
+    # A text that is there often is a duplicate, not boilerplate.
     texts += [(f"copy{number}", "the very same sentence of ten words stands here again") for number in range(50)]
     found = within(texts, Shingles(boilerplate=0.05))
     (passage,) = found.boilerplate.rows(named=True)

@@ -178,7 +178,7 @@ def test_scores_that_are_no_numbers_are_refused(folder: Path) -> None:
         def score(self, pairs: Sequence[Pair]) -> Scores:
             return np.full(len(pairs), np.nan, np.float32)
 
-    with pytest.raises(InputError, match="no finite numbers"):
+    with pytest.raises(InputError, match="not finite numbers"):
         again(folder, Broken(), cache=folder / "scores.sqlite")
     assert len(ScoreCache(folder / "scores.sqlite")) == 0
 
@@ -206,7 +206,7 @@ def test_processes_share_a_cache(tmp_path: Path) -> None:
     assert len(known) == 40
     assert all(score - 7 in (0, 10, 20) for score in known.values())
     assert cache.get("g", pairs) == {}
-    # A part's end is no part of the next: "1","23" is not "12","3".
+    # A part's end is not part of the next: "1","23" is not "12","3".
     cache.put("x", [Pair("1", "23")], np.ones(1, np.float32))
     assert cache.get("x", [Pair("12", "3")]) == {}
     asked = CachedScores(Overlap(), cache)

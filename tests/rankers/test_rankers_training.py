@@ -395,7 +395,7 @@ def test_word_vectors_of_every_form(tmp_path, name):
     [
         (b"one 1 2 3\ntwo 1 2\n", r"v.txt:2: not a word and 3 numbers"),
         (b"one 1 2 3\ntwo 1 x 2\n", r"v.txt:2: not a word and 3 numbers"),
-        (b"one 1 nan\n", "what is no number"),
+        (b"one 1 nan\n", "what is not a number"),
         (b"2 4\none \x00\xff\xff\xff", r"2 words of 4 numbers, more than the file holds"),
         (b"2 4\none " + b"\x00\x00\x80?" * 4 + b"\ntwo \x00", r"cut off after 1 of 2 words"),
         (b"word\n", "not a word and 1 numbers"),

@@ -70,7 +70,7 @@ def test_scores_do_not_depend_on_the_order(models: Path, kind: str, name: str) -
     random.Random(3).shuffle(order)
     assert (ranker.score([PAIRS[n] for n in order]) == scores[order]).all()
     assert ranker.score([]).shape == (0,)
-    # Alone, a pair stands in another batch: the last digit may be rounded the other way.
+    # Alone, a pair is in another batch: the last digit may be rounded the other way.
     alone = np.array([ranker.score([pair])[0] for pair in PAIRS])
     assert np.abs(alone - scores).max() <= 2e-6 * max(1, np.abs(scores).max())
 
@@ -293,7 +293,7 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
     (tmp_path / "broken").mkdir()
     (tmp_path / "broken" / "ranker.json").write_text("{")
     for name, message in (
-        ("monobert:no/such/folder", "no Hugging Face id"),
+        ("monobert:no/such/folder", "not a Hugging Face id"),
         (f"monobert:{tmp_path / 'empty'}", "cannot be loaded"),
         (str(tmp_path / "empty"), "does not tell what kind"),
         (str(tmp_path / "broken"), "no ranker that was saved"),

@@ -36,7 +36,7 @@ def test_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "line", "fault"),
     [
-        ("1 0 d 1\n1 0 e 1\n1 1 d 0\n", 3, "topic 1 and document d stand in line 1 already"),
+        ("1 0 d 1\n1 0 e 1\n1 1 d 0\n", 3, "topic 1 and document d are already in line 1"),
         ("1 0 d 1\n1 0 e\n1 d\n", 2, "expected an integer as relevance, got 'e'"),
         ("1 0 d 1\n\n1 d\n", 3, "2 columns instead of 4"),
         ("1 0 d 0.5\n", 1, "expected an integer as relevance, got '0.5'"),
@@ -54,7 +54,7 @@ def test_broken_qrels(content: str, line: int | None, fault: str, tmp_path: Path
 @pytest.mark.parametrize(
     ("content", "line", "fault"),
     [
-        ("1 Q0 d 1 2 x\n1 Q0 d 2 1 x\n", 2, "topic 1 and document d stand in line 1 already"),
+        ("1 Q0 d 1 2 x\n1 Q0 d 2 1 x\n", 2, "topic 1 and document d are already in line 1"),
         ("1 Q0 d 1 2 x\n1 Q0 e first 1 x\n", 2, "rank 'first'"),
         ("1 Q0 d 1 nan x\n", 1, "'nan' is not finite"),
         ("1 Q0 d 1 2\n", 1, "5 columns instead of 6"),
@@ -70,7 +70,7 @@ def test_broken_runs(content: str, line: int, fault: str, tmp_path: Path) -> Non
 def test_a_pair_far_behind_is_still_found(tmp_path: Path) -> None:
     rows = [f"{number // 1000} 0 d{number} 0" for number in range(200_000)]
     path = written(tmp_path / "a.qrels", "\n".join([*rows, "0 0 d5 1"]))
-    with pytest.raises(InputError, match="stand in line 6 already") as caught:
+    with pytest.raises(InputError, match="are already in line 6") as caught:
         list(read_qrels(str(path)))
     assert caught.value.line == 200_001
 
@@ -168,11 +168,11 @@ def test_skips_and_roles(tmp_path: Path) -> None:
     ("content", "fault", "line"),
     [
         ("topic_id,query_text,label\n1,a,x\n", None, None),
-        ("topic_id,query_text,kind\n1,a,x\n", "'x' is no kind of event", 2),
-        ("topic_id,query_text,role,label\n1,a,cat,x\n", "'cat' is no role", 2),
+        ("topic_id,query_text,kind\n1,a,x\n", "'x' is not a kind of event", 2),
+        ("topic_id,query_text,role,label\n1,a,cat,x\n", "'cat' is not a role", 2),
         ("topic_id,query_text\n1,a\n", "no column or key 'label'", 2),
         ("query_text,label\na,x\n", "no column or key 'topic_id'", 2),
-        ("topic_id,query_text,label,similarity\n1,a,x,0.9\n1,a,x,high\n", "'high' is no number", 3),
+        ("topic_id,query_text,label,similarity\n1,a,x,0.9\n1,a,x,high\n", "'high' is not a number", 3),
         ("topic_id,query_text,label,probability\n1,a,x,0\n", "probability 0 is not above 0", 2),
         ("topic_id,query_text,label\n1,a,\n", "no labelled record in it", None),
     ],

@@ -58,7 +58,7 @@ def write_example(folder: Path, design: str = DESIGN) -> Path:
 
 
 def row(draw: random.Random) -> dict[str, str | None]:
-    """A row without a leak: the query's words stand in the relevant document."""
+    """A row without a leak: the query's words are in the relevant document."""
     query = draw.sample(WORDS, 3)
     return {
         "query_id": f"q{draw.randrange(10**6)}",

@@ -30,7 +30,7 @@ def pairs(count: int = 12, seed: int = 5) -> list[Pair]:
 
 
 def instances(count: int, seed: int = 1) -> list[Instance]:
-    """Queries whose words stand in the relevant document and not in the other."""
+    """Queries whose words are in the relevant document and not in the other."""
     draw = random.Random(seed)
     made = []
     for number in range(count):

@@ -287,7 +287,7 @@ def test_the_choice_changes_no_pair_above_the_threshold(
     assert passes["fp16"]["log"]["way"] == "torch fp16"
     manifest = json.loads((tmp_path / "bf16" / "manifest.json").read_text())
     assert manifest["options"]["first_pass"] == {"log": "torch bf16"}
-    # Figures differ from run to run: they stand in the log only.
+    # Figures differ from run to run: they are in the log only.
     assert '"rate"' not in (tmp_path / "bf16" / "manifest.json").read_text()
     assert '"rate"' in (tmp_path / "bf16" / "run.log").read_text()
 

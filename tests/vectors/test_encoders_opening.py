@@ -207,7 +207,7 @@ def test_texts_are_cut_to_the_models_length(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "message"),
     [
-        ("./no/such/folder", {}, "encoder: no folder './no/such/folder', and it is no Hugging Face id"),
+        ("./no/such/folder", {}, "encoder: no folder './no/such/folder', and it is not a Hugging Face id"),
         ("m", {"backend": "tensorflow"}, "backend: no backend 'tensorflow'"),
         ("m", {"backend": "onnx", "precision": "fp64"}, "precision: no precision 'fp64'"),
         ("m", {"backend": "onnx", "precision": "int8"}, "precision: backend 'onnx' runs fp32, not int8"),

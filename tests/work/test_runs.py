@@ -110,7 +110,7 @@ def test_a_manifest_that_no_command_wrote_is_spared(content: str, kind: str, tmp
 
 def test_files_of_others_are_neither_replaced_nor_removed(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
-    with pytest.raises(InputError, match=r"notes.txt: a file stands there"), run("x", out=tmp_path) as job:
+    with pytest.raises(InputError, match=r"notes.txt: a file is there"), run("x", out=tmp_path) as job:
         job.text("other.txt", "new")
         job.text("notes.txt", "theirs")
     with run("x", out=tmp_path) as job:
@@ -120,7 +120,7 @@ def test_files_of_others_are_neither_replaced_nor_removed(tmp_path: Path) -> Non
     assert (tmp_path / "notes.txt").read_text() == "mine"
     theirs = tmp_path / "their" / ".work" / "precious"
     theirs.mkdir(parents=True)
-    with pytest.raises(InputError, match="no unfinished work of truerank"), run("x", out=tmp_path / "their"):
+    with pytest.raises(InputError, match="not unfinished work of truerank"), run("x", out=tmp_path / "their"):
         pass
     assert theirs.is_dir()
 
@@ -155,7 +155,7 @@ def test_devices_pipes_and_links(tmp_path: Path, capfdbinary: pytest.CaptureFixt
     assert (tmp_path / "link").is_symlink() and (tmp_path / "target").read_text() == "a run\n"
     written(Path("-"))
     assert capfdbinary.readouterr().out == b"a run\n"
-    with socket.socket(socket.AF_UNIX) as stream, pytest.raises(InputError, match="a socket stands there"):
+    with socket.socket(socket.AF_UNIX) as stream, pytest.raises(InputError, match="a socket is there"):
         stream.bind(str(tmp_path / "s"))
         written(tmp_path / "s")
     assert {path.name for path in tmp_path.iterdir()} == {
@@ -167,7 +167,7 @@ def test_devices_pipes_and_links(tmp_path: Path, capfdbinary: pytest.CaptureFixt
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="a folder stands there"), run("x", out=tmp_path, file=True):
+    with pytest.raises(InputError, match="a folder is there"), run("x", out=tmp_path, file=True):
         pass
     (tmp_path / "file").write_text("")
     with pytest.raises(InputError, match="cannot be written to"), run("x", out=tmp_path / "file" / "out"):

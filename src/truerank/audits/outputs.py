@@ -40,6 +40,6 @@ def written(out: Path) -> Iterator[Target]:
 def refuse_overwrite(path: Path | None, out: Path) -> None:
     """Raises an InputError where the output would replace its own source or a folder."""
     if out.is_dir():
-        raise InputError("a folder stands there", "give --out the name of a file", where=out)
+        raise InputError("a folder is there", "give --out the name of a file", where=out)
     if path is not None and out.exists() and out.samefile(path):
         raise InputError("the output would replace its own source", "choose another file with --out", where=out)

@@ -28,7 +28,7 @@ _ALL_REPAIRS: Final = "after all repairs"
 
 def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
     """What could be answered, with nothing run."""
-    waiting = ClaimConclusion("UNKNOWN", "Nothing was run: this is the plan.", (), NAMES)
+    waiting = ClaimConclusion("UNKNOWN", "This is the plan; nothing was run.", (), NAMES)
     if material.scores:
         plan = tuple(replace(one, answerable=True, needs="") if one.name == "chance" else one for one in plan)
     return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test, readings=given.readings)
@@ -118,7 +118,7 @@ def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:
 
 
 def _unasked(planned: PlannedQuestion) -> ClaimAnswer:
-    return ClaimAnswer(planned.name, "UNKNOWN", "Not asked: the files come first.", "unknown", "")
+    return ClaimAnswer(planned.name, "UNKNOWN", "Not asked: fix the files first.", "unknown", "")
 
 
 def _of_data(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> Asked:

@@ -256,7 +256,7 @@ def claim_of(
 ) -> Claim:
     """The claim that scores allow: of the named systems, or of the best ones."""
     if found.aggregates[0] != "mean":
-        raise OptionError("measure", f"{found.measures[0]} is no mean over topics", "choose a measure that is")
+        raise OptionError("measure", f"{found.measures[0]} is not a mean over topics", "choose a measure that is")
     for option, name in zip(("system", "baseline"), names, strict=True):
         if name is not None and name not in found.runs:
             raise OptionError(option, f"there is no run '{name}'", f"choose one of {', '.join(found.runs)}")

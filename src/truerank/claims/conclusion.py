@@ -16,7 +16,7 @@ from truerank.claims.scoring_questions import smallest_shown
 from truerank.text.printable import listed
 
 #: How the sentence begins where the word is about the claim.
-_FELL: Final = "The repair changes the difference by more than chance."
+_FELL: Final = "The repair changes the difference by more than chance explains."
 
 
 def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
@@ -74,7 +74,7 @@ def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimC
 def no_claim(answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where fewer than two runs were given."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
-    reason = "There are no two runs, and so no claim to check; what was found about the data follows."
+    reason = "A claim needs two runs. What was found about the data follows."
     return ClaimConclusion("UNKNOWN", reason, (), unknown)
 
 

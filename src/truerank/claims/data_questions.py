@@ -121,7 +121,7 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
     documents: frozenset[str] = frozenset()
     whole = example_leaks(given, steps)
     if whole is None:
-        why = f"{why} Only queries were compared: the training data hold no documents, or the test set brings none."
+        why = f"{why} Only queries were compared: the training data or the test set have no documents."
     else:
         topics |= whole.topics
         documents = whole.documents
@@ -147,13 +147,13 @@ def without_leaked(
     gone = frozenset(relevant["doc_id"]) & documents
     if not topics & judged and not gone:
         if answer.word == "CLEAN":
-            text = "No leak was found in what was compared: the difference stays as it is."
+            text = "No leak was found in what was compared; the difference is unchanged."
             return replace(answer, effect=claim.base.effect, consequence=text)
         return replace(answer, consequence="No judged topic is known to leak, so there is none to remove.")
     parts = [f"the {len(topics & judged):,d} leaked topics"] if topics & judged else []
-    parts += [f"the {len(gone):,d} relevant documents that stand in the training data"] if gone else []
+    parts += [f"the {len(gone):,d} relevant documents that are in the training data"] if gone else []
     repair = Repair(f"without {' and '.join(parts)}", topics=topics & judged, documents=gone)
-    return repaired_answer(claim, answer, repair, resampling, "no topic is left that does not leak")
+    return repaired_answer(claim, answer, repair, resampling, "every topic leaks")
 
 
 def repaired_answer(
@@ -210,7 +210,7 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     if claim is None:
         return answer
     if not sources.has("docs"):
-        text = "Only the judgments were looked at: no documents were given."
+        text = "Only the judgments were checked: no documents were given."
         answer = replace(answer, consequence=text)
     audit = load_collection_audit(steps.place("collection"))
     return without_touched(claim, _repaired(claim, answer, audit, given.resampling), audit, given.resampling)
@@ -222,7 +222,7 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
     groups = dict(cleaned.duplicates.iter_rows())
     edits = edits_between(claim.qrels, cleaned.qrels)
     if not len(edits) and not groups:
-        text = "Nothing is certain enough to be repaired: the difference stays as it is."
+        text = "Nothing is certain enough to repair; the difference is unchanged."
         return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
     parts = [f"{len(edits):,d} judgments corrected"] if len(edits) else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
@@ -353,10 +353,10 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence = (
         f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
-        f"lost what answered (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
+        f"lost the answer (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
     )
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
-    text = "The judgments fit the documents: the difference stays as it is."
+    text = "The judgments fit the documents; the difference is unchanged."
     answer = ClaimAnswer(
         "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found
     )  # fmt: skip
@@ -368,12 +368,12 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
 
 
 def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> ClaimAnswer:
-    """The answer with the claim without doubtful documents: they are no errors yet, and can only leave it open."""
+    """The answer with the claim without doubtful documents: they are not errors yet, and can only leave it open."""
     if not answer.facts["flagged"]:
         return answer
     row = claim.estimate(claim.differences(claim.scored(clean)), "without doubtful documents")
     possible = (
-        f"{answer.facts['flagged']:,d} judged documents may have lost what answered; without them the difference is "
+        f"{answer.facts['flagged']:,d} judged documents may have lost the answer; without them the difference is "
         f"{row.figures()}."
     )
     turns = (row.effect == "stands") != (claim.base.effect == "stands") and row.effect != "unknown"

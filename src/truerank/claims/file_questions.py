@@ -65,8 +65,9 @@ def _never_worse(claim: Claim, mine: dict[str, list[str]], theirs: dict[str, lis
         "never-worse", claim.system, "doubt", frozenset(),
         f"{claim.system} and {claim.baseline} return the same first results, in the same order, for {same:,d} of "
         f"{len(shared):,d} topics and the same documents for {documents:,d}; elsewhere {claim.system} is better on "
-        f"{better:,d} topics and worse on {worse:,d}. Changes that nobody chose by the judgments are worse on some.",
-        f"Find out by what {claim.system} chose on which topics it differs from {claim.baseline}.",
+        f"{better:,d} topics and worse on {worse:,d}. Changes that were not chosen by the judgments "
+        "make some topics worse.",
+        f"Find out how {claim.system} chose the topics on which it differs from {claim.baseline}.",
         exception=f"that {claim.system} is {claim.baseline} with changes that are hardly ever worse, as if chosen by "
         "the judgments",
     )  # fmt: skip
@@ -109,10 +110,10 @@ def _alike(mine: dict[str, list[str]], other: dict[str, list[str]]) -> float:
 _WITHOUT: Final[Mapping[str, str]] = {
     "misplaced-judgments": "whose judgments belong to another topic",
     "misplaced-run": "with the results of another topic",
-    "foreign-results": "whose results have ids that are no documents of the collection",
+    "foreign-results": "whose results have ids that are not documents of the collection",
     "lacking-topics": "that one of the runs lacks",
     "copied-topics": "that are copies of another one",
-    "no-order": "whose results stand in no order, as if ids and scores were of other rows",
+    "no-order": "whose results are in no order, as if ids and scores were of other rows",
     "other-numbers": "whose document ids are off by a fixed step",
     "rising-scores": "whose scores contradict their ranks",
     "constant-scores": "whose scores are all the same",
@@ -146,7 +147,7 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     if grave:
         return ClaimAnswer(
             "files", "FILES AT FAULT", " ".join(fault.reason for fault in grave), "unknown",
-            "No figure of this comparison means anything before that is mended.",
+            "Fix this first: until then, no figure of this comparison means anything.",
             settles=" ".join(dict.fromkeys(fault.remedy for fault in grave)), facts=facts,
         )  # fmt: skip
     evidence = _sentence(claim, facts)

@@ -47,7 +47,7 @@ class ClaimSources(Options):
         metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
         columns: what the columns of a table of questions are, where their names do not say:
             question=q,expected=gold,retrieved=a+b.
-        judged_by: who gave the judgments in `qrels`; with model the conclusion is one by these judgments, and no more.
+        judged_by: who gave the judgments in `qrels`; with model, the conclusion holds for these judgments only.
     """
 
     test: Annotated[str | None, Flag(metavar="SRC")] = None
@@ -80,8 +80,8 @@ class ClaimOptions(Options):
     """What the claim is about, and what else is tried.
 
     Attributes:
-        measure: the one measure of the claim, of ir_measures.
-        measures: measures that the claim is tried by too, separated by blanks.
+        measure: the measure of the claim, in the notation of ir_measures.
+        measures: other measures that the claim is checked with, separated by blanks.
         comparisons: how many comparisons the claim was chosen from; by default those that the runs allow: all runs with
             the baseline where it is named, otherwise all pairs.
         trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
@@ -89,8 +89,8 @@ class ClaimOptions(Options):
         variants: the file of the topics' query variants, which are looked for in the training data too.
         select: codes of the questions that are asked, such as CLAIM03, beside those that the conclusion needs; by
             default all.
-        ignore: codes of questions that are not asked; what they could say stays unknown.
-        dry_run: say what can be answered and what it costs, and run nothing.
+        ignore: codes of questions to leave out; their answers stay unknown.
+        dry_run: show which questions can be answered and what they cost, and run nothing.
     """
 
     measure: str = "nDCG@10"
@@ -272,7 +272,9 @@ def understood(given: Inquiry) -> Inquiry:
     if all(one.kind == "nothing known" for one in readings):
         shown = "; ".join(one.sentence() for one in readings[:_FEW])
         remedy = "give a table of questions, runs and judgments, or name what the files are by options"
-        raise InputError(f"none of {len(readings)} files is known: {shown}", remedy, where=str(given.paths[0]))
+        raise InputError(
+            f"none of {len(readings)} files is of a known kind: {shown}", remedy, where=str(given.paths[0])
+        )
     named = {each.name: getattr(given.sources, each.name) for each in dataclasses.fields(given.sources)}
     named = {name: value for name, value in named.items() if given.sources.has(name)}
     sources = replace(given.sources, **{**sources_of(readings, named), **named})

@@ -18,8 +18,8 @@ from truerank.measures.grammar import lower_is_better
 _NAMED: Final = 3
 _NONE: Final = np.zeros(0, np.int64)
 #: What no figure tells where the truth itself may come from a model.
-_REMARK: Final = "That is by these judgments, which come from a model."
-_LIMITED: Final = "All figures are by a model's judgments: what people would say is not known."
+_REMARK: Final = "This holds by these judgments, which a model made."
+_LIMITED: Final = "All figures rest on a model's judgments; people's may differ."
 
 
 def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
@@ -104,7 +104,7 @@ def _by_a_model(claim: Claim) -> ClaimAnswer:
     """What can be said where the judgments of the claim come from a model, and there are no others."""
     return ClaimAnswer(
         "models", "JUDGED BY A MODEL", "The judgments of this claim come from a model, as `judged_by` says.",
-        claim.base.effect, "The difference is one by these judgments.", (),
+        claim.base.effect, "The difference holds for these judgments.", (),
         "Give people's judgments as `qrels` and these as `model_judgments`.", facts={"judged_by": "model"},
         possible=_LIMITED, remark=_REMARK,
     )  # fmt: skip

@@ -68,10 +68,10 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "HOLDS": "The difference is above 0 by more than chance explains, and no question that was asked changes that.",
     "HOLDS, SMALLER THAN CLAIMED": "The repaired data show the difference; it is smaller than claimed.",
     "HOLDS EXCEPT": "The difference is above 0 by more than chance explains. Under the conditions named it is not.",
-    "CANNOT TELL": "These topics do not show a difference of this size. That is no proof that there is none.",
+    "CANNOT TELL": "These topics do not show a difference of this size. That does not prove that there is none.",
     "DOES NOT HOLD": "The data show that the other run is better.",
-    "FILES AT FAULT": "The files have to be mended before anything can be said of the claim.",
-    "UNKNOWN": "Nothing that was given decides it.",
+    "FILES AT FAULT": "Fix the files first; until then, nothing can be said about the claim.",
+    "UNKNOWN": "The given data do not decide it.",
 }
 #: Lines of what was read, and of the answer, columns of a line, and lines of the reason.
 _MOST_READ: Final = 12
@@ -218,7 +218,7 @@ def _plan_table(result: Check) -> Table:
     columns = (
         Column("Question"), Column("Can be answered"), Column("By"), Column("Seconds", align="right", format=".0f"),
     )  # fmt: skip
-    return Table("What can be answered with what was given.", columns, rows)
+    return Table("Questions that can be answered with what was given.", columns, rows)
 
 
 def _flags(text: str) -> str:
@@ -287,7 +287,7 @@ def _lead(result: Check) -> str:
     if result.conclusion.word == "FILES AT FAULT":
         return "No figure of the comparison means anything before the files are mended."
     if result.claim is None or result.base is None:
-        return "Give two runs for a claim; what can be said of the data stands below."
+        return "Give two runs for a claim. What was found about the data follows."
     text = _interval(result).removeprefix(", ")
     return f"{text[0].upper()}{text[1:]} of {result.test}." if text else f"On {result.test}."
 
@@ -306,7 +306,7 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     yield ReportSection("given", "What was given", (Prose((*given, *remarks)),) if given else ())
     yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())
     yield ReportSection(
-        "again", "Run it again", (Prose(("truerank check check.yaml, in this folder, asks the same again.",)),)
+        "again", "Run it again", (Prose(("Run `truerank check check.yaml` in this folder to repeat the check.",)),)
     )
 
 
@@ -341,7 +341,7 @@ def _runs(result: Check) -> Table:
     rows = [(name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items()]
     if rows and (floor := result.answer("files").facts["floor"]["mean"]) is not None:
         rows.append(("the best list that never reads the query", floor, None, None, None, None))
-    return Table("Both runs as the data are.", columns, tuple(rows))
+    return Table("Both runs, before any repair.", columns, tuple(rows))
 
 
 def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
@@ -351,8 +351,8 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
     many = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
     caption = (
         f"The difference under each condition, with its {100 * claim.confidence:.6g}% interval{many}. Rows by another "
-        f"measure are in the unit of that measure, all others in {claim.measure}. The dotted line is the difference as "
-        "the data are."
+        f"measure are in the unit of that measure, all others in {claim.measure}. The dotted line is the "
+        "difference before any repair."
     )
     rows = forest_rows(result)
     wide, narrow = (

@@ -141,7 +141,7 @@ def pools_answer(claim: Claim, teams: Mapping[str, str]) -> ClaimAnswer:
         other = next(run for run in results.pair if run not in whole)
         consequence = (
             f"The pools held {whole[0]}'s first {results.whole_depths[whole[0]]} results and not all of {other}'s. "
-            "What that does to the difference stands under unjudged documents."
+            "The question on unjudged documents shows what that does to the difference."
         )
         settles = f"Give the other pooled runs too (three teams or more), or judge {other}'s first documents."
         return ClaimAnswer(_QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (), settles, facts=facts)
@@ -204,7 +204,7 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     others = trace.pooled[0] if len(trace.pooled) == 1 else f"{', '.join(trace.pooled[:-1])} and {trace.pooled[-1]}"
     evidence = (
         f"All relevant documents among {trace.lacking}'s first {trace.first} results are among the first "
-        f"{trace.depth} of {others}: {trace.near} stand in the lower half of these, and none among the "
+        f"{trace.depth} of {others}: {trace.near} are in the lower half of these, and none among the "
         f"{trace.beyond:,d} results of {trace.lacking} beyond (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
@@ -213,7 +213,7 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
     facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}
     consequence = (
-        f"{trace.lacking}'s own results seem not to have been judged. At the rate that their ranks tell ({rate:.0%}) "
+        f"{trace.lacking}'s own results seem not to have been judged. At the rate of their ranks ({rate:.0%}) "
         f"the difference is {at.figures()}."
     )
     moved = at.effect != base.effect and "stands" in (at.effect, base.effect)

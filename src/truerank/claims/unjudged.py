@@ -555,7 +555,7 @@ def _without_rate(
     rows = (_range(claim, bounds),)
     return ClaimAnswer(
         _QUESTION, "NOT TOLD", evidence, claim.base.effect,
-        f"Which results were looked at and found not relevant is not in these judgments. {_worst(bounds)}", rows,
+        f"These judgments do not say which results were judged not relevant. {_worst(bounds)}", rows,
         "Give judgments that also name documents that are not relevant (grade 0), or judge the first documents of both "
         "runs ('truerank pool build').",
         facts=facts, possible=possible,

@@ -58,7 +58,7 @@ def _refused(words: Sequence[str]) -> int:
     wrong = next((word for word in words if not word.isascii() and _HALVES.search(word)), None)
     if wrong is not None:
         remedy = "rename the file in UTF-8, or set PYTHONUTF8=1 where the locale is not UTF-8"
-        return _failed(f"truerank: '{wrong}' is no UTF-8 text. {remedy}.", _USAGE)
+        return _failed(f"truerank: '{wrong}' is not UTF-8 text. {remedy}.", _USAGE)
     return 0
 
 
@@ -123,7 +123,7 @@ def _called(words: list[str]) -> Any:
 
 
 def _in_our_words(fault: str) -> str:
-    """What cyclopts says, where that is no sentence for a user."""
+    """What cyclopts says, where that is not a sentence for a user."""
     if fault.endswith("..."):
         # A list of commands that breaks off would look like all of them.
         fault = fault.partition(" Available commands:")[0]

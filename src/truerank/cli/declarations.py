@@ -24,7 +24,7 @@ from truerank.options import Flag, Options, Range, declared
 #: Parameters that the command line supplies itself: progress, or what shows it in a way of its own.
 _SUPPLIED: Final = frozenset({"progress", "view"})
 _MISSING: Final = inspect.Parameter.empty
-#: Where the name of an option stands in the text of an error.
+#: Where the name of an option is in the text of an error.
 _QUOTED: Final = re.compile(r"`([a-z_]+)`")
 
 

@@ -54,7 +54,7 @@ def _every() -> Iterator[AuditRule]:
 
 @command
 def rule(code: Annotated[str, Flag(metavar="CODE", positional=True)]) -> RuleList:
-    """Says what a code means: what was found, what it does to scores, and what mends it.
+    """Explains a rule: what was found, what it does to scores, and how to fix it.
 
     Args:
         code: as pages, summaries and findings.sarif have it, such as QREL04; small letters and the name of the rule are
@@ -83,7 +83,7 @@ def rule(code: Annotated[str, Flag(metavar="CODE", positional=True)]) -> RuleLis
 def rules(
     select: Annotated[tuple[str, ...], Flag(metavar="PREFIX", positional=True, reads=list[str])] = (),
 ) -> RuleList:
-    """Lists what the audits can find.
+    """Lists the rules: what audits can find.
 
     Args:
         select: codes, or how they begin: QREL for the faults of judgments; by default all.

@@ -27,7 +27,7 @@ def card_head(schema: str, date: str | None) -> dict[str, Any]:
     try:
         return head | {"date": datetime.date.fromisoformat(date).isoformat()}
     except ValueError as error:
-        raise OptionError("date", f"'{date}' is no date", "write it as YYYY-MM-DD") from error
+        raise OptionError("date", f"'{date}' is not a date", "write it as YYYY-MM-DD") from error
 
 
 @dataclass(frozen=True)

@@ -146,7 +146,7 @@ class Listing:
         return [c for c in self.columns if c.filter == "above" or (c.filter == "choose" and len(set(c.values)) > 1)]
 
     def first_rows(self) -> list[int]:
-        """Numbers of the rows that stand in the page without its script, sorted and filtered as at first."""
+        """Numbers of the rows that are in the page without its script, sorted and filtered as at first."""
         bounded = [column for column in self.columns if column.start is not None]
         rows = [row for row in range(len(self)) if all(column.above_start(row) for column in bounded)]
         if self.sort:
@@ -164,7 +164,7 @@ class Listing:
             yield column, marked.get(column.key, (MarkedPiece(column.show(row), "same"),))
 
     def data(self) -> str:
-        """The rows as JSON that can stand in a `script` element."""
+        """The rows as JSON that can be in a `script` element."""
         classes = self.classes()
         about = {
             "name": self.name,

@@ -44,7 +44,7 @@ class Summary:
     """What a command prints.
 
     Attributes:
-        parts: tables and lines in reading order; lines are for people and stand in the text form only.
+        parts: tables and lines in reading order; lines are for people and are in the text form only.
         details: more of them, which text shows on `--verbose` only.
         json: one JSON object with everything.
         verdicts: what `--fail-on` looks at.
@@ -162,7 +162,7 @@ def summary(result: Result) -> Summary:
         result: what a public function returned.
 
     Raises:
-        TypeError: it is no result of truerank.
+        TypeError: it is not a result of truerank.
     """
     function = _registered(result, _summaries)
     if function is None:
@@ -178,7 +178,7 @@ def report(result: Result) -> Report:
         result: what a public function returned.
 
     Raises:
-        TypeError: it is no result of truerank, or one without a page.
+        TypeError: it is not a result of truerank, or one without a page.
     """
     function = _registered(result, _reports)
     if function is None:
@@ -190,6 +190,6 @@ def report(result: Result) -> Report:
 def _registered(result: Result, known: Mapping[type, Callable[..., Any]]) -> Callable[..., Any] | None:
     """The function that is registered for the type of a result, or for one of its bases."""
     if not isinstance(result, Result):
-        raise TypeError(f"a {type(result).__name__} is no result of truerank")
+        raise TypeError(f"a {type(result).__name__} is not a result of truerank")
     importlib.import_module(result._shown_in)
     return next((known[kind] for kind in type(result).__mro__ if kind in known), None)

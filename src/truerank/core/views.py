@@ -36,7 +36,7 @@ class Field(NamedTuple):
     """One column of a view.
 
     `heading`: over the cells, and the headings over it; `field`: of the frame; `form`: of numbers, empty for words;
-    `interval`: whether the ends of an interval stand in the fields FIELD_low and FIELD_high.
+    `interval`: whether the ends of an interval are in the fields FIELD_low and FIELD_high.
     """
 
     heading: tuple[str, ...]
@@ -84,7 +84,7 @@ def columns(text: str) -> tuple[Field, ...]:
     for part in _COMMA.split(text):
         match = _FIELD.fullmatch(part.strip())
         if match is None or (match["form"] and not _FORM.fullmatch(match["form"])):
-            raise ValueError(f"'{part.strip()}' is no column: write HEADING=FIELD, then :FORMAT or ~FORMAT")
+            raise ValueError(f"'{part.strip()}' is not a column: write HEADING=FIELD, then :FORMAT or ~FORMAT")
         heading = match["heading"] or match["field"].replace("_", " ")
         read.append(Field((heading,), match["field"], match["form"] or "", match["sign"] == "~"))
     return tuple(read)

@@ -30,7 +30,7 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9_.-]*(?:/[a-z0-9][a-z0-9_.-]*)*")
 _COMMANDS: Final = {"collection clean": "qrels", "transfer clean": "qrels", "leakage clean": "queries"}
 #: What `collection clean` writes beside the judgments.
 _BESIDE: Final = frozenset(("changes.tsv", "contradictions.tsv", "duplicates.tsv", "exclusions.tsv", "summary.json"))
-#: What was registered in this process, so that the same call again is no fault.
+#: What was registered in this process, so that the same call again is not a fault.
 _registered: dict[str, str] = {}
 
 
@@ -93,7 +93,9 @@ def register(
             stands for something else already.
     """
     if not _NAME.fullmatch(name):
-        raise OptionError("name", f"'{name}' is no name of a data set", "use small letters, digits, '-', '_', '.', '/'")
+        raise OptionError(
+            "name", f"'{name}' is not a name of a data set", "use small letters, digits, '-', '_', '.', '/'"
+        )
     parts = _Parts(*(None if one is None else _absolute(one) for one in (output, docs, queries, qrels)))  # type: ignore[arg-type]
     made = _Cleaned.read(Path(output), parts)
     full, identity = f"{_PREFIX}{name}", digest([asdict(parts), made.manifest])

@@ -54,7 +54,7 @@ def qrels(source: QrelSource) -> list[ir_measures.Qrel]:
         The judgments in their order. Iterations are kept where a source is read, otherwise they are "0".
 
     Raises:
-        InputError: not readable, or a pair of topic and document that stands twice.
+        InputError: not readable, or a pair of topic and document that occurs twice.
     """
     if isinstance(source, str | Path | SourceSpec):
         spec = source if isinstance(source, SourceSpec) else parse(str(source))
@@ -69,7 +69,7 @@ def run(source: OneRun) -> list[ir_measures.ScoredDoc]:
         source: a file, or any value that `truerank.evaluate` takes for one run.
 
     Raises:
-        InputError: not readable, or a document that stands twice for a topic.
+        InputError: not readable, or a document that occurs twice for a topic.
     """
     return [ir_measures.ScoredDoc(*row) for row in run_frame(source).iter_rows()]
 

@@ -31,7 +31,7 @@ def clean_task(
     and `adapted_from` names the task, so that MTEB counts both as similar. The task that you give stays as it is.
     """
     if not isinstance(task, AbsTaskRetrieval):
-        raise InputError(f"a {type(task).__name__} is no retrieval task", "give one", where="clean_task")
+        raise InputError(f"a {type(task).__name__} is not a retrieval task", "give one", where="clean_task")
     _, leaked = leaked_topics(audit, test_set)
     name = f"{task.metadata.name}{part.capitalize()}"
     which = "without" if part == "clean" else "only"

@@ -1,4 +1,4 @@
-"""What is compared when agreement is measured: every definition has a name, and the name stands in the output."""
+"""What is compared when agreement is measured: every definition has a name, and the name is in the output."""
 
 from __future__ import annotations
 
@@ -166,7 +166,10 @@ def _variant_and_topic(labels: tuple[str, ...]) -> str | None:
 
 def _leak() -> Definition:
     return Definition(
-        "leak", "Leak or no leak; Different Topic is no leak, whatever else is given.", leak_answer, ("leak", "no leak")
+        "leak",
+        "Leak or no leak; Different Topic is not a leak, whatever else is given.",
+        leak_answer,
+        ("leak", "no leak"),
     )
 
 

@@ -81,7 +81,9 @@ class Client:
             raise OptionError("model", "no model", "name the model that the endpoint has")
         parts = urlsplit(endpoint.strip())
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise OptionError("endpoint", f"'{endpoint}' is no address", "write http://HOST:PORT/v1 or https://HOST/v1")
+            raise OptionError(
+                "endpoint", f"'{endpoint}' is not an address", "write http://HOST:PORT/v1 or https://HOST/v1"
+            )
         if parts.username or parts.password:
             raise OptionError("endpoint", "an address with a password in it", "name the key's variable with `key_env`")
         path = parts.path.rstrip("/")
@@ -173,7 +175,7 @@ class Client:
 
 
 class _BrokenError(Exception):
-    """An answer that is no chat completion."""
+    """An answer that is not a chat completion."""
 
 
 def _key(variable: str, url: str) -> str:

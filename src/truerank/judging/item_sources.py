@@ -155,7 +155,7 @@ def _from_sources(folder: Path) -> dict[tuple[str, str], Topic]:
     return found
 
 
-#: Columns of annotations, which are no part of an item.
+#: Columns of annotations, which are not part of an item.
 ANNOTATION_NAMES: Final = frozenset((
     "label", "labels", "choice", "choices", "annotations", "completions", "predictions", "annotator", "annotator_id",
     "username", "user", "completed_by", "created_by", "comment", "comments", "reason", "seconds", "lead_time", "at",
@@ -541,7 +541,7 @@ class _Topics:
     def _add(self, topic: Topic, spec: str) -> None:
         there = self.all.setdefault(topic.topic_id, topic)
         if there.title != topic.title:
-            fault = f"the topic '{topic.topic_id}' stands in two test sets with different titles"
+            fault = f"the topic '{topic.topic_id}' is in two test sets with different titles"
             raise InputError(fault, "name the data sets with `topics`: NAME=SRC", where=spec)
 
     def completed(self, item: Item, source: str) -> Item:

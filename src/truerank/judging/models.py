@@ -157,7 +157,7 @@ def _object(text: Any) -> Mapping[str, Any]:
     except InputError:
         value = None
     if not isinstance(value, dict):
-        raise _NoAnswerError("the model's answer is no JSON object")
+        raise _NoAnswerError("the model's answer is not a JSON object")
     unknown = sorted(set(value).difference(("labels", "skip", "comment")))
     if unknown:
         raise _NoAnswerError(f"the model's answer has an unknown key '{unknown[0]}'")
@@ -166,7 +166,7 @@ def _object(text: Any) -> Mapping[str, Any]:
 
 def _checked_labels(labels: Any, scheme: Scheme, item: Item) -> tuple[str, ...]:
     if not isinstance(labels, list) or not all(isinstance(label, str) for label in labels):
-        raise _NoAnswerError("the model's labels are no list of names")
+        raise _NoAnswerError("the model's labels are not a list of names")
     names = {choice.name for choice in scheme.for_item(item).choices}
     stranger = next((label for label in labels if label not in names), None)
     if stranger is not None:

@@ -150,7 +150,7 @@ class Ratings:
 
     @property
     def people(self) -> tuple[int, ...]:
-        """Positions of the annotators that are no models."""
+        """Positions of the annotators that are not models."""
         return tuple(at for at, annotator in enumerate(self.annotators) if annotator.role != "model")
 
     @property
@@ -390,7 +390,7 @@ def read_ratings(
 
 
 def label_source(labels: Labels) -> Any:
-    """The sources of a group of options: one that cannot stand in a list, such as an open store, or all of them."""
+    """The sources of a group of options: one that cannot be in a list, such as an open store, or all of them."""
     alone = len(labels.labels) == 1 and not isinstance(labels.labels[0], str | Path | Judgment)
     return labels.labels[0] if alone else labels.labels
 

@@ -102,7 +102,7 @@ def _stage(text: str, whole: str) -> Stage:
     if kind == "strata":
         borders, _, count = rest.rpartition(":")
         return _strata(borders, _count(count, whole), whole)
-    raise InputError(f"'{text}' is no sample", _REMEDY, where=f"sample {whole}")
+    raise InputError(f"'{text}' is not a sample", _REMEDY, where=f"sample {whole}")
 
 
 def _strata(borders: str, n: int, whole: str) -> Stage:
@@ -124,7 +124,7 @@ def _quotas(text: str, whole: str) -> tuple[tuple[str, int], ...]:
     for part in text.split(","):
         name, _, count = part.rpartition("=")
         if not name.strip() or name.strip() in quotas:
-            raise InputError(f"'{part}' is no number for a name", "write NAME=N,NAME=N", where=f"sample {whole}")
+            raise InputError(f"'{part}' is not a number for a name", "write NAME=N,NAME=N", where=f"sample {whole}")
         quotas[name.strip()] = _count(count.strip(), whole)
     return tuple(quotas.items())
 
@@ -132,14 +132,14 @@ def _quotas(text: str, whole: str) -> tuple[tuple[str, int], ...]:
 def _count(text: str, whole: str) -> int:
     number = whole_number(text) or 0
     if number < 1:
-        raise InputError(f"'{text[:40]}' is no number of items", _REMEDY, where=f"sample {whole}")
+        raise InputError(f"'{text[:40]}' is not a number of items", _REMEDY, where=f"sample {whole}")
     return number
 
 
 def _number(text: str, whole: str) -> float:
     value = decimal_number(text)
     if value is None:
-        raise InputError(f"'{text}' is no score", _REMEDY, where=f"sample {whole}")
+        raise InputError(f"'{text}' is not a score", _REMEDY, where=f"sample {whole}")
     return value
 
 

@@ -83,13 +83,13 @@ def _objects(
     value: Any, name: str, types: Mapping[str, str], needed: tuple[str, ...], place: _Place
 ) -> list[dict[str, Any]]:
     if not isinstance(value, list):
-        raise place.fault(name, "is no list of tables", f"write [[{name}]] before each of them")
+        raise place.fault(name, "is not a list of tables", f"write [[{name}]] before each of them")
     return [_object(part, f"{name}[{number}]", types, needed, place) for number, part in enumerate(value, start=1)]
 
 
 def _object(value: Any, path: str, types: Mapping[str, str], needed: tuple[str, ...], place: _Place) -> dict[str, Any]:
     if not isinstance(value, dict):
-        raise place.fault(path, "is no table", f"write {', '.join(types)} in it")
+        raise place.fault(path, "is not a table", f"write {', '.join(types)} in it")
     read = _typed(value, types, f"{path}.", place)
     for key in needed:
         if key not in read or (key != "key" and read[key] == "" and not path.startswith("groups")):
@@ -101,7 +101,7 @@ def _typed(value: Mapping[str, Any], types: Mapping[str, str], prefix: str, plac
     read: dict[str, Any] = {}
     for key, part in value.items():
         if key not in types:
-            raise place.fault(f"{prefix}{key}", "is no key of a scheme", f"there are {', '.join(types)}")
+            raise place.fault(f"{prefix}{key}", "is not a key of a scheme", f"there are {', '.join(types)}")
         if not _fits(part, types[key]):
             raise place.fault(f"{prefix}{key}", f"is not {types[key]}", "correct it")
         read[key] = part.strip() if isinstance(part, str) and key != "name" else part
@@ -357,7 +357,7 @@ def load_scheme(name_or_file: str | Path) -> Scheme:
     if name == "transfer" and colon:
         versions = whole_number(number)
         if versions is None:
-            raise InputError(f"'{number}' is no number of versions", "write transfer:3", where=text)
+            raise InputError(f"'{number}' is not a number of versions", "write transfer:3", where=text)
         return versions_scheme(versions)
     path = Path(text)
     if path.suffix.lower() not in (".toml", ".json"):
@@ -437,10 +437,10 @@ def _check(scheme: Scheme) -> None:
         raise InputError("two groups of one name", "give each group a name of its own")
     for choice in scheme.choices:
         if not _fold(choice.name) or choice.name != choice.name.strip() or _SEPARATORS & set(choice.name):
-            fault = f"'{choice.name}' is no name for a label"
+            fault = f"'{choice.name}' is not a name for a label"
             raise InputError(fault, "use words without '|', ';', ',' and blanks at the ends")
         if choice.key and (len(choice.key) != 1 or not choice.key.isprintable() or choice.key.isspace()):
-            raise InputError(f"'{choice.key}' is no key ('{choice.name}')", "give one visible character")
+            raise InputError(f"'{choice.key}' is not a key ('{choice.name}')", "give one visible character")
         if choice.key in RESERVED_KEYS:
             fault = f"the key '{choice.key}' of '{choice.name}' belongs to the page"
             raise InputError(fault, f"choose another than {' '.join(sorted(RESERVED_KEYS))}")

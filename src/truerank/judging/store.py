@@ -137,11 +137,11 @@ def item_of(body: str, path: Path) -> Item:
 
 
 def check_file(path: Path) -> None:
-    """Raises an InputError for a file that is no store, or one of a newer version."""
+    """Raises an InputError for a file that is not a store, or one of a newer version."""
     if not path.is_file():
         raise InputError("no store there", "make one with 'truerank judge new'", where=path)
     if not is_store(path):
-        raise InputError("is no judging store", "give a file that 'truerank judge new' made", where=path)
+        raise InputError("is not a judging store", "give a file that 'truerank judge new' made", where=path)
     with path.open("rb") as stream:
         version = int.from_bytes(stream.read(64)[60:64], "big")
     if version > VERSION:
@@ -184,7 +184,9 @@ def fill(
         for name, item_ids in work.items():
             for place, item_id in enumerate(item_ids, start=1):
                 if connection.execute("SELECT 1 FROM items WHERE item_id = ?", (item_id,)).fetchone() is None:
-                    raise InputError(f"'{name}' is to judge '{item_id[:80]}', which is no item", "check it", where=path)
+                    raise InputError(
+                        f"'{name}' is to judge '{item_id[:80]}', which is not an item", "check it", where=path
+                    )
                 connection.execute(_ASSIGN, (name, place, item_id))
         connection.execute("COMMIT")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -214,7 +216,7 @@ def checked_annotator(annotator: Annotator, path: Path) -> Annotator:
     """The annotator, if name and role can be stored."""
     name = annotator.name
     if not name or name != name.strip() or not name.isprintable() or len(name) > _LONGEST_NAME:
-        raise InputError(f"'{name[:80]}' is no name for an annotator", "use visible characters", where=path)
+        raise InputError(f"'{name[:80]}' is not a name for an annotator", "use visible characters", where=path)
     if annotator.role not in get_args(Role):
         raise InputError(f"no role '{annotator.role}'", f"one of {', '.join(get_args(Role))}", where=path)
     return annotator

@@ -95,7 +95,7 @@ def train(
         recipe: truerank, capreolus, ance, cedr, colbert, monobert, pygaggle, survivorship or t5-original; by default
             the usual one of the model. capreolus also sets the lengths and the padding of a small model.
         seed: of weights, order of the instances, and dropout.
-        set_: a value of the recipe (lr, batch) or of the model (max_query).
+        set_: a setting of the recipe (lr, batch) or of the model (max_query).
         vectors: word vectors of the small models: a GloVe or word2vec file, a folder of an encoder, or packaged.
         texts: of instances that name queries and documents by id.
         device: cpu, cuda, cuda:1, mps; by default a GPU where there is one.
@@ -105,7 +105,7 @@ def train(
         What was trained.
 
     Raises:
-        InputError: an unknown model, recipe or name in `set_`; a fault in a source; a loss that is no number.
+        InputError: an unknown model, recipe or name in `set_`; a fault in a source; a loss that is not a number.
         MissingExtraError: what trains it is not installed.
 
     Examples:

@@ -237,7 +237,7 @@ class _Part(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive terms of the index, and where they stand in the runs."""
+    """Consecutive terms of the index, and where they are in the runs."""
 
     names: pl.Series
     parts: list[_Part]
@@ -380,7 +380,7 @@ def build_index(
         analyser: how texts become terms; default: as Anserini does.
         fields: `contents` (title and body), `title`, `body`, `url`, or NAME=PART+PART.
         workers: processes that analyse documents.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
         run_postings: how many postings are sorted at once.
         progress: receives the number of documents done.
 
@@ -388,7 +388,7 @@ def build_index(
         The index, opened.
 
     Raises:
-        InputError: a fault in the documents, an id that stands twice or holds a blank, no document with a term, fields
+        InputError: a fault in the documents, an id that occurs twice or holds a blank, no document with a term, fields
             of one name, or a folder that holds something else.
     """
     documents = open_documents(source, strict=strict) if isinstance(source, str) else source
@@ -426,9 +426,9 @@ def index(
     strict: bool = False,
     progress: Progress | None = None,
 ) -> Index:
-    """Builds an index of a collection of documents.
+    """Builds an index of a document collection.
 
-    Postings are sorted on the disk, so that memory does not grow with them. The index appears whole or not at all.
+    Postings are sorted on disk, so that memory does not grow with them. The index appears as a whole or not at all.
 
     Args:
         source: documents: a path, irds:ID or hf:ORG/NAME.
@@ -436,7 +436,7 @@ def index(
         analysis: how texts become terms.
         fields: fields of the index, made of url, title and body; contents is title+body.
         workers: processes that analyse documents.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
         progress: receives the number of documents done.
 
     Returns:
@@ -519,7 +519,7 @@ def _sort_blocks(
 
 
 def _checked(ids: list[str], documents: DocumentSource) -> list[str]:
-    """The ids, if they can stand in a run."""
+    """The ids, if they can be in a run."""
     for identifier in ids:
         if identifier.split() != [identifier]:
             raise InputError(
@@ -543,14 +543,14 @@ def kept_index(source: str, folder: Path, analyser: Analyser, progress: Progress
 
 
 def _write_order(folder: Path, documents: DocumentSource) -> None:
-    """Where each document stands among all by the order of ids; an id that stands twice is found here at the latest."""
+    """Where each document stands among all by the order of ids; an id that occurs twice is found here at the latest."""
     ids = pl.concat(StringFile.read(folder, "documents"))
     order = ids.arg_sort().to_numpy()
     ordered = ids.gather(order)
     same = np.flatnonzero((ordered[1:] == ordered[:-1]).to_numpy())
     if len(same):
         raise InputError(
-            f"the id '{ordered[int(same[0])]}' stands twice (the other time with the document number "
+            f"the id '{ordered[int(same[0])]}' occurs twice (the other time with the document number "
             f"{order[same[0] + 1] + 1})",
             "give every document an id of its own",
             where=documents.spec.location,
@@ -578,9 +578,9 @@ def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) ->
 def _refuse_other(target: Path) -> None:
     """Lets an index be replaced, and an empty folder be filled."""
     if target.is_dir() and any(target.iterdir()) and not Index.is_index(target):
-        raise InputError("the folder holds something that is no index", "choose another with `out`", where=target)
+        raise InputError("the folder holds something that is not an index", "choose another with `out`", where=target)
     if target.exists() and not target.is_dir():
-        raise InputError("a file stands there", "choose another name with `out`", where=target)
+        raise InputError("a file is there", "choose another name with `out`", where=target)
 
 
 @contextlib.contextmanager
@@ -620,7 +620,7 @@ def _runs(process: int) -> bool:
 
 
 def move_folder(folder: Path, target: Path) -> None:
-    """Gives a temporary folder its name, in place of what stands there."""
+    """Gives a temporary folder its name, in place of what is there."""
     old = folder.with_suffix(".old.tmp")
     if target.exists():
         target.rename(old)

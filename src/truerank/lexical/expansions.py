@@ -58,8 +58,8 @@ class RM3:
     """The relevance model RM3.
 
     The relevance model is the mean of the feedback documents' distributions of terms, weighted by their scores and cut
-    to the best terms, each document's distribution being cut to as many before; terms that are no words of 2 to 20
-    ASCII letters and digits, or stand in more than a tenth of the documents, take no part. It is mixed with the query.
+    to the best terms, each document's distribution being cut to as many before; terms that are not words of 2 to 20
+    ASCII letters and digits, or are in more than a tenth of the documents, take no part. It is mixed with the query.
 
     Attributes:
         terms: how many terms the relevance model keeps.

@@ -109,7 +109,7 @@ class Index(Result, shown_in="truerank.lexical.report"):
 
     @cached_property
     def totals(self) -> NDArray[np.int64]:
-        """How often each term stands in each field of the collection, shape (terms, fields)."""
+        """How often each term is in each field of the collection, shape (terms, fields)."""
         return self._array("terms.totals")
 
     @cached_property
@@ -160,7 +160,7 @@ class Index(Result, shown_in="truerank.lexical.report"):
 
         Returns:
             Postings, document after document and by term within each: the place of the document among those given, the
-            term, and how often it stands in each field; shapes (postings,), (postings,), (postings, fields).
+            term, and how often it is in each field; shapes (postings,), (postings,), (postings, fields).
         """
         begins, ends = self._vector_starts[documents], self._vector_starts[np.asarray(documents) + 1]
         sizes = ends - begins
@@ -299,7 +299,7 @@ class IndexField:
         """`title`, or `contents=url+title+body`; `contents` alone joins title and body."""
         name, given, parts = text.strip().partition("=")
         if not name or (given and not parts):
-            raise OptionError("fields", f"'{text}' is no field", "write NAME or NAME=PART+PART")
+            raise OptionError("fields", f"'{text}' is not a field", "write NAME or NAME=PART+PART")
         if not given:
             return cls(name, ("title", "body") if name == "contents" else (name,))
         return cls(name, tuple(part.strip() for part in parts.split("+")))

@@ -19,7 +19,7 @@ class Statistics(NamedTuple):
         mean_length: mean of their lengths.
         tokens: sum of their lengths.
         frequency: documents that hold the term.
-        total: how often the term stands in the collection.
+        total: how often the term is in the collection.
     """
 
     documents: int
@@ -39,7 +39,7 @@ class Model(Protocol):
         """What one occurrence of a term in the query adds to the scores of the documents that hold the term.
 
         Args:
-            counts: how often the term stands in each of these documents, shape (documents,).
+            counts: how often the term is in each of these documents, shape (documents,).
             lengths: the lengths of these documents, shape (documents,).
             statistics: of the collection and the term.
         """

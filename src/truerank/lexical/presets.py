@@ -194,6 +194,6 @@ def _valued(name: str, value: Any, now: Any) -> Any:
         return str(value)
     number = signed_number(str(value)) if isinstance(now, int) else decimal_number(str(value))
     if number is None:
-        kind = "whole number" if isinstance(now, int) else "number"
-        raise OptionError("set_", f"{name}: '{value}' is no {kind}", "write NAME=NUMBER")
+        kind = "an integer" if isinstance(now, int) else "a number"
+        raise OptionError("set_", f"{name}: '{value}' is not {kind}", "write NAME=NUMBER")
     return number

@@ -24,7 +24,7 @@ _KEPT: Final = 1 << 24
 
 
 class QueryTerms(NamedTuple):
-    """The numbers of a query's terms, in order and as often as they stand there, and its length with those terms that
+    """The numbers of a query's terms, in order and as often as they are there, and its length with those terms that
     the collection lacks."""
 
     terms: list[int]

@@ -122,13 +122,13 @@ def search(
 ) -> SearchResult:
     """Retrieves the best documents for each topic and writes a TREC run.
 
-    Scores have six decimals; documents with equal ones stand in the ascending order of their ids.
+    Scores have six decimals; documents with equal ones are in the ascending order of their ids.
 
     Args:
         index: the folder that `index` wrote. In Python also an opened index, or a searcher, whose weights then hold.
         topics: a path, irds:ID or hf:ORG/NAME. In Python also queries.
         model: by default the preset's usual model. In Python also a model, or an expansion around one.
-        k: documents for each topic at most; only documents that hold a term of the query are retrieved.
+        k: the largest number of documents per topic; only documents with a term of the query are retrieved.
         retrieval: how documents are retrieved.
         tag: last column of the run; by default preset and model.
         workers: processes that search; the run does not depend on their number.
@@ -136,7 +136,7 @@ def search(
         progress: is told how many topics are done.
 
     Returns:
-        The run. Documents with equal scores, as they are written, stand in the ascending order of their ids.
+        The run. Documents with equal scores, as they are written, are in the ascending order of their ids.
 
     Raises:
         InputError: a fault in the topics or the index; a tag with blanks; no topic has a text in the field, or none a
@@ -182,7 +182,7 @@ def _searched(
 ) -> SearchResult:
     k, topic_field, tag, workers = how
     if tag.split() != [tag]:
-        raise OptionError("tag", f"the tag '{tag}' is no single word", "give one without blanks")
+        raise OptionError("tag", f"the tag '{tag}' is not a single word", "give one without blanks")
     name = topics if isinstance(topics, str) else "queries"
     queries = topic_queries(topics, topic_field) if isinstance(topics, str) else list(topics)
     no_text = tuple(query.topic_id for query in queries if not normalise(query.text))

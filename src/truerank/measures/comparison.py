@@ -57,7 +57,7 @@ class Significance(Options):
         zeros: what the Wilcoxon test does with equal scores.
         interval: by the t distribution, or by the bootstrap (percentile or bca).
         resamples: samples drawn; by default 100,000 for a randomisation test and 10,000 for the bootstrap.
-        seed: of all draws.
+        seed: the seed of all random draws.
         tie: differences by topic up to this are ties.
         power: of the smallest detectable difference.
     """
@@ -231,7 +231,7 @@ class Comparison(Result, shown_in="truerank.measures.report"):
         baseline: the run or evaluation that the others are compared with; None for all pairs.
         runs: the runs that take part, baselines first.
         measures: what they are compared by.
-        left_out: measures that are no means over topics.
+        left_out: measures that are not means over topics.
         differences: by measure and pair.
         policies: by evaluation, how its runs were scored.
         remarks: what has to be said of single measures.
@@ -361,7 +361,7 @@ def compare_evaluations(
         One difference per pair and measure, run minus baseline.
 
     Raises:
-        InputError: fewer than two runs, an unknown baseline or measure, a measure that is no mean over topics, or a
+        InputError: fewer than two runs, an unknown baseline or measure, a measure that is not a mean over topics, or a
             paired test of runs that were scored on different topics.
     """
     method = replace(method or Significance(), **changes)
@@ -386,7 +386,7 @@ def compare_evaluations(
 
 
 def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) -> tuple[list[str], list[str]]:
-    """The measures to compare by, and those that are left out because they are no means over topics."""
+    """The measures to compare by, and those that are left out because they are not means over topics."""
     kinds: dict[str, str] = {}
     for evaluation in evaluations:
         aggregates = evaluation.aggregates or ("mean",) * len(evaluation.measures)
@@ -402,7 +402,7 @@ def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) ->
     names = measure_names(wanted, shared)
     for name in names:
         if kinds[name] != "mean":
-            raise OptionError("measures", f"{name} is no mean over topics", "choose a measure that is")
+            raise OptionError("measures", f"{name} is not a mean over topics", "choose a measure that is")
     return names, []
 
 

@@ -34,7 +34,7 @@ _ABSENT: Final = -(2**31)
 _CUTOFFS: Final = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
 _FAMILIES: Final = ("nDCG", "AP", "RR", "P", "R", "Success", "Rprec")
 #: Dimensions that change which documents are ranked how, and by which judgments.
-_RANKED: Final = ("system", "run", "judgments", "ties", "unjudged")
+_RANKED: Final = ("system", "run", "judgments", "ties", "scores", "unjudged")
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class _Rows(NamedTuple):
     """The results of a run: their topics and pairs by name, and by row (shape (rows,)) what orders and chooses them.
 
     `topic` is a place in `topics`, `doc` the place of its id among all ids, `place` that within its topic; `own` marks
-    the topic's own document, `first` the first of documents that stand twice.
+    the topic's own document, `first` the first of documents that occur twice.
     """
 
     topics: tuple[str, ...]
@@ -243,6 +243,7 @@ class ConventionScorer:
             "run.prefix": bool(ids.str.contains("[/:#]").any() or qrels["doc_id"].str.contains("[/:#]").any()),
             "run.duplicates": bool(run.select(pl.struct("topic_id", "doc_id").is_duplicated().any()).item()),
             "ties.rank": "rank" in run.columns,
+            "scores.positive": bool((run["score"] <= 0).any()),
             "judgments.previous": "previous" in self._qrels,
         }
         judged = qrels["doc_id"].unique()
@@ -281,9 +282,11 @@ class ConventionScorer:
             shown = _condensed(grades) if measure.judged_only else grades
             ideal = self._ideal(ranked, chosen.get("grades"))
             # Averages are taken over whole rankings.
-            plain = ranked[4] is None and (ranked[1] is None or _changes(ranked[1].name)) and shown is grades
-            tied = self._kept.get(("tied", ranked[:4])) if plain else None
-            return _FUNCTIONS[measure.family](_Shown(shown, ideal, cutoff, level, names, tied))
+            plain = ranked[5] is None and (ranked[1] is None or _changes(ranked[1].name)) and shown is grades
+            plain = plain and ranked[3] is not None and measure.family in ranked[3].serves
+            tied = self._kept.get(("tied", ranked[:5])) if plain else None
+            listed = self._graded((*ranked[:4], None, None), chosen.get("grades"))
+            return _FUNCTIONS[measure.family](_Shown(shown, ideal, cutoff, level, names, listed, tied))
 
         above, below = self._once(key, made)
         kept, extra = self._averaged(ranked, chosen["topics"].name if "topics" in chosen else "")
@@ -364,8 +367,8 @@ class ConventionScorer:
         """The grade of each result by topic of the judgments and rank; shape (topics, ranks)."""
 
         def made() -> NDArray[np.int64]:
-            found = _regraded(self._once(("matrix", ranked[:4]), lambda: self._matrix(ranked)), grades)
-            return found if ranked[4] is None else _condensed(found)
+            found = _regraded(self._once(("matrix", ranked[:5]), lambda: self._matrix(ranked)), grades)
+            return found if ranked[5] is None else _condensed(found)
 
         return self._once(("graded", ranked, grades), made)  # type: ignore[no-any-return]
 
@@ -377,7 +380,7 @@ class ConventionScorer:
         return made
 
     def _matrix(self, ranked: tuple[Alternative | None, ...]) -> NDArray[np.int64]:
-        system, run, judgments, ties, _ = ranked
+        system, run, judgments, ties, positive, _ = ranked
         rows, judged = self._rows(system, run), self._judged(ranked)
         name = "" if run is None else run.name
         key = ("grades", system, run if _changes(name) else None, judgments)
@@ -397,24 +400,26 @@ class ConventionScorer:
         if name.startswith("rows"):
             keep &= rows.place < (run.number if run is not None else 0)
         name_of_ties, reversed_run = "" if ties is None else ties.name, name == "reversed"
-        by = name_of_ties if name_of_ties in ("rank", "double") else ""
+        by = name_of_ties if name_of_ties == "rank" else "double" if name_of_ties in _DOUBLE else ""
         groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
         order: Ints = self._once(
             ("order", key if name_of_ties in ("best", "worst") else key[1:3], name_of_ties, reversed_run),
             lambda: _order(rows, groups, grade, name_of_ties),
         )
         order = order[keep[order]]
+        if positive is not None:
+            grade = np.where(rows.score > 0, grade, _UNJUDGED)
         own, at, grade = rows.topic[order], at[order], grade[order]
         counts = np.bincount(own)
         rank = np.arange(len(own)) - (np.cumsum(counts) - counts)[own]
         matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int64)
         matrix[at, rank] = grade
-        if name_of_ties == "averaged":
-            score = rows.score[order].astype(np.float32)
+        if name_of_ties in ("averaged", "last"):
+            score = rows.score[order]
             begins = np.append(True, (score[1:] != score[:-1]) | (own[1:] != own[:-1]))
             tied = np.zeros(matrix.shape, np.int64)
             tied[at, rank] = np.cumsum(begins)
-            self._kept["tied", ranked[:4]] = tied
+            self._kept["tied", ranked[:5]] = tied
         if name.startswith("depth") and run is not None:
             matrix = matrix[:, : run.number]
         if name == "first-lost":
@@ -428,10 +433,12 @@ class ConventionScorer:
             judged = self._judged(ranked)
             own = self._rows(*ranked[:2]).topics
             kept = np.ones(len(judged.topics), np.bool_)
-            if rule == "in-run":
+            if rule in ("in-run", "in-run-with-relevant", "of-run"):
                 kept &= np.isin(np.array(judged.topics), np.array(own))
-            elif rule == "with-relevant":
+            if rule.endswith("with-relevant"):
                 kept &= (judged.lists > 0).any(axis=1)
+            elif rule == "with-retrieved":
+                kept &= (self._graded((*ranked[:3], None, None, None), None) > 0).any(axis=1)
             elif rule in ("without-first", "without-last"):
                 kept[0 if rule == "without-first" else -1] = False
             elif rule.endswith("-of-run"):
@@ -445,6 +452,8 @@ class ConventionScorer:
         return self._once(("averaged", ranked[:3], rule), made)  # type: ignore[no-any-return]
 
 
+#: Orders of ties by tools that compare scores as 64-bit numbers.
+_DOUBLE: Final = ("double", "ascending", "input", "reversed-input", "averaged", "last")
 _PASSAGE: Final = re.compile(r"[-_#%.:]p?\d+$")
 _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
     "case": lambda ids: ids.str.to_lowercase(),
@@ -542,13 +551,17 @@ def _condensed(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 class _Shown(NamedTuple):
-    """What a measure scores: grades by topic and rank, the judged grades best first, and the choices by dimension."""
+    """What a measure scores: grades by topic and rank, the judged grades best first, and the choices by dimension.
+
+    `listed` are the grades of all results, also of those that a convention does not count.
+    """
 
     grades: NDArray[np.int64]
     ideal: NDArray[np.int64]
     cutoff: int | None
     rel: int
     names: Mapping[str, str]
+    listed: NDArray[np.int64]
     tied: NDArray[np.int64] | None = None
 
     @property
@@ -561,8 +574,9 @@ class _Shown(NamedTuple):
 
     @property
     def relevant(self) -> Floats:
-        """How many documents of each topic are relevant."""
-        return np.asarray((self.ideal >= self.rel).sum(axis=1), np.float64)
+        """How many documents of each topic are relevant, or how many of those that were retrieved."""
+        every = self.listed if self.names["divisor"] == "retrieved" else self.ideal
+        return np.asarray((every >= self.rel).sum(axis=1), np.float64)
 
     def gain(self, grades: NDArray[np.int64], tied: NDArray[np.int64] | None = None) -> Floats:
         """The discounted gain of rankings; with `tied`, the mean gain of each group of equal scores."""
@@ -605,6 +619,11 @@ def _ndcg(shown: _Shown) -> Pair:
 def _ap(shown: _Shown) -> Pair:
     hits, every = shown.hits, shown.relevant
     precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+    if shown.tied is not None:
+        tied = shown.tied[:, : shown.cutoff]
+        last = np.zeros(tied.max() + 1, np.int64)
+        np.maximum.at(last, tied, np.broadcast_to(np.arange(hits.shape[1]), tied.shape))
+        precision = np.take_along_axis(precision, last[tied], axis=1)
     divisor = {
         "capped": np.minimum(every, shown.cutoff or np.inf, dtype=np.float64),
         "retrieved": hits.sum(axis=1).astype(np.float64),

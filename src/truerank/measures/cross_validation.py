@@ -73,7 +73,7 @@ def read_folds(file: str | Path) -> Folds:
         file: the file.
 
     Returns:
-        The topics of each fold as they stand there; folds in the order of the JSON, or by number or name.
+        The topics of each fold as they are there; folds in the order of the JSON, or by number or name.
 
     Raises:
         InputError: not readable, another shape, fewer than two folds, or a topic in two of them.
@@ -128,7 +128,7 @@ def _test_part(fold: dict[str, Any], path: Path) -> Any:
 
 def _topics(fold: Any, path: Path) -> list[str]:
     if not isinstance(fold, list) or not all(isinstance(topic, str | int) for topic in fold):
-        raise InputError("a fold that is no list of topics", _REMEDY, where=path)
+        raise InputError("a fold that is not a list of topics", _REMEDY, where=path)
     return [str(topic) for topic in fold]
 
 

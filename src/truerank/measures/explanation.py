@@ -132,10 +132,10 @@ class ExplainOptions(Options):
     Attributes:
         reported: the reported score: 0.4074, 40.74 or MEASURE=0.4074; repeat the option for several measures. Also
             a file of scores by topic, as trec_eval -q writes it.
-        measure: of reported scores without a name.
-        tolerance: how far a score may be from the reported one; by default half of its last digit.
+        measure: the measure of reported scores that name none.
+        tolerance: the largest distance from the reported score; by default half of its last digit.
         rel: the lowest grade that counts as relevant where the measure does not say.
-        changes: how many choices are combined at most; 3 needs two measures that differ, or scores by topic.
+        changes: the largest number of choices that are combined; 3 needs two measures that differ, or scores by topic.
     """
 
     reported: Annotated[tuple[str, ...], Flag(metavar="[MEASURE=]SCORE", reads=list[str])] = ()
@@ -204,7 +204,7 @@ def explain(
     out: Out = None,
     progress: Progress | None = None,
 ) -> ScoreDifference:
-    """Says why a reported score is not the one that you get: by which convention, or by which mistake.
+    """Finds out why a reported score differs from yours: which convention or mistake gives it.
 
     Gains, ideal rankings, divisors, cut-offs, ties, which topics are averaged, which rows and ids are read, and how the
     number was written are varied, one at a time, in pairs and in threes. Other runs beside the run, and other judgments
@@ -312,7 +312,7 @@ def _divergence_of(qrels: Any, runs: Sequence[Any], options: ExplainOptions) -> 
 
 def _read(source: Any, noun: str) -> pl.DataFrame:
     if isinstance(source, str | Path):
-        # Documents that stand twice are one of the causes.
+        # Documents that occur twice are one of the causes.
         return read_qrels_frame(str(source)) if noun == "qrels" else pl.concat(run_frames(source))
     schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
     return frame_of(source, schema, number)
@@ -374,7 +374,7 @@ def explanation(
         word = "AMBIGUOUS"
     total = sum(weight for weight, _ in matching)
     chance, counted, nearby = (1.0, 0, 0) if not matching or not told else search.chance(matching[0][0], causes, told)
-    # A cause with more that hardly shows is no rival: the best one is then a part of the truth.
+    # A cause with more that hardly shows is not a rival: the best one is then a part of the truth.
     own = sum(weight for weight, cause in matching if set(matching[0][1].convention) <= set(cause.convention))
     # Three digits of one score explain nothing, and whatever parts the run from the judgments gives 0.
     few = len(told) == 1 and reported[told[0]].topics is None and reported[told[0]].unit > _FEW_DIGITS

@@ -254,7 +254,7 @@ def proportion(k: int, n: int, *, confidence: float = 0.95, method: ProportionMe
     Source: Wilson, Probable inference (JASA 1927); Clopper and Pearson (Biometrika 1934), by the beta distribution.
     """
     if not 0 <= k <= n:
-        raise ValueError(f"{k} of {n} is no share")
+        raise ValueError(f"{k} of {n} is not a share")
     if not 0 < confidence < 1:
         raise OptionError("confidence", f"must be above 0 and below 1, got {confidence:g}", "correct the value")
     if not n:

@@ -170,7 +170,7 @@ def order_statistics(truth: Floats, other: Floats) -> Floats:
 
     Returns:
         Shape (n, 4), the columns as in `ORDER_STATISTICS`: τ-b, τ_AP, Spearman's ρ (over mean ranks of ties), and RBO
-        with p = 0.9, extrapolated, in which tied systems stand in the order of their columns. Not a number where a
+        with p = 0.9, extrapolated, in which tied systems are in the order of their columns. Not a number where a
         coefficient has no value: with fewer than two systems, τ-b and ρ where all are tied, τ_AP where any are.
 
     Source: Kendall (1945); Yilmaz, Aslam, Robertson (SIGIR 2008), equation 4; Webber, Moffat, Zobel (TOIS 2010),

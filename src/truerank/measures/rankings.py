@@ -1,4 +1,4 @@
-"""The ranking of every topic of a run, its judgments, and where the judged documents stand in it."""
+"""The ranking of every topic of a run, its judgments, and where the judged documents are in it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GradeTable:
     """The judgments by topic number, and a quick test whether a document is judged at all.
 
     Args:
-        frame: columns topic_id, doc_id and relevance; a pair of topic and document stands there once.
+        frame: columns topic_id, doc_id and relevance; a pair of topic and document is there once.
 
     Attributes:
         topics: the ids of the topics in the order of the frame; a topic's number is its place there.
@@ -200,7 +200,7 @@ class Ranking:
         return found
 
     def repeats(self) -> bool:
-        """Whether a document stands twice for a topic."""
+        """Whether a document occurs twice for a topic."""
         if self._unknown_repeats:
             return True
         # Half of a hash is enough for a first look. Topics of one length are sorted each for itself, which is faster.
@@ -230,7 +230,7 @@ class Ranking:
             return scores.astype(np.float32), True
 
     def _unordered(self, keys: NDArray[np.float64] | NDArray[np.float32] | Ints, descending: bool) -> NDArray[np.bool_]:
-        """For each topic, whether its results stand in another order than that of their ranks."""
+        """For each topic, whether its results are in another order than that of their ranks."""
         inside = np.ones(max(0, len(keys) - 1), np.bool_)
         inside[self._starts[1:] - 1] = False
         wrong = (keys[1:] > keys[:-1]) & inside

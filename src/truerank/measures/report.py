@@ -519,7 +519,7 @@ def _cautions(comparison: Comparison) -> tuple[str, ...]:
     if skipped:
         found.append(f"Up to {skipped:,} topics are left out of a comparison because a run was not scored on them.")
     if comparison.left_out:
-        found.append(f"Not compared, because they are no means over topics: {', '.join(comparison.left_out)}.")
+        found.append(f"Not compared, because they are not means over topics: {', '.join(comparison.left_out)}.")
     if len({tuple(policy.sentences()) for policy in comparison.policies.values()}) > 1:
         found.append("The evaluations were made under different policies; see 'policies' in the JSON.")
     else:

@@ -108,7 +108,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
 
         Args:
             scores: by system: columns topic_id and value.
-            policy: stands in the result; nothing is scored here.
+            policy: is in the result; nothing is scored here.
             measure: what the values are; higher is better.
         """
         topics = tuple(dict.fromkeys(topic for frame in scores.values() for topic in frame["topic_id"]))

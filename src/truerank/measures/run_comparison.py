@@ -219,7 +219,7 @@ def compare(
     plot: bool = False,
     out: Out = None,
 ) -> RunComparison:
-    """Compares runs with a baseline or with each other: differences, tests, and what survives the correction.
+    """Compares runs with a baseline or with each other: differences, tests, corrections for many comparisons.
 
     Every difference comes with its interval, p, corrected p, effect size, wins and losses by topic, and the smallest
     difference that so many topics can show. Of two evaluations the order of the runs is compared: pairs that change
@@ -354,7 +354,7 @@ def _opened(
             fault = "saved evaluations stand instead of judgments and runs"
             raise OptionError("evaluation", fault, "leave out `qrels` and `run`, or give them alone")
         if len(evaluation) > 2:
-            fault = f"{len(evaluation)} evaluations are no two conditions"
+            fault = f"{len(evaluation)} evaluations are not two conditions"
             raise OptionError("evaluation", fault, "give further ones with `also`")
         if scoring != Scoring():
             raise OptionError(

@@ -148,7 +148,7 @@ class _Gathered:
         self._rarer = None if plan.rarer is None else plan.rarer.empty(len(self._present))
 
     def add(self, frame: pl.DataFrame) -> bool:
-        """Takes whole topics; False, and nothing is known, where a document stands twice for one of them."""
+        """Takes whole topics; False, and nothing is known, where a document occurs twice for one of them."""
         plan = self._plan
         ranking = Ranking(frame, plan.judgments)
         if ranking.repeats():
@@ -203,8 +203,8 @@ def evaluate(
 ) -> Evaluation:
     """Scores runs against relevance judgments, under policies that are printed with the scores.
 
-    Means are over the topics of the judgments. A run is named by its file without .run, .txt and .gz. One run at a time
-    is read, in pieces.
+    Means are over the topics of the judgments. A run is named by its file without .run, .txt and .gz. Runs are read one
+    at a time, in blocks.
 
     Args:
         qrels: relevance judgments: a path or irds:ID. In Python also a frame (topic_id, doc_id, relevance), records, or
@@ -327,7 +327,7 @@ def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
         gathered = _Gathered(plan)
         for frame in whole_topics(run_frames(run, plan.columns)):
             if frame is None or not gathered.add(frame):
-                # Topics that come back, or a document that stands twice: the whole run has to be seen.
+                # Topics that come back, or a document that occurs twice: the whole run has to be seen.
                 return _score_whole(name, read_run_frame(run), plan)
         return gathered.scored(name)
     return _score_whole(name, _frame_of(name, run, plan.columns), plan)

@@ -361,7 +361,7 @@ def _unpaired_case(first: Floats, second: Floats) -> str:
 
 def _check_numbers(first: Floats, second: Floats) -> None:
     if np.isnan(first).any() or np.isnan(second).any():
-        raise InputError("a score is no number", "leave out the topics that have no score")
+        raise InputError("a score is not a number", "leave out the topics that have no score")
 
 
 def _constant(values: Floats, first: Floats, second: Floats) -> bool:

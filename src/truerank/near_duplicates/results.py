@@ -49,7 +49,7 @@ class Equivalents:
             the collection; the representative of a group is its first. Empty between two collections.
         boilerplate: columns as in `BOILERPLATE`: passages that many documents hold, the most frequent first. Empty
             between two collections.
-        crowded: how many shingles stand in so many documents that not all pairs of them were compared. Where it is
+        crowded: how many shingles are in so many documents that not all pairs of them were compared. Where it is
             above 0, pairs may be missing among groups of that size; the documents are compared with some of the group.
     """
 

@@ -237,7 +237,7 @@ class CommonShingles:
 
     @classmethod
     def of(cls, pairs: int, values: Hashes, owner: Numbers, marked: NDArray[np.bool_]) -> CommonShingles:
-        """Counts what stands twice in a pair."""
+        """Counts what occurs twice in a pair."""
         # The pair, the leading bits of the shingle and the mark are one number, because NumPy sorts numbers many times
         # faster than it finds their order. Two shingles of a pair are taken for one less than once in 10^12 pairs.
         bits = np.uint64(max(1, (pairs - 1).bit_length()))

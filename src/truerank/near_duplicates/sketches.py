@@ -28,7 +28,7 @@ from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, keep_text, kept_json, kept_text
 
-#: What fewer documents share is no boilerplate, however small the collection.
+#: What fewer documents share is not boilerplate, however small the collection.
 _LEAST: Final = 10
 #: Passages that a block names, the most frequent first.
 _MOST: Final = 1000
@@ -46,7 +46,7 @@ class BlockPassages(NamedTuple):
 
 def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> BlockPassages:
     owner = np.repeat(np.arange(len(texts)), np.diff(found.window_starts))
-    # Documents with the same words are duplicates, and what they share is no boilerplate.
+    # Documents with the same words are duplicates, and what they share is not boilerplate.
     first = np.zeros(len(texts), np.bool_)
     first[np.unique(found.sequences, return_index=True)[1]] = True
     windows, owner = found.windows[first[owner]], owner[first[owner]]
@@ -125,7 +125,7 @@ _SCHEMA: Final[dict[str, Any]] = {
     "size": pl.UInt32,
     "shingles": pl.Binary,
 }
-#: What a block has as a whole stands in its first row.
+#: What a block has as a whole is in its first row.
 _OF_BLOCK: Final[dict[str, Any]] = {"windows": pl.Binary, "documents": pl.Binary, "passages": PASSAGES}
 #: Numbers in files, whatever the machine.
 _HASH: Final = np.dtype("<u8")

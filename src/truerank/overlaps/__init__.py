@@ -1,4 +1,4 @@
-"""Overlaps: which texts of a test side stand in a training side, and by what evidence.
+"""Overlaps: which texts of a test side are in a training side, and by what evidence.
 
     from pathlib import Path
     from truerank.overlaps import OverlapRules, compare, keep, open_kept

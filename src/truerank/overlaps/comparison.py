@@ -42,7 +42,7 @@ def compare(
     encoder: Encoder | None = None,
     holders: int = HOLDERS,
 ) -> Overlaps:
-    """Finds the texts of a test side that stand in a training side.
+    """Finds the texts of a test side that are in a training side.
 
     Args:
         test: pairs of id and text, or documents; a stream that is read once. Or what `keep` kept of them.

@@ -35,13 +35,12 @@ class OverlapRules(Options):
 
     Attributes:
         ngram: words in an n-gram.
-        ngram_share: share of the n-grams of either text that the other one has, from which on it counts; of the text
-            with fewer n-grams.
-        similarity: Jaccard similarity of the three-word shingles from which on texts are near-duplicates.
-        containment: share of the three-word shingles of the smaller text that the larger one has, from which on the
-            pair counts.
-        contained_words: a text with fewer words is not looked for inside others.
-        threshold: cosine similarity of two texts, or of two of their passages, above which it counts.
+        ngram_share: a pair counts if at least this share of the n-grams of the text with fewer of them is in the other
+            text.
+        similarity: Texts are near-duplicates if the Jaccard similarity of their three-word shingles is at least this.
+        containment: a pair counts if the larger text has at least this share of the smaller one's three-word shingles.
+        contained_words: texts with fewer words are not looked for inside others.
+        threshold: a pair counts if the cosine similarity of the texts, or of two of their passages, is above this.
     """
 
     ngram: Annotated[int, Range(at_least=4, at_most=64)] = 13
@@ -106,7 +105,7 @@ class Overlaps:
         frame: columns as in `OVERLAPS`, in the order of the test side, then of the training side (of each million texts
             of the training side); a pair stands once.
             `exact`: the same text; blanks, case and marks at the end do not count. `ngram_test`: the share of the test
-            text's distinct n-grams that stand in the training text; `ngram_training`: the other way round; null where
+            text's distinct n-grams that are in the training text; `ngram_training`: the other way round; null where
             one of the two has fewer words than an n-gram. `jaccard`, `containment`: of the sets of three-word shingles;
             containment is that of the smaller text in the larger one. Shares leave out what four or more texts of the
             test side hold where a pair shares little else. `wording`: "words" where short texts have the same content

@@ -1,7 +1,7 @@
 """Evidence of the words and of the letters of short texts: which have the same content words, or damaged ones.
 
 A probe holds all short texts of a test side. Where the training side is small, most of them cannot match it, and
-only those that can are put into the probe: `_candidates` leaves out a text only where no text of the training side
+only those that can be put into the probe: `_candidates` leaves out a text only where no text of the training side
 can match it, and keeps the texts by which the probe decides how letters that stand alone are read. So the pairs are
 those of the whole probe.
 """
@@ -170,7 +170,7 @@ class _Vocabulary:
                 whole += ["".join(letters)] if alone else letters
                 if alone and len(letters) > 1:
                     spelled.add(whole[-1])
-            # A probe reads such letters as one word or not: each neighbour stands in one of the two forms.
+            # A probe reads such letters as one word or not: each neighbour is in one of the two forms.
             for form in (every, whole):
                 words.update(form)
                 joined.update(one + other for one, other in pairwise(form))

@@ -185,7 +185,7 @@ def machine(
     tolerance: Annotated[float | None, Range(above=0)] = None,
     anew: bool = False,
 ) -> Machine:
-    """Shows the ways of running a model on this machine, how fast each is, and which one is taken.
+    """Measures how fast this machine runs a model in each way, and shows which way is used.
 
     Backends, precisions and sizes of batches are measured once for a machine and a model, and kept in the user's cache
     folder; audits and rerankers use what is kept there. For an encoder, the way is that of an audit's first pass: full
@@ -199,7 +199,7 @@ def machine(
             installed.
         device: where torch runs, such as cuda:0.
         tolerance: of a reranker, how far a score may differ from that in full precision; by default 0.0001.
-        anew: measure again although it is known.
+        anew: measure again.
 
     Returns:
         The ways and the choice.

@@ -79,7 +79,7 @@ class _Network(nn.Module):  # type: ignore[misc]
         many = max(1, _PLACES // (similarities.shape[1] * similarities.shape[2]))
         signals = torch.cat([_signals(part, convolution) for part in similarities.split(many)])
         if self._settings.padding == "masked":
-            # Signals are never negative: 0 is no match.
+            # Signals are never negative: 0 is not a match.
             signals = signals * batch.document_mask[:, None, :]
         short = self._settings.strongest - signals.shape[2]
         if short > 0:

@@ -71,7 +71,7 @@ def read_word_vectors(path: str | Path, keep: Container[str] | None = None) -> W
         raise InputError(fault, "give vectors of the collection's language", where=source)
     vectors = np.stack(rows)
     if not np.isfinite(vectors).all():
-        raise InputError("a vector holds what is no number", "download the file again", where=source)
+        raise InputError("a vector holds what is not a number", "download the file again", where=source)
     return WordTable(tuple(words), vectors)
 
 
@@ -111,7 +111,7 @@ def _short(cell: bytes) -> str:
 
 
 def _is_binary(path: Path) -> bool:
-    """Whether what follows the header's line is no text of numbers."""
+    """Whether what follows the header's line is not text of numbers."""
     body = compressed.head(path).partition(b"\n")[2]
     line = body.partition(b"\n")[0]
     try:

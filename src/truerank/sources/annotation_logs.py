@@ -31,7 +31,7 @@ def column_rows(path: Path, *, strict: bool = False) -> Iterator[Row]:
     """The records of a file of columns, joined by their keys, in the order of the passages.
 
     One pass finds where the columns begin; then all of them are read side by side. In a column whose keys ascend, a
-    missing one is known at once. Records of other columns that stand in another order than the passages are looked for
+    missing one is known at once. Records of other columns that are in another order than the passages are looked for
     a little ahead; where that does not do, that column goes to a temporary file on the disk. Records without passages
     come last.
 

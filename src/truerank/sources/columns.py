@@ -235,7 +235,7 @@ class Roles:
 
 
 def roles_of(records: Sequence[Mapping[str, Any]]) -> Roles:
-    """Tells the roles from the names of the columns and from what stands in them.
+    """Tells the roles from the names of the columns and from what is in them.
 
     A known name decides. Records without names (lists, numbered from 1; lines of a table without a header) are a pair
     or a triple: query, positive, negative. Where no column is known as a query, texts are documents.

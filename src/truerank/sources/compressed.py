@@ -43,7 +43,7 @@ class BrokenFileError(InputError):
 
 
 def checked_file(path: Path) -> Path:
-    """The path, if a regular file that may be read stands there."""
+    """The path, if a regular file that may be read is there."""
     try:
         if path.is_file():
             with path.open("rb"):
@@ -63,7 +63,7 @@ def checked_file(path: Path) -> Path:
 
 
 def is_folder(path: Path) -> bool:
-    """Whether a folder stands there that may be looked at; False for a path that cannot even be asked for."""
+    """Whether a folder is there that may be looked at; False for a path that cannot even be asked for."""
     try:
         return path.is_dir()
     except OSError:

@@ -191,7 +191,7 @@ class PairWindow:
         if conflict is not None:
             topic, document = pairs[conflict.position]
             raise InputError(
-                f"topic {topic} and document {document} stand in line {conflict.first_line} already",
+                f"topic {topic} and document {document} are already in line {conflict.first_line}",
                 "remove one of the two lines",
                 where=self._where,
                 line=lines[conflict.position],

@@ -274,7 +274,7 @@ class DocumentSource(StreamedSource):
             raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
 
     def records(self, size: int = _BLOCK) -> Iterator[list[FoundDocument]]:
-        """Every document as it stands in the source, with its place: empty ones and repeated ids, too.
+        """Every document as it is in the source, with its place: empty ones and repeated ids, too.
 
         Raises:
             InputError: a fault in the source, with file and line; no document in it at all.

@@ -212,7 +212,7 @@ def holds_ids(sample: Sequence[Mapping[str, Any]], roles: Roles, texts: ExampleT
 
 
 def roles_of_ids(sample: Sequence[Mapping[str, Any]], roles: Roles) -> set[str]:
-    """The roles of columns without any letter, which are no texts."""
+    """The roles of columns without any letter, which are not texts."""
     found: dict[str, bool] = {}
     for name, role in roles.columns:
         values = [one for record in sample for one in ids_of(record.get(name))]
@@ -456,7 +456,7 @@ class ExampleSource(StreamedSource):
             yield from map(ExampleText, block.ids, block.roles, block.texts)
 
     def batches(self, size: int = _BLOCK) -> Iterator[ExampleBlock]:
-        """The texts in blocks of at least `size` texts, but for the last one; an example stands in one block.
+        """The texts in blocks of at least `size` texts, but for the last one; an example is in one block.
 
         Raises:
             InputError: a fault in the source, with file and line; no text in it at all.

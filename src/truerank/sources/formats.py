@@ -27,7 +27,7 @@ _REMEDIES: Final = {
     "UTF-16 text": "convert it: iconv -f UTF-16 -t UTF-8",
     "an Arrow file": "write it as Parquet",
 }
-#: Real logs hold stray control characters; this many, and one in twenty bytes, are no log.
+#: Real logs hold stray control characters; this many, and one in twenty bytes, are not a log.
 _FEW_CONTROLS: Final = 8
 _CONTROL: Final = bytes(set(range(32)) - set(b"\t\n\v\f\r\x1b")) + b"\x7f"
 _TREC: Final = re.compile(r"\s*(?:<!--.*?-->\s*)*<(?:top|doc)\b[^>]*>", re.IGNORECASE | re.DOTALL)
@@ -79,7 +79,7 @@ def is_trec_document(text: str) -> bool:
 
 
 def refuse_binary(start: bytes, path: Path) -> None:
-    """Raises an InputError that names the kind, where the first bytes of a file are no text."""
+    """Raises an InputError that names the kind, where the first bytes of a file are not text."""
     for magic, kind in _BINARY.items():
         if start.startswith(magic):
             raise InputError(f"this is {kind}", _REMEDIES.get(kind, "give a text or Parquet file"), where=path, line=1)

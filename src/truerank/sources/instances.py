@@ -58,7 +58,7 @@ class Instance(NamedTuple):
 class _Found(NamedTuple):
     line: int
     instance: Instance
-    #: Which of query, relevant and nonrelevant stand there as ids only.
+    #: Which of query, relevant and nonrelevant are there as ids only.
     by_id: tuple[bool, bool, bool]
 
 
@@ -173,7 +173,7 @@ class InstanceSource:
                     texts.close()
 
     def as_read(self) -> Iterator[Instance]:
-        """The instances as they stand there: what is given as an id only has no text."""
+        """The instances as they are there: what is given as an id only has no text."""
         return (found.instance for found in self._found(texts=False))
 
     @cached_property

@@ -117,7 +117,7 @@ def annotated_queries(dataset_id: str) -> Iterator[Row]:
         )
     if found is not None:
         raise InputError(
-            f"the judgments of query '{found[0]}' stand in another order than the queries",
+            f"the judgments of query '{found[0]}' are in another order than the queries",
             "write a log of your own with the columns query_id, query, shown, selected",
             where=f"irds:{dataset_id}",
         )

@@ -40,7 +40,7 @@ def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Jud
     a header, JSONL or Parquet. An item is described by `item_id`, or by what there is of topic_id, query_id,
     query_text, doc_id, dataset, title, description and variant; `similarity`, `probability`, `stratum`, `annotator`
     (or `username`, `user`, `completed_by`), `role`, `kind`, `about`, `comment`, `reason`, `seconds` and `at` are read
-    where they are there. In a table several labels stand in one cell, separated by `|`, `;` or `,`. A similarity above
+    where they are there. In a table several labels are in one cell, separated by `|`, `;` or `,`. A similarity above
     1 (a rounding of the encoder) becomes 1.
 
     Args:
@@ -251,7 +251,7 @@ def _value(values: _Record, names: tuple[str, ...]) -> str:
 def _one_of(row: Row, what: str, names: tuple[str, ...], known: tuple[str, ...], where: str) -> str:
     text = _value(row.values, names).strip().lower()
     if text and text not in known:
-        raise InputError(f"'{text[:40]}' is no {what}", f"one of {', '.join(known)}", where=where, line=row.line)
+        raise InputError(f"'{text[:40]}' is not a {what}", f"one of {', '.join(known)}", where=where, line=row.line)
     return text
 
 
@@ -260,7 +260,7 @@ def _number(row: Row, names: tuple[str, ...], where: str) -> float | None:
 
 
 def _time(value: Any) -> str:
-    """A time as the store writes it; empty for anything that is no ISO 8601 time."""
+    """A time as the store writes it; empty for anything that is not an ISO 8601 time."""
     try:
         time = value if isinstance(value, datetime.datetime) else datetime.datetime.fromisoformat(as_text(value) or "")
         time = (time if time.tzinfo else time.replace(tzinfo=datetime.UTC)).astimezone(datetime.UTC)

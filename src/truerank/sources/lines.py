@@ -175,7 +175,7 @@ def _without_returns(text: str) -> str:
 def _check_length(pieces: list[bytes], path: Path, line: int) -> None:
     if sum(map(len, pieces)) > _LONGEST_LINE:
         raise InputError(
-            f"a line of more than {_LONGEST_LINE >> 20} MiB", "this is no text file of lines", where=path, line=line
+            f"a line of more than {_LONGEST_LINE >> 20} MiB", "this is not a text file of lines", where=path, line=line
         )
 
 
@@ -192,7 +192,7 @@ LineReader: TypeAlias = Callable[[list[str], Path, int], Sequence[Any]]
 
 
 class Repeat(NamedTuple):
-    """A pair of topic and document that stands twice: the positions of the two rows, counted from 0."""
+    """A pair of topic and document that occurs twice: the positions of the two rows, counted from 0."""
 
     first: int
     second: int
@@ -237,7 +237,7 @@ def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
 
 
 def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None:
-    """Says of a pair that stands twice which lines these are."""
+    """Says of a pair that occurs twice which lines these are."""
     row, first_line = -1, 0
     for first, data in byte_blocks(path):
         for number, line in enumerate(block_of(first, data, path).lines, start=first):
@@ -249,8 +249,8 @@ def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None
                 first_line = number
             if row == pair.second:
                 raise InputError(
-                    f"topic {cells[0]} and document {cells[2 if len(cells) != 3 else 1]} stand in line {first_line} "
-                    "already",
+                    f"topic {cells[0]} and document {cells[2 if len(cells) != 3 else 1]} are already in line "
+                    f"{first_line}",
                     "remove one of the two lines",
                     where=path,
                     line=number,
@@ -265,7 +265,7 @@ def _pair_hashes(topics: pl.Series, documents: pl.Series) -> NDArray[np.uint64]:
 
 
 def _regular(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
-    """The block parsed as columns; None where a line has another form or a value is no number."""
+    """The block parsed as columns; None where a line has another form or a value is not a number."""
     if not data.isascii() and (any(blank in data for blank in _WIDE_BLANKS) or not _is_utf8(data)):
         return None
     frame = None if any(blank in data for blank in _BLANKS) else _parsed(data, schema, layouts)

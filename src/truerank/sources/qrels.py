@@ -68,14 +68,14 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
         The judgments in the order of the source, columns as in `QREL_SCHEMA`.
 
     Raises:
-        InputError: as in `read_qrels`; a pair of topic and document that stands twice anywhere in the file; a relevance
+        InputError: as in `read_qrels`; a pair of topic and document that occurs twice anywhere in the file; a relevance
             beyond 32 bits.
     """
     spec = _checked(spec)
     try:
         frame = pl.concat([pl.DataFrame(schema=QREL_SCHEMA), *qrel_frames(spec)], rechunk=True)
     except InputError:
-        # A pair that stands twice may come before the fault: the stream stops at the first of them.
+        # A pair that occurs twice may come before the fault: the stream stops at the first of them.
         for _ in read_qrels(spec):
             pass
         raise
@@ -85,7 +85,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
 
 
 def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
-    """Reads judgments as columns, some 16 MiB of text at a time; pairs that stand twice are not looked for."""
+    """Reads judgments as columns, some 16 MiB of text at a time; pairs that occur twice are not looked for."""
     spec = _checked(spec)
     if spec.scheme == "irds":
         stream = irds.qrels(spec.location)
@@ -103,7 +103,7 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
 
 
 def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
-    """Every line of a file of judgments, those that are no judgment too; the formats are those of `read_qrels`."""
+    """Every line of a file of judgments, those that are not judgments too; the formats are those of `read_qrels`."""
     spec = _checked(spec)
     if spec.scheme != "file":
         raise InputError("lines are read from files", "give a path", where=spec.spec)

@@ -289,7 +289,7 @@ def number_in(text: str, column: str, where: str, line: int) -> float | None:
     except ValueError:
         value = math.nan
     if not math.isfinite(value):
-        raise InputError(f"'{text[:40]}' is no number", f"correct the column {column}", where=where, line=line)
+        raise InputError(f"'{text[:40]}' is not a number", f"correct the column {column}", where=where, line=line)
     return value
 
 

@@ -259,7 +259,7 @@ class Parsed(NamedTuple):
 
 
 def first_byte(path: Path) -> bytes:
-    """The first byte that is no blank, after a byte order mark."""
+    """The first byte that is not a blank, after a byte order mark."""
     return compressed.head(path).removeprefix(b"\xef\xbb\xbf").lstrip(_BLANKS)[:1]
 
 
@@ -295,7 +295,7 @@ def member_items(path: Path, name: str) -> Iterator[JsonItem]:
             continue
         opening = scanner.peek()
         if opening not in (b"{", b"["):
-            scanner.fail(f"'{name}' is no table", "give the MS MARCO QnA file, or name the format with ?format=")
+            scanner.fail(f"'{name}' is not a table", "give the MS MARCO QnA file, or name the format with ?format=")
         scanner.expect(opening)
         yield from scanner.members() if opening == b"{" else scanner.items()
         return
@@ -327,7 +327,7 @@ def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
     scanner = _Scanner(path, place)
     opening = scanner.peek()
     if opening not in (b"{", b"["):
-        scanner.fail("a column that is no table", "give the MS MARCO QnA file, or name the format with ?format=")
+        scanner.fail("a column that is not a table", "give the MS MARCO QnA file, or name the format with ?format=")
     scanner.expect(opening)
     if opening == b"[":
         for number, item in enumerate(scanner.items()):
@@ -387,7 +387,7 @@ class _Scanner:
         return self._line
 
     def peek(self) -> bytes:
-        """The next byte that is no blank; empty at the end."""
+        """The next byte that is not a blank; empty at the end."""
         while True:
             if (byte := self._data[self._at : self._at + 1]) > b" ":
                 return byte
@@ -469,7 +469,7 @@ class _Scanner:
         opening = self.peek()
         line = self.line()
         if opening == b"[" and (match := _NEXT_LIST.search(self._data, self._at)):
-            # A list that closes too early is no JSON, so that a wrong guess cannot give a wrong value.
+            # A list that closes too early is not JSON, so that a wrong guess cannot give a wrong value.
             with contextlib.suppress(InputError):
                 value = load_json(self._data[self._at : match.start() + 1], self._path)
                 self._at = match.start() + 1

@@ -344,7 +344,7 @@ def _number(value: Any, column: str, path: str | Path, line: int) -> float:
     if text.lower() in _NOT_STATED or text == "nan":
         return math.nan
     if not _is_number(text):
-        raise InputError(f"'{text}' in the column '{column}' is no number", "correct it", where=path, line=line)
+        raise InputError(f"'{text}' in the column '{column}' is not a number", "correct it", where=path, line=line)
     return float(text)
 
 

@@ -39,11 +39,11 @@ def read_run(path: str | Path) -> Iterator[RunRow]:
         path: the file.
 
     Yields:
-        The rows in the order of the file, block by block; ranks are as they stand there.
+        The rows in the order of the file, block by block; ranks are as they are there.
 
     Raises:
         InputError: not readable; a line with another number of columns, a rank that is not an integer or a score that
-            is no finite number; a document that stands twice for a topic (within the last million lines); no row.
+            is not a finite number; a document that occurs twice for a topic (within the last million lines); no row.
     """
     return _rows(_checked(path))
 
@@ -58,7 +58,7 @@ def read_run_frame(path: str | Path) -> pl.DataFrame:
         The rows in the order of the file, columns as in `RUN_SCHEMA`.
 
     Raises:
-        InputError: as in `read_run`; a document that stands twice for a topic anywhere in the file.
+        InputError: as in `read_run`; a document that occurs twice for a topic anywhere in the file.
     """
     frame = pl.concat([pl.DataFrame(schema=RUN_SCHEMA), *run_frames(path)], rechunk=True)
     if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
@@ -67,7 +67,7 @@ def read_run_frame(path: str | Path) -> pl.DataFrame:
 
 
 def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -> Iterator[pl.DataFrame]:
-    """Reads a run as columns, some 16 MiB of text at a time; documents that stand twice are not looked for.
+    """Reads a run as columns, some 16 MiB of text at a time; documents that occur twice are not looked for.
 
     Args:
         path: the file.
@@ -122,7 +122,7 @@ def _row(cells: list[str], path: Path, line: int) -> RunRow:
     try:
         row = RunRow(topic, document, int(rank), float(score), tag)
     except ValueError as error:
-        fault = f"rank '{rank[:40]}' or score '{score[:40]}' is no number"
+        fault = f"rank '{rank[:40]}' or score '{score[:40]}' is not a number"
         raise InputError(fault, _REMEDY, where=path, line=line) from error
     if not -_LARGEST - 1 <= row.rank <= _LARGEST:
         raise InputError(f"the rank '{rank[:40]}' is too large", _REMEDY, where=path, line=line)

@@ -98,7 +98,7 @@ def read_topics(spec: str | SourceSpec, *, strict: bool = False) -> TopicSet:
 
 
 def topic_records(spec: str | SourceSpec) -> Iterator[tuple[Topic, int | None, bool]]:
-    """Every topic as it stands in the source: those without a text and those whose id came before, too.
+    """Every topic as it is in the source: those without a text and those whose id came before, too.
 
     Yields:
         A topic, its line where the source has lines, and whether bytes of it were no UTF-8.

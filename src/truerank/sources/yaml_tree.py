@@ -78,7 +78,7 @@ class Value:
     def number(self) -> float:
         """As a number, 0 or more."""
         if isinstance(self.content, bool) or not isinstance(self.content, int | float) or not self.content >= 0:
-            self.fault(f"'{_shown(self.content)}' is no number", "write 0 or more")
+            self.fault(f"'{_shown(self.content)}' is not a number", "write 0 or more")
         return float(self.content)
 
     def choice(self, choices: Collection[str]) -> Any:
@@ -183,9 +183,9 @@ def _entries(node: Any, loader: Any, made: Value, value: Callable[[Any, str], Va
         name = getattr(key_node, "value", None)
         here = replace(made, line=None if made.line is None else key_node.start_mark.line + 1)
         if not isinstance(name, str):
-            here.fault("a key that is no text", "write 'key: value'")
+            here.fault("a key that is not text", "write 'key: value'")
         if name in seen:
-            here.fault(f"'{name}' stands twice", "give each key once")
+            here.fault(f"'{name}' occurs twice", "give each key once")
         seen.add(name)
     loader.flatten_mapping(node)
     for key_node, value_node in node.value:

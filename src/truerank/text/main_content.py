@@ -26,7 +26,7 @@ _MARKS: Final = (
 #: What is looked at to tell a text from other data, and how much of it may be control characters.
 _LOOKED_AT: Final = 1 << 16
 _CONTROLS: Final = 0.05
-#: Resiliparse takes the square of the depth, and pages that are nested deeper are no pages that people read.
+#: Resiliparse takes the square of the depth, and pages that are nested deeper are not pages that people read.
 _DEEPEST: Final = 500
 _OPENED: Final = re.compile(r"<(/?)([A-Za-z][\w-]*)")
 #: Elements that hold nothing, or that end where the next of their kind begins.

@@ -36,7 +36,7 @@ _TO_BYTES: Final = str.maketrans(_WINDOWS)
 
 
 def repair(text: str) -> str:
-    """The text with every character restored that stands there as its UTF-8 bytes, however often it was damaged.
+    """The text with every character restored that is there as its UTF-8 bytes, however often it was damaged.
 
     Each replacement makes the text shorter and no two of them can overlap, because no byte of UTF-8 both begins and
     continues a character. So the outcome does not depend on their order: a text and all its damaged forms, wherever

@@ -343,7 +343,7 @@ def _is_no_page(common: _Common) -> bool:
 
 
 def _gone(common: _Common, repeated: int) -> PageFault | None:
-    """What stands for the loss of a page; of a few words also that they are its first ones. A title is no text."""
+    """What stands for the loss of a page; of a few words also that they are its first ones. A title is not text."""
     before, after = common.before, common.after
     titled = after.title == before.title and after.words == PageWords("", after.title).words != before.words
     size = 0 if titled else after.size
@@ -456,7 +456,7 @@ def _notice(title: str, new: Sequence[str]) -> PageFault | None:
 
 
 def _between_menus(page: PageWords) -> list[str]:
-    """The words of the lines that are no menus: above and below a notice there may be more of them than it has."""
+    """The words of the lines that are not menus: above and below a notice there may be more of them than it has."""
     lines = [WORD.findall(line) for line in page.body.lower().splitlines()]
     kept = [line for line in lines if line and _around(line) < _AROUND_SHARE]
     words = [word for line in kept for word in line]
@@ -537,7 +537,7 @@ def _missing(common: _Common) -> PageFault | None:
 
 
 def covered(text: PageWords, other: PageWords) -> NDArray[np.bool_]:
-    """For each word, whether it stands in a run that the other text has; shape (words,)."""
+    """For each word, whether it is in a run that the other text has; shape (words,)."""
     there = set(other.shingles)
     starts = np.fromiter((shingle in there for shingle in text.shingles), np.bool_, len(text.shingles))
     covered = np.zeros(len(text.words), np.bool_)
@@ -577,7 +577,7 @@ _FAR: Final = 0.02
 _POWER: Final = 3.0
 #: So much of the query, by weight, is much.
 _ASKED: Final = 0.15
-#: A body with fewer words is no text of its own: the title counts with it.
+#: A body with fewer words is not text of its own: the title counts with it.
 NO_BODY: Final = 8
 #: What is left with fewer words, and no title, need not have one of those that are gone, although it was about that.
 _STUMP: Final = 18

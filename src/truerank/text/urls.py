@@ -28,7 +28,7 @@ _HOST: Final = re.compile(r"\[[0-9a-fA-F:.]+\]|[^\s/?#@:\[\]<>\"\\^`{|}]+")
 _ESCAPE: Final = re.compile("%([0-9A-Fa-f]{2})")
 _STRIPPED: Final = re.compile("[\t\r\n]")
 _UNRESERVED: Final = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~")
-#: Characters that stand in a URL as they are; everything else is written as escapes of its UTF-8 bytes.
+#: Characters that are in a URL as they are; everything else is written as escapes of its UTF-8 bytes.
 _LEGAL: Final = re.compile(r"[^A-Za-z0-9\-._~:/?#\[\]@!$&'()*+,;=%]+")
 _LONE_PERCENT: Final = re.compile("%(?![0-9A-Fa-f]{2})")
 _PORTS: Final = {"http": "80", "https": "443", "ftp": "21"}
@@ -43,11 +43,11 @@ class UrlRules(Options):
     needed, fragments, an empty query.
 
     Attributes:
-        keep_scheme: http and https differ.
-        drop_www: a first www. of the host does not count.
-        keep_slash: a slash at the end of the path counts.
-        drop_tracking: parameters such as utm_source and gclid do not count. In Python see `TRACKING`.
-        sort_parameters: the order of parameters does not count.
+        keep_scheme: treat http and https as different.
+        drop_www: ignore a leading www. of the host.
+        keep_slash: keep a slash at the end of the path.
+        drop_tracking: ignore parameters such as utm_source and gclid. In Python see `TRACKING`.
+        sort_parameters: ignore the order of parameters.
     """
 
     keep_scheme: bool = False

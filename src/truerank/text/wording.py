@@ -3,7 +3,7 @@
 *Words*: the query has the topic text's core (what is left without form words, question frames and inflection): order,
 inflection, function words and the form of the question differ at most. One content word is enough where it is the whole
 core of both texts ("deafness", "what is deafness"): that is a weak sign of a leak, and rare, because nothing else may
-stand in the query. Words by which people ask ("used" in "what is carvedilol used for") are compared, too, where both
+are in the query. Words by which people ask ("used" in "what is carvedilol used for") are compared, too, where both
 texts have them. Letters that stand alone are an abbreviation where the topic texts have it ("u s").
 
 *Letters*: one change makes the cores the same: a letter more, less, other or swapped with its neighbour in one word
@@ -258,7 +258,7 @@ class WordingProbe:
 
     Args:
         texts: the topic texts; a place in this list is a topic text's number.
-        held: how many texts of the log hold a word. Where a core is one word, a word of the log is no damage of it.
+        held: how many texts of the log hold a word. Where a core is one word, a word of the log is not damage of it.
     """
 
     def __init__(self, texts: Sequence[str], held: Mapping[str, int] | None = None) -> None:

@@ -31,7 +31,7 @@ _local = threading.local()
 
 
 class WordSpan(NamedTuple):
-    """One word of a text: its form for comparison, and where it stands in the text."""
+    """One word of a text: its form for comparison, and where it is in the text."""
 
     form: str
     start: int

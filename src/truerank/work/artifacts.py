@@ -82,7 +82,7 @@ def is_stream(path: Path) -> bool:
         ) from error
     for kind, holds in (("a folder", stat.S_ISDIR), ("a socket", stat.S_ISSOCK), ("a disk", stat.S_ISBLK)):
         if holds(mode):
-            raise InputError(f"{kind} stands there", "give `out` the name of a file", where=path)
+            raise InputError(f"{kind} is there", "give `out` the name of a file", where=path)
     # /dev/stdout may lead to a file that another program has open.
     parent = path.absolute().parent.resolve()
     return not stat.S_ISREG(mode) or parent == Path("/dev") or Path("/proc") in parent.parents
@@ -276,7 +276,7 @@ class Artifacts:
         return self.note(name)
 
     def binary(self, name: str, content: bytes) -> Path:
-        """Writes a file that is no text."""
+        """Writes a file that is not text."""
         with atomic_path(self.folder / name) as temporary:
             temporary.write_bytes(content)
         return self.note(name)
@@ -327,7 +327,7 @@ class Artifacts:
             stream.write(json.dumps(line, ensure_ascii=False) + "\n")
 
     def note(self, name: str) -> Path:
-        """Takes a file that stands in the folder already into the manifest."""
+        """Takes a file that is in the folder already into the manifest."""
         if not is_stream(self.folder / name):
             self._written[name] = hash_file(self.folder / name)
         return self.folder / name

@@ -60,7 +60,7 @@ def kept_path(path: Path) -> Iterator[Path]:
 
 
 def record(path: Path) -> None:
-    """Makes a file that stands there a kept one."""
+    """Makes a file that is there a kept one."""
     _write_record(path, path)
 
 

@@ -44,7 +44,7 @@ class Merged(Result, shown_in="truerank.work.merging"):
 
 @command
 def merge(shards: Annotated[Sequence[str | Path], Flag(metavar="DIR", positional=True, reads=list[str])]) -> Merged:
-    """Gives the shards of one run the finished blocks of each other.
+    """Shares finished blocks between the shards of one run.
 
     A job array runs one command as many jobs, each with `--engine shard:I/N` and a folder of its own in `--out`. A job
     works on its part of the blocks and ends where it needs those of others. After merging, run the jobs again where

@@ -95,7 +95,7 @@ class Run(Artifacts):
         if name in self._names:
             return
         if path.exists() and not overwrites.get():
-            raise InputError("a file stands there that no manifest of this command names", _OVERWRITE, where=path)
+            raise InputError("a file is there that no manifest of this command names", _OVERWRITE, where=path)
         self._own_name(name)
 
     def claim_folder(self, name: str) -> Path:
@@ -107,9 +107,7 @@ class Run(Artifacts):
         folder = self.folder / name
         if f"{name}/" not in self._names:
             if folder.is_dir() and any(folder.iterdir()) and not self._names and not overwrites.get():
-                raise InputError(
-                    "a folder stands there that no manifest of this command names", _OVERWRITE, where=folder
-                )
+                raise InputError("a folder is there that no manifest of this command names", _OVERWRITE, where=folder)
             self._own_name(f"{name}/")
         return folder
 
@@ -236,13 +234,13 @@ def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] 
     fault, remedy = "", "choose another place with `out`"
     parent = next(one for one in (out.absolute(), *out.absolute().parents)[file:] if one.exists() or one.is_symlink())
     if not parent.is_dir():
-        fault = f"cannot be written to ({parent} is no folder)"
+        fault = f"cannot be written to ({parent} is not a folder)"
     elif not os.access(parent, os.W_OK | os.X_OK):
         fault = f"cannot be written to ({parent} lets you write nothing)"
     elif file and any(map(partial(_is_same, out), sources)):
         fault = "the output would replace its own source"
     elif _is_foreign(out.with_name(f".{out.name}{WORK}") if file else out / WORK):
-        fault = f"holds a folder {WORK} that is no unfinished work of truerank"
+        fault = f"holds a folder {WORK} that is not unfinished work of truerank"
     else:
         manifest = out.with_name(f"{out.name}.manifest.json") if file else out / "manifest.json"
         content = _manifest_of(manifest)

@@ -96,7 +96,7 @@ def test_faults(model: object, rules: dict[str, str], fault: str) -> None:
 def test_labels_that_are_no_grades(tmp_path: Path) -> None:
     path = tmp_path / "labels.csv"
     path.write_text("topic_id,doc_id,label\n1,a,perhaps\n", encoding="utf-8")
-    with pytest.raises(InputError, match="the label 'perhaps' is no grade"):
+    with pytest.raises(InputError, match="the label 'perhaps' is not a grade"):
         codes([str(path)])
 
 

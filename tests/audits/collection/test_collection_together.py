@@ -183,5 +183,5 @@ def test_the_card_states_what_was_found(tmp_path: Path, capsys: pytest.CaptureFi
     assert stated["verdict"] == "FAULTY" and stated["date"] == "2024-05-06"
     assert {one["kind"] for one in stated["findings"]} >= {"exact-duplicate", "contradicted-group"}
     assert "| Documents with the same text as another one | fault | 3 of 25 documents |" in out
-    with pytest.raises(InputError, match="'soon' is no date"):
+    with pytest.raises(InputError, match="'soon' is not a date"):
         collection.card(tmp_path / "audit", date="soon")

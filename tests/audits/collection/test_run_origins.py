@@ -64,7 +64,7 @@ def kinds(found: tuple[RunFault, ...], run: str) -> set[str]:
 def test_clean_runs_show_nothing(seed: int) -> None:
     runs, relevant, draw = collection(seed)
     assert run_origins(files(runs, relevant), 1) == ()
-    # A run that knows nothing is no run of another index.
+    # A run that knows nothing is not a run of another index.
     runs["two"] = {topic: list(draw.permutation(NAMES)[:100]) for topic in runs["two"]}
     assert kinds(run_origins(files(runs, relevant), 1), "two") == set()
     # One that was filtered to what is relevant, or others have too, has such documents everywhere.

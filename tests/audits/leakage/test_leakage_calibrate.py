@@ -324,7 +324,7 @@ def test_within_a_similarity_pairs_count_by_their_weight():
     rare = [pair(f"a{i}", s, False, 0.8) for i, s in enumerate(rng.uniform(0.9, 1, 160))]
     rest = [pair(f"b{i}", s, True, 0.1) for i, s in enumerate(rng.uniform(0.9, 1, 160))]
     found = calibrate([*rare, *rest], min_precision=0.5)
-    # 200 candidates are no leaks, 1,600 are.
+    # 200 candidates are not leaks, 1,600 are.
     assert found.precision[0] == pytest.approx(1600 / 1800, abs=0.03)
     everything = calibrate([label._replace(probability=None) for label in (*rare, *rest)], min_precision=0.5)
     assert everything.precision[0] == pytest.approx(0.5, abs=0.03)

@@ -59,7 +59,7 @@ def test_same_bytes_and_the_date_only_if_given(folder):
     assert repr(card(folder)) == repr(card(folder))
     assert json.loads(repr(card(folder))) == card(folder).json()
     assert valid(card(folder, date="2024-02-29")).json()["date"] == "2024-02-29"
-    with pytest.raises(InputError, match="'2023-02-29' is no date"):
+    with pytest.raises(InputError, match="'2023-02-29' is not a date"):
         card(folder, date="2023-02-29")
 
 

@@ -167,7 +167,7 @@ def test_sides_with_few_topics():
         ({"measures": "nDCG@10 nope"}, "unknown measure: 'nope'"),
         ({"measures": "AP(foo=1)"}, r"a parameter is missing or wrong: 'AP\(foo=1\)'"),
         ({"measures": "P"}, "a parameter is missing or wrong: 'P'"),
-        ({"measures": "NumRet"}, "NumRet is no mean over topics"),
+        ({"measures": "NumRet"}, "NumRet is not a mean over topics"),
         ({"measures": ""}, "no measure"),
         ({"measures": "alpha_nDCG@10"}, "alpha_nDCG@10"),
         ({"ties": "any"}, "ties: 'any' is not one of the choices"),

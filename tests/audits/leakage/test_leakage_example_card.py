@@ -90,5 +90,5 @@ def test_markdown_and_cards(folder: Path) -> None:
 def test_labels_and_dates_that_do_not_fit(folder: Path) -> None:
     with pytest.raises(InputError, match="no threshold to calibrate"):
         leakage.card(folder, labels=[Judgment("1", "", "q1", ("yes",), similarity=0.9)])
-    with pytest.raises(InputError, match="'2023-02-29' is no date"):
+    with pytest.raises(InputError, match="'2023-02-29' is not a date"):
         leakage.card(folder, date="2023-02-29")

@@ -172,7 +172,7 @@ def test_changes_are_repeatable_and_change_something(change: Any) -> None:
     text = " ".join(f"{prose(f's{n}', 12).capitalize()}." for n in range(6))
     made = [changed(change, text, prose("foreign"), random.Random(7)) for _ in range(2)]
     assert made[0] == made[1] != text
-    assert changed("excerpt", "five words are no excerpt", "", random.Random(1)) is None
+    assert changed("excerpt", "five words are not an excerpt", "", random.Random(1)) is None
 
 
 def test_kinds_fail_as_asked(audit: leakage.ExampleAudit) -> None:

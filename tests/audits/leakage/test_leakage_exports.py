@@ -324,7 +324,7 @@ def test_the_statement_of_a_matrix(tmp_path: Path, capsys: pytest.CaptureFixture
     assert "2 training sets (a\\|b, c) against 2 test sets (x, y). 1 of 3 cells are CLEAN." in shown
     assert "| a\\|b | x | queries | 4 | 10 | 40.0% | CONTAMINATED |" in shown and "| c |" not in shown
     assert json.loads(summary(card(tmp_path)).show()) == card(tmp_path).json()
-    for how, message in (({"pairs": True}, "counts alone"), ({"date": "soon"}, "is no date")):
+    for how, message in (({"pairs": True}, "counts alone"), ({"date": "soon"}, "is not a date")):
         with pytest.raises(InputError, match=message):
             card(tmp_path, **how)
     (tmp_path / "matrix.parquet").write_bytes(b"PAR1")

@@ -67,7 +67,7 @@ def test_with_an_audit_it_drops_the_rows_that_cleaning_removes(tmp_path: Path, a
     assert (report.basis, report.left) == ("audit", cleaned.left)  # type: ignore[attr-defined]
     assert bool(report.left) == (also == "nothing")
     assert ("--also listed" in summary(report).show()) == (also == "nothing")
-    assert "looked at on its own" in summary(guard(ROWS).report()).show()
+    assert "checked on its own" in summary(guard(ROWS).report()).show()
 
 
 def test_with_an_audit_of_whole_examples_it_drops_their_rows(tmp_path: Path) -> None:

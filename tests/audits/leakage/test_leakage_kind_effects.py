@@ -120,7 +120,7 @@ def test_chosen_kinds_and_matching(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_kinds_that_are_none() -> None:
     with pytest.raises(InputError, match=r"kinds: there is no kind of leak 'pairs'\. choose from pair, query-query"):
         leakage.effect(QRELS, RUNS, found(), "RR", kinds=("pairs",))
-    with pytest.raises(InputError, match="this is no audit of whole examples"):
+    with pytest.raises(InputError, match="this is not an audit of whole examples"):
         leakage.effect(QRELS, RUNS, TOPICS[:3], "RR", kinds=("pair",))
 
 

@@ -211,7 +211,7 @@ def test_clean_needs_texts_that_were_read_and_compared(
     monkeypatch.setattr("truerank.overlaps.comparison._CROWD", 2)
     shutil.rmtree(tmp_path / "out")
     for _ in range(2):
-        assert "UNKNOWN" in reasons()["crowd"] and "1 word sequences stand in so many" in reasons()["crowd"]
+        assert "UNKNOWN" in reasons()["crowd"] and "1 word sequences are in so many" in reasons()["crowd"]
 
 
 def _prose(seed: str, words: int) -> str:

@@ -187,8 +187,8 @@ def test_rules_by_name(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("spec", "message"),
     [
-        ("no-such", "no stopping rule"), ("track:speed=2", "no option of a rule"),
-        ("track:increment=fast", "no option"), ("track:increment=0", "increment"), ("track:bound=0", "bound"),
+        ("no-such", "no stopping rule"), ("track:speed=2", "not an option of a rule"),
+        ("track:increment=fast", "not an option"), ("track:increment=0", "increment"), ("track:bound=0", "bound"),
         ("track:cap=0", "cap"), ("budget:many", "budget"), ("budget:0", "budget"), ("original", "needs official"),
         ("no.such:rule", "no module"), ("math:pi", "no function"), ("math:no_such", "no function"),
         ("missing.py:rule", "no such file"),

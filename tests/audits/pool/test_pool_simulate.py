@@ -490,7 +490,7 @@ FAULTS = {
     ),
     "topics unknown": ({"qrels": "1 0 d001 1\n"}, {}, "topics that are not known"),
     "another collection": ({"docs": "x1\tsome words here\nx2\tmore words\n"}, {}, "the collection has none of"),
-    "a measure that is no mean": ({}, {"measures": "NumRet"}, "'NumRet' is not simulated"),
+    "a measure that is not a mean": ({}, {"measures": "NumRet"}, "'NumRet' is not simulated"),
     "two rules of one name": ({}, {"stopping": ("budget:60", "budget:60")}, "two rules are called 'Budget 60'"),
     "a rule that keeps nothing": ({}, {"stopping": ("budget:1",)}, "keeps none of the 6 topics"),
     "no such rule": ({}, {"stopping": ("never",)}, "no stopping rule 'never'"),

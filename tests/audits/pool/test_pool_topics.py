@@ -107,7 +107,7 @@ def test_judgments_without_non_relevant_rows_are_named(tmp_path: Path) -> None:
     [
         ("a.qrels", "7 0 a 0\n7 0 b 0\n", "no document has the grade 1"),
         ("a.csv", "topic,relevant\n7,1\n", "no columns of a topic's counts"),
-        ("a.csv", "topic,relevant,judged\n7,x,3\n", "a.csv:2: 'x' in the column 'relevant' is no count"),
+        ("a.csv", "topic,relevant,judged\n7,x,3\n", "a.csv:2: 'x' in the column 'relevant' is not a count"),
         ("a.csv", "topic,relevant,judged\n7,4,3\n", "4 relevant of 3 judged"),
         ("a.csv", "topic,relevant,judged\n7,1,3\n7,1,3\n", "a.csv:3: the topic '7' appears twice"),
         ("a.csv", "topic,relevant,judged\n,1,3\n", "without a topic"),

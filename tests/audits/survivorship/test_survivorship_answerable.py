@@ -185,8 +185,8 @@ def test_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     cases: list[tuple[list[str], str]] = [
         (["--firsts", str(tmp_path / "twice.tsv")], "'a' has the query q twice"),
         (["--firsts", str(tmp_path / "lacks.tsv")], "'b' lacks 1 of the 2 queries"),
-        (["--firsts", str(tmp_path / "rank.tsv")], "'first' is no rank"),
-        (["--firsts", str(tmp_path / "zero.tsv")], "'0' is no rank"),
+        (["--firsts", str(tmp_path / "rank.tsv")], "'first' is not a rank"),
+        (["--firsts", str(tmp_path / "zero.tsv")], "'0' is not a rank"),
         (["--firsts", str(tmp_path / "nobody.tsv")], "without system or query"),
         (["--firsts", str(tmp_path / "columns.tsv")], "columns for system"),
         ([], "one source of answers"),

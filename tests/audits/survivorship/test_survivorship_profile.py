@@ -138,7 +138,7 @@ def test_a_log_against_counting(tmp_path: Path) -> None:
     assert (by_label.labelling, by_label.unlabelled, by_label.total.n) == ("kinds", 100, 700)
     text = summary(found).show()
     assert "EXTRAPOLATED" in text
-    assert "no measurement" in text
+    assert "not measurements" in text
 
 
 @pytest.mark.parametrize("shape", ["level", "falling"])
@@ -182,7 +182,7 @@ def test_command_and_faults(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
     for words, fault in (
         ([], "nothing to look at"),
         (["--survived", str(tmp_path / "ids.txt")], "one of each"),
-        (["--survived", str(tmp_path / "ids.txt"), "--discarded", str(tmp_path / "ids.txt")], "stand in both lists"),
+        (["--survived", str(tmp_path / "ids.txt"), "--discarded", str(tmp_path / "ids.txt")], "are in both lists"),
         ([*log, "--kinds", str(tmp_path / "two.tsv")], "has the labels 'A' and 'B'"),
         ([*log, "--confidence", "1.5"], "--confidence: must be above 0 and below 1, got 1.5"),
         ([*log, *log], "two sources are called"),

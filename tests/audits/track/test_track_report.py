@@ -213,7 +213,7 @@ def test_categories_subtasks_and_candidates_by_hand(tmp_path):
     best = found.candidates
     assert (best.run, best.candidates, best.sharing, best.reranks) == ("c", 0.40, 2, 2)
     assert found.counts()["trad", "rerank"] == 1
-    # Of the fifteen pairs of runs, only (a, b), (d, e) and (d, f), and (e, f), stand in another order.
+    # Of the fifteen pairs of runs, only (a, b), (d, e) and (d, f), and (e, f), are in another order.
     both = found.agreement("RR (MS)", "nDCG@10")
     assert (both.n, both.tau) == (6, pytest.approx((15 - 2 * 3) / 15))
     assert found.agreement("nDCG@10", "NCG@100").n == 5

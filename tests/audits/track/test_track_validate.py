@@ -93,7 +93,7 @@ def test_the_words_of_faults(tmp_path: Path) -> None:
     )
     text = summary(validate([path])).show().splitlines()
     assert text[0] == (
-        f"{path}:2: topic 1 and document a stand in line 1 already. remove one of the two lines. [error duplicate]"
+        f"{path}:2: topic 1 and document a are already in line 1. remove one of the two lines. [error duplicate]"
     )
     assert f"{path}:2: rank 3 of topic 1 has the score 5, above 2 at rank 1. rank by descending score." in text[1]
     assert f"{path}:2: rank 3 of topic 1 follows rank 1." in text[2]

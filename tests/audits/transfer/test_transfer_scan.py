@@ -378,7 +378,7 @@ def test_eight_bits_say_how_they_agree(files: Files, tmp_path: Path, monkeypatch
         ({"rel": 9}, "no judgment of grade 9"),
         ({"pair": (("old", "older"),)}, "no version 'older'"),
         ({"pair": ("old=old",)}, "compared with itself"),
-        ({"probability": "exp"}, "no logarithm of a probability"),
+        ({"probability": "exp"}, "not a logarithm of a probability"),
         ({"model": "nothing:here"}, "nothing"),
     ],
     ids=lambda value: value if isinstance(value, str) else None,
@@ -419,7 +419,7 @@ def test_the_command_and_the_card(files: Files, tmp_path: Path, capsys: pytest.C
     markdown = summary(card).show("markdown")
     assert card.json()["compared"] == TOPICS - 1 and "old&gt;&gt;new MaxP" in markdown and repr(card) + "\n" == markdown
     assert json.loads(summary(card).show("json"))["date"] == "2022-09-05"
-    with pytest.raises(InputError, match="is no date"):
+    with pytest.raises(InputError, match="is not a date"):
         transfer.card(tmp_path / "out", date="yesterday")
 
 

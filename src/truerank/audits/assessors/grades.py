@@ -97,7 +97,7 @@ def read_voices(sources: Any, *, models: bool) -> tuple[Voice, ...]:
         models: models are asked for: of a store, its models count, and not its people.
 
     Raises:
-        InputError: not readable; labels that are no grades; nobody to compare; two with one name.
+        InputError: not readable; labels that are not grades; nobody to compare; two with one name.
     """
     found = [voice for name, source in _named(sources, models) for voice in _voices(name, source, models)]
     doubled = [name for name, count in Counter(voice.name for voice in found).items() if count > 1]
@@ -195,7 +195,7 @@ def _grade(ratings: Ratings, label: str, place: tuple[str, int | None]) -> int:
         return int(label)
     except ValueError as error:
         raise InputError(
-            f"the label '{label}' is no grade",
+            f"the label '{label}' is not a grade",
             "give labels that are numbers, or of a scheme with grades",
             where=place[0] or ", ".join(ratings.sources) or None,
             line=place[1],

@@ -41,7 +41,7 @@ class LinearMeasure(NamedTuple):
 
 
 class Ranks(NamedTuple):
-    """Where the judged pairs stand in the runs.
+    """Where the judged pairs are in the runs.
 
     `frame` (topic_id, doc_id, relevance: the model's judgments, sorted), `topics` (ids), `topic` (number of each pair,
     shape (pairs,)), `grades` (the model's, shape (pairs,)), `runs` (names) and `ranks` (from 0, -1 where a run does not
@@ -73,7 +73,7 @@ def linear_measure(measure: Measure, depth: int, scoring: Scoring) -> LinearMeas
 
 
 def ranks_of(model: pl.DataFrame, runs: Mapping[str, pl.DataFrame], scoring: Scoring = Scoring()) -> Ranks:
-    """Where the pairs that the model judged stand in the runs."""
+    """Where the pairs that the model judged are in the runs."""
     frame = model.select("topic_id", "doc_id", "relevance").sort("topic_id", "doc_id")
     # The place of a pair travels in the column of its grade.
     places = frame.with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("relevance"))

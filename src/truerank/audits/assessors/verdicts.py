@@ -102,7 +102,7 @@ def _equal(audit: AssessorAudit, judge: str) -> str:
     if (codes[there] != audit.grades.reference[there]).any():
         return ""
     shown = f"all {int(there.sum()):,} pairs that both graded"
-    return f" The model's grades of {shown} are people's: make sure that they are no copy."
+    return f" The model's grades of {shown} are people's: make sure that they are not a copy."
 
 
 def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:

@@ -349,7 +349,7 @@ def _fit(material: _Material, found: Sequence[Instances]) -> Fit | None:
 
 
 def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, Any], list[Instances]]:
-    """Figures that are no findings by themselves; and the findings that need them."""
+    """Figures that are not findings by themselves; and the findings that need them."""
     facts: dict[str, Any] = {}
     pairs, options, scoring = material.pairs, material.options, material.scoring
     low: list[Instances] = []

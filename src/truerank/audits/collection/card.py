@@ -51,7 +51,7 @@ def card(
 
     Args:
         audit: the folder that `collection audit` wrote. In Python also an audit.
-        date: the date to state; left out where not given, so that the same audit gives the same bytes.
+        date: the date in the statement; by default none, so that the same audit gives the same bytes.
         into: the README of a data set on Hugging Face; it gets a tag, figures in its metadata, and a section.
 
     Returns:

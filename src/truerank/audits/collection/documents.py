@@ -166,7 +166,7 @@ class DocumentTable:
     Attributes:
         present: of the ids that were asked for, those that exist.
         found: rows by kind of finding.
-        repeated: ids that stand there more than once.
+        repeated: ids that are there more than once.
         empty: ids of documents without a text.
     """
 
@@ -396,7 +396,7 @@ class _Scan:
         ]
 
     def _repeats(self) -> None:
-        """Ids that stand there twice; only where there are some, the source is read again."""
+        """Ids that are there twice; only where there are some, the source is read again."""
         hashes = np.concatenate(self.ids) if self.ids else np.empty(0, np.uint64)
         values, counts = np.unique(hashes, return_counts=True)
         several = values[counts > 1]

@@ -142,7 +142,7 @@ def _rules(
 
 
 def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
-    """How well each relevant document stands in the results of each topic, shape (documents, columns)."""
+    """How well each relevant document is in the results of each topic, shape (documents, columns)."""
     columns = pl.DataFrame({"topic_id": sample.columns}, schema={"topic_id": pl.String}).with_row_index("column")
     results = run.select("topic_id", "doc_id", places(run).alias("rank"))
     docs = sample.docs.with_row_index("place")

@@ -76,5 +76,5 @@ def likely(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
 
 
 def unwritable(identifier: str) -> bool:
-    """Whether an identifier cannot stand in a column of a run file: empty, or with a blank in it."""
+    """Whether an identifier cannot be in a column of a run file: empty, or with a blank in it."""
     return not identifier or _BLANK.search(identifier) is not None

@@ -37,12 +37,12 @@ _KEYS: Final = ["topic_id", "doc_id"]
 
 @dataclass(frozen=True, eq=False)
 class JudgmentTable:
-    """Judgments as they stand in their source.
+    """Judgments as they are in their source.
 
     Attributes:
         frame: columns row (from 0, of the judgments), line (0 where not known), topic_id, doc_id, relevance; pairs
-            may stand there several times.
-        broken: rows that are no judgment: line, detail.
+            may be there several times.
+        broken: rows that are not judgments: line, detail.
         spec: the source; None for values of the caller's program.
     """
 

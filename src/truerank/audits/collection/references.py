@@ -79,7 +79,7 @@ _RUN_KINDS: Final[Mapping[str, tuple[str, ...]]] = {
 def run_instances(
     runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, rel: int, documents: DocumentTable | None
 ) -> Iterator[Instances]:
-    """Relevant documents that runs do not hold, and results that are no documents."""
+    """Relevant documents that runs do not hold, and results that are not documents."""
     relevant = pairs.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
     lost, foreign, results = [], [], 0
     for name, run in runs.items():

@@ -100,7 +100,7 @@ def clean(
 ) -> CollectionCleaning:
     """Removes from the judgments what is certainly wrong, closes them under equivalence, and lists every change.
 
-    Judgments of documents and topics that do not exist go, as do rows that stand there twice; ids that are spelt unlike
+    Judgments of documents and topics that do not exist go, as do rows that are there twice; ids that are spelt unlike
     the document's are corrected, and topic and document go to their columns; one document stands for each group of
     equivalent ones. Only exact duplicates and pairs that people called the same are groups. What stays keeps its bytes
     and its order.

@@ -47,7 +47,7 @@ _MEANINGS: Final[dict[str, str]] = {
     "'truerank collection clean' removes what is certain and lists every change.",
     "FAULTY IN PART": "Each kind of fault touches less than 5% of what it could touch. Scores of the topics concerned "
     "are affected; 'truerank collection clean' removes what is certain and lists every change.",
-    "UNKNOWN": "This is no sound collection yet: something has to be looked at, or could not be looked for.",
+    "UNKNOWN": "This is not a sound collection yet: something must be looked at, or could not be checked.",
     "SOUND": "Nothing that this audit looks for was found. It cannot see grades that are wrong, and duplicates in "
     "other words.",
 }
@@ -298,7 +298,7 @@ def _cleaning_summary(result: CollectionCleaning) -> Summary:
     rows: list[tuple[str, str, int]] = [("judgments read", "", counts["read"])]
     rows += [(f"judgments {action}", reason, number) for action, reason, number in result.reasons()]
     rows += [
-        ("rows that are no judgment, left out", "", counts["broken"]),
+        ("rows that are not judgments, left out", "", counts["broken"]),
         ("judgments written", "", counts["written"]),
         ("contradictions listed", "", counts["contradictions"]),
         ("duplicates in the map", "", counts["duplicates"]),
@@ -349,7 +349,7 @@ def _card(result: CollectionCard) -> Summary:
     return _CardSummary((text, Table("What was found.", columns, tuple(rows))), result.json())
 
 
-#: Judgments that are read once more for their lines; a larger file is no part of a change.
+#: Judgments that are read once more for their lines; a larger file is not part of a change.
 _LARGEST: Final = 16 << 20
 #: The input in which the instances of a part lie, the likeliest first.
 _INPUTS: Final[Mapping[str, tuple[str, ...]]] = {

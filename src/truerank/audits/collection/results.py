@@ -117,7 +117,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
         pairs: duplicates among the documents, columns as in `near_duplicates.PAIRS`, and `answer`: what people said.
         groups: the groups that they form, columns as in `near_duplicates.GROUPS`.
         read: what was read, by input: names and counts.
-        facts: figures that are no findings, by section: ceilings, similarity bands, effect on runs.
+        facts: figures that are not findings, by section: ceilings, similarity bands, effect on runs.
         items: pairs for the judging page, lines of `items.jsonl`.
         folder: where it was written; None where it was not.
     """

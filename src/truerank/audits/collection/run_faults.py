@@ -149,7 +149,7 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     least = _HALF if files.documents is not None else 1e-9
     touched = frozenset(shares.filter(pl.col("known") < least)["topic_id"])
     rows = int((~first["known"]).sum())
-    where = "are no documents of the collection" if files.documents is not None else "are in no other file"
+    where = "are not documents of the collection" if files.documents is not None else "are in no other file"
     counted = f"{rows:,d} of {len(first):,d} first results of {name} {where}{cause}"
     remedy = "Write the ids of the run as the collection has them, or give the collection that the run was made on."
     if len(touched) >= _WHOLE * len(shares):

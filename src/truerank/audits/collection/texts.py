@@ -41,7 +41,7 @@ _LOREM: Final = re.compile(r"lorem ipsum", re.IGNORECASE)
 _DENSE: Final = frozenset({"CJK", "HANGUL"})
 _DENSITY: Final = 3
 _SAMPLED: Final = 600
-#: Characters of the longest notice, and different signs of its kind in it: one may stand in a title by chance.
+#: Characters of the longest notice, and different signs of its kind in it: one may be in a title by chance.
 _NOTICE, _SIGNS = 400, 2
 _NO_LETTER: Final = re.compile(r"[\W_]+")
 _WORD: Final = re.compile(r"[^\W\d_]+")

@@ -65,7 +65,7 @@ def _graded(
 def verbatim_instances(
     topics: dict[str, str], documents: Iterator[Document], pairs: pl.DataFrame | None
 ) -> Iterator[Instances]:
-    """Topics that stand in a document word for word, or are one."""
+    """Topics that are in a document word for word, or are one."""
     found = between(topics.items(), documents, _VERBATIM).pairs
     grades = {} if pairs is None else {(topic, doc): grade for topic, doc, grade in pairs.iter_rows()}
     own: dict[tuple[str, str], dict[str, str]] = {}

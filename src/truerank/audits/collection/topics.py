@@ -33,7 +33,7 @@ _PAIR: Final = ("left", "right", "kind", "jaccard")
 
 
 class TopicRecord(NamedTuple):
-    """A topic as it stands in its source: with its line (0 where not known), and whether bytes were not UTF-8."""
+    """A topic as it is in its source: with its line (0 where not known), and whether bytes were not UTF-8."""
 
     topic: Topic
     line: int
@@ -47,7 +47,7 @@ class TopicRecord(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class TopicTable:
-    """Topics as they stand in their source: all of them, those without a text and repeated ids too."""
+    """Topics as they are in their source: all of them, those without a text and repeated ids too."""
 
     records: tuple[TopicRecord, ...]
     spec: SourceSpec
@@ -189,7 +189,7 @@ def _duplicates(texts: Mapping[str, str], similarity: float) -> Iterator[Instanc
 
 
 def other_splits(table: TopicTable, train: Sequence[str], similarity: float) -> Iterator[Instances]:
-    """Topics that stand in other splits of the collection."""
+    """Topics that are in other splits of the collection."""
     texts = table.texts()
     same: dict[str, dict[str, Any]] = {}
     near: dict[str, dict[str, Any]] = {}

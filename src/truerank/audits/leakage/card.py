@@ -197,14 +197,14 @@ def card(
     target: CardTarget = CardTarget(),
     calibration: Annotated[Calibration | None, Flag(hidden=True)] = None,
 ) -> Card:
-    """States what an audit found, for a data card, a model card, or a machine.
+    """Writes what an audit found as a statement for a data card, a model card, or a program.
 
     As text the statement is one JSON object, as Markdown a section of a README. For another place it has that place's
     form: a set of MTEB tasks or a patch, rows of the CONDA database, a card or a score of Hugging Face.
 
     Args:
         audit: the folder that `leakage audit`, `leakage examples` or `leakage matrix` wrote. In Python also an audit.
-        date: the date to state; left out where not given, so that the same audit gives the same bytes.
+        date: the date in the statement; by default none, so that the same audit gives the same bytes.
         pairs: state every pair above the threshold, too; the pairs of a matrix are in its `pairs.parquet`.
         redaction: keyed hashes in place of the names and content hashes of training sources and the texts of pairs.
         judged: judged pairs; the statement says how they calibrate the threshold.

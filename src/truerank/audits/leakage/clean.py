@@ -119,7 +119,7 @@ class LeakRules(Options):
             positive-relevant and negative-relevant.
         also: listed takes every other pair that the audit lists, too, those at or below the threshold that have the
             same words or nearly the same letters; but none that was judged no leak.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
     """
 
     threshold: Annotated[float | None, Range(at_least=-1, below=1)] = None
@@ -346,7 +346,7 @@ def _removed_before(path: AuditResult | str | Path) -> LeakingTexts:
         try:
             similarity = float(values["similarity"]) if values["similarity"] else None
         except ValueError as error:
-            fault = f"'{values['similarity']}' is no similarity"
+            fault = f"'{values['similarity']}' is not a similarity"
             raise InputError(fault, "give a .removed.tsv", where=path, line=row.line) from error
         kept = {name: values[name] for name in ("test", "topic_id", "field", "query_id", "type", "why")}
         by_key.setdefault(key, []).append(LeakPair(source="", text=key, similarity=similarity, **kept))

@@ -35,10 +35,9 @@ def calibrate(
 ) -> Calibration:
     """Finds the lowest threshold whose pairs are precise enough, from judged pairs with similarities.
 
-    The threshold to use is the lower bound: above it the precision is at least the target with the confidence asked
-    for. At a point estimate it lies below the target in about half of all samples. Each pair counts by its sampling
-    probability. Where too few labels lie around the answer there is none, but what to label next, and the exit code
-    is 2.
+    Use the lower bound: above it, the precision is at least the target with the given confidence. At a point estimate,
+    the precision is below the target in about half of all samples. Pairs are weighted by their sampling probability.
+    With too few labels near the answer, the command says what to label next and ends with exit code 2.
 
     Args:
         judged: judged pairs.
@@ -158,11 +157,11 @@ def clean(
     judged: Labels = Labels(),
     spread: Spread = Spread(),
 ) -> Cleaning:
-    """Writes training data, a test set or a corpus again without what leaks.
+    """Removes what leaks from training data, a test set or a corpus.
 
-    What stays keeps its bytes, ids and order. Beside the file stand FILE.manifest.json and, for training data and a
-    corpus, FILE.removed.tsv: what was removed and why. Beside a corpus stands FILE.qrels, the judgments without those
-    of removed documents, and without topics that lose each relevant document. The file appears last and whole, or not
+    What stays keeps its bytes, ids and order. The command also writes FILE.manifest.json and, for training data and a
+    corpus, FILE.removed.tsv (what was removed and why); for a corpus also FILE.qrels, the judgments without removed
+    documents and without topics that lose every relevant document. The file appears last and whole, or not
     at all.
 
     Args:

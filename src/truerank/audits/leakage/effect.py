@@ -1,6 +1,6 @@
 """What the leaked topics do to the scores of runs and to the order of systems.
 
-A difference between leaked and clean topics is no proof that a system profited: leaked topics are popular ones and may
+A difference between leaked and clean topics is not proof that a system profited: leaked topics are popular ones and may
 simply be easier. Compare with a system that was not trained on the leaked queries.
 """
 
@@ -162,10 +162,11 @@ def effect(
     matched_by: Annotated[str | None, Flag(metavar="difficulty|RUN")] = None,
     resampling: Resampling = Resampling(resamples=1_000),
 ) -> Effect:
-    """Scores runs on all, leaked and clean topics side by side, and what becomes of the order of systems.
+    """Scores runs on all, leaked and clean topics, and shows how the order of systems changes.
 
-    Removing topics moves every score. So the scores on clean topics are compared with those after the removal of as
-    many random topics, for each measure: they moved more than chance, no more than chance, or the topics cannot tell.
+    Removing any topics moves scores. So the scores on clean topics are compared with those after removing as many
+    random topics: for each measure, they moved more than chance explains, no more than that, or there are too few
+    topics to tell.
 
     Args:
         qrels: relevance judgments; means are over its topics.
@@ -201,7 +202,9 @@ def effect(
     """
     confidence, seed = resampling.confidence, resampling.seed
     if kinds and not holds_examples(audit):
-        raise OptionError("kinds", "this is no audit of whole examples", "leave it out, or give that of such an audit")
+        raise OptionError(
+            "kinds", "this is not an audit of whole examples", "leave it out, or give that of such an audit"
+        )
     check_kinds(kinds)
     # Read twice: for the scores, and for the removal of documents.
     qrels, run = _held(qrels), _held(run)
@@ -371,7 +374,7 @@ def evaluated_means(qrels: QrelSource, runs: RunSource, measures: str | Sequence
     scores = evaluate(qrels, runs, measures, Scoring(ties=ties))
     for measure, kind in zip(scores.measures, scores.aggregates, strict=True):
         if kind != "mean":
-            raise OptionError("measures", f"{measure} is no mean over topics", "choose a measure that is")
+            raise OptionError("measures", f"{measure} is not a mean over topics", "choose a measure that is")
     return scores
 
 

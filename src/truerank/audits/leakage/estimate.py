@@ -163,7 +163,7 @@ class _Reasons:
             gaps.append(f"the audit would not find enough of these planted rewordings of the topics: {named}")
             settle.append("Calibrate a lower threshold ('truerank leakage calibrate') or choose another encoder.")
         if not any(found["planted"] for found in self.known.sensitivity["kinds"]):
-            gaps.append("no rewording of the topics could be planted, so that nothing tells what the audit can see")
+            gaps.append("no rewording of the topics could be planted, so what the audit can see is unknown")
         nothing = "Nothing above the threshold"
         if self.known.confirmed is not None:
             nothing = "No candidate above the threshold that was not judged away"
@@ -262,7 +262,7 @@ def _of_common_words(below: BelowCount) -> str:
 
 
 def _wrong(below: BelowCount) -> Iterator[str]:
-    """How many of such pairs are no leaks, by those that people judged."""
+    """How many of such pairs are not leaks, by those that people judged."""
     leaks, others = below.get("judged", [0, 0])
     if below["pairs"] and leaks + others:
         wrong, verb = proportion(others, leaks + others), "is" if others == 1 else "are"

@@ -38,7 +38,7 @@ _NOUNS: Final = {"query": "queries", "document": "documents", "pair": "pairs of 
 
 
 class LeakCount(NamedTuple):
-    """How much of a test set stands in a training source, for one kind of leak.
+    """How much of a test set is in a training source, for one kind of leak.
 
     `kind` names both sides ("query in training query"); `leaked` of `items` items of the test set leak, which are
     called `noun`; `training` distinct texts of the source leak them; `evidence` says what counts as a leak.
@@ -398,7 +398,7 @@ def statistics(found: Iterable[Contamination], names: Mapping[str, str]) -> dict
     """Fields of the descriptive statistics of each task: its queries, and those that are in the training data.
 
     `num_queries` is a field of retrieval tasks in `mteb`. `samples_in_train` is one of tasks with a train split, and
-    counts what stands in that split: state it only where that split was audited.
+    counts what is in that split: state it only where that split was audited.
     """
     mteb = _mteb()
     fields: dict[str, dict[str, dict[str, int]]] = {}
@@ -420,7 +420,7 @@ def python_entries(entries: Iterable[TaskEntry], indent: int = 4) -> str:
 def meta_patch(text: str, path: str, model: str, entries: Sequence[TaskEntry]) -> str:
     """A unified diff that adds names to the `training_datasets` of a model.
 
-    Parents are left out: `mteb` follows `adapted_from` itself. So are names that stand in the set already.
+    Parents are left out: `mteb` follows `adapted_from` itself. So are names that are in the set already.
     """
     value = _training_datasets(text, path, model)
     known = {one.value for one in value.elts if isinstance(one, ast.Constant)} if isinstance(value, ast.Set) else set()

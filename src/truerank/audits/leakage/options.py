@@ -33,7 +33,7 @@ class AuditOptions(Options):
         prefilter_cut: the prefilter's cut for a field, in place of the default.
         all_columns: compare every text column of a training source, each as a source of its own; sources that name
             their column stay as they are.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
         block_size: texts that are encoded, and saved, at a time.
         engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
             see merge.

@@ -71,7 +71,7 @@ def hash_text(text: str, key: bytes) -> str:
 
 
 def key_mark(text: str) -> str | None:
-    """The mark of the key that made this hash, None if the text is no hash."""
+    """The mark of the key that made this hash, None if the text is not a hash."""
     match = _HASHED.fullmatch(text)
     return None if match is None else match[1]
 

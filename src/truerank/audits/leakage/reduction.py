@@ -215,7 +215,7 @@ def _positions(form: SourceForm, spec: SourceSpec, topics: TopicSet, removed: fr
 
 
 def _write_fields(topics: Sequence[Topic], target: Target, out: Path) -> None:
-    """Sources that are no files of lines: ids and titles as TSV, or all fields as JSONL."""
+    """Sources that are not files of lines: ids and titles as TSV, or all fields as JSONL."""
     named = output_format(out)
     if named not in ("tsv", "jsonl"):
         raise InputError(

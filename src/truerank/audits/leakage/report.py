@@ -44,7 +44,7 @@ from truerank.text.wording import EVIDENCE
 from truerank.work.runs import Run
 
 _RULES: Final = rules_of("truerank.audits.leakage", Rule)
-#: Files that are read once more for the lines of what was found; larger ones are no part of a change.
+#: Files that are read once more for the lines of what was found; larger ones are not part of a change.
 _LARGEST: Final = 16 << 20
 _TOPIC: Final = {"test": pl.String, "topic_id": pl.String}
 _KEY: Final = ("test", "topic_id", "source", "query_id")
@@ -139,8 +139,8 @@ def sensitivity_parts(summary: AuditSummary) -> Iterator[Part]:
     yield Prose(
         (
             "Rewordings of these topics were planted and compared with the same encoder, threshold and evidence; they "
-            "are written nowhere. Found: any evidence proposes the plant for its topic. A pair with the same words is "
-            "not asked for its letters.",
+            "are written nowhere. Found: any evidence proposes the plant for its topic. Pairs with the "
+            "same words are not compared by letters.",
         )
     )
     yield from tables
@@ -212,9 +212,7 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
             f"estimated from {basis}, {recall['missed_in_sample']:,d} of them leaks, and {recall['true_pairs']:,d} "
             "pairs found."
         )
-    yield Prose(
-        (f"A prefilter stood in front of the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. {share}",)
-    )
+    yield Prose((f"A prefilter ran before the encoder (cuts: {cuts}); {recall['passed']:,d} texts passed it. {share}",))
     rows = [row for row in recall["by"] if row["recall"] is not None]
     if rows:
         yield Table(
@@ -547,8 +545,8 @@ _MEANINGS: Final[dict[VerdictWord, str]] = {
         "found."
     ),
     "UNKNOWN": (
-        "This is not a clean result. Something was not looked at, not judged, or cannot be seen; do what is named here "
-        "before you rely on this test set."
+        "This is not a clean result. Something was not compared, was not judged, or cannot be seen; do what is named "
+        "here before you rely on this test set."
     ),
 }
 
@@ -624,7 +622,7 @@ def _write(result: AuditResult, job: Run) -> None:
 def render(result: AuditResult, provenance: Mapping[str, Any] | None = None, files: Iterable[str] = ()) -> str:
     """The audit as one HTML page that needs no network; the same audit gives the same text.
 
-    Texts that were redacted (`--redact`) are left out of the table; their hashes stand in the saved file.
+    Texts that were redacted (`--redact`) are left out of the table; their hashes are in the saved file.
     """
     page = _report(result).page(no_picture, provenance or {}, files)
     return (page if provenance else replace(page, sections=page.sections[:-1])).html()

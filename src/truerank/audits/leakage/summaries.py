@@ -164,7 +164,7 @@ _DOCUMENT_BASES: Final[dict[str, str]] = {
 
 @summarises(Calibration)
 def _calibration(result: Calibration) -> Summary:
-    # The advice stands in the result; the error only says why the exit code is 2.
+    # The advice is in the result; the error only says why the exit code is 2.
     fault = InputError("the labels support no threshold", where="leakage calibrate") if result.refused else None
     return Summary(("\n".join(calibration_lines(result)),), result.json(), fault=fault)
 
@@ -249,7 +249,7 @@ def _corpus(result: CorpusReduction) -> Summary:
         *((kind_named(kind).phrase, count) for kind, count in result.kinds.items()),
         ("documents kept", result.kept),
         ("leaking documents that the corpus does not hold", result.not_found),
-        *([("documents that stay since they were judged no leaks", result.cleared)] if result.judged else []),
+        *([("documents that stay since they were judged not to leak", result.cleared)] if result.judged else []),
     ]
     if (left := result.judgments) is not None:
         lines += [
@@ -356,7 +356,7 @@ def _guard_notes(result: GuardReport) -> Iterator[str]:
         return
     yield (
         f"Similarity above {result.threshold:g} under {result.encoder}, the same content words, or nearly the same "
-        "letters. Each row was looked at on its own; an audit looks at all of them and may name others. Give it as "
+        "letters. Each row was checked on its own; an audit compares all of them and may name others. Give it as "
         "`audit` to drop the rows that 'truerank leakage clean' removes."
     )
     if result.unread:

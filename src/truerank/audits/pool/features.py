@@ -292,7 +292,7 @@ _FOLDER: Final = "features"
 
 class TermCounts(NamedTuple):
     """Terms of consecutive documents: how many each holds, shape (documents,); their numbers, document after document
-    and ascending within each, and how often each stands there, shape (postings,)."""
+    and ascending within each, and how often each is there, shape (postings,)."""
 
     sizes: NDArray[Any]
     terms: NDArray[Any]
@@ -303,7 +303,7 @@ class TermCounts(NamedTuple):
 class Features:
     """Documents as rows of a sparse matrix: (1 + ln tf) · ln(N/df), of length 1.
 
-    Terms are stems of alphabetic tokens of two or more letters that stand in two documents or more. A document without
+    Terms are stems of alphabetic tokens of two or more letters that are in two documents or more. A document without
     such a term has an empty row. Features of an index lie in files beside it: every process that opens them maps the
     same pages, and needs no memory of its own for them.
 

@@ -328,5 +328,5 @@ def _count(row: Row, column: str, path: Path) -> int:
     except ValueError:
         value = -1
     if value < 0:
-        raise InputError(f"'{text}' in the column '{column}' is no count", "correct it", where=path, line=row.line)
+        raise InputError(f"'{text}' in the column '{column}' is not a count", "correct it", where=path, line=row.line)
     return value

@@ -363,7 +363,7 @@ def _registered(name: str, rest: str) -> StoppingRule:
     for part in filter(None, rest.split(",")):
         option, equals, text = part.partition("=")
         if not equals:
-            raise OptionError("stopping", f"'{part}' is no option of a rule", "write NAME=VALUE")
+            raise OptionError("stopping", f"'{part}' is not an option of a rule", "write NAME=VALUE")
         given[option] = value_of(text)
     try:
         rule = make(**given)
@@ -384,7 +384,7 @@ def _options(text: str) -> dict[str, Any]:
         given[name] = _NUMBERS[name](value) if name in _NUMBERS else None
         if given[name] is None and not (name in ("cap", "max_ratio") and value == "none"):
             known = ", ".join((*_NUMBERS, "reached (yes or no)"))
-            raise OptionError("stopping", f"'{part}' is no option of a rule", f"options are {known}")
+            raise OptionError("stopping", f"'{part}' is not an option of a rule", f"options are {known}")
     kept = {name: given.pop(name) for name in ("min_relevant", "max_ratio") if name in given}
     return {**given, "keeping": AS_THE_TRACK._replace(**kept)} if kept else given
 

@@ -194,7 +194,7 @@ def _nothing() -> pl.DataFrame:
 
 
 def _kept(place: Path, make: Callable[[], pl.DataFrame]) -> pl.DataFrame:
-    path = place.with_name(f"{place.name}.ipc")  # not .arrow: it is no block of a shard
+    path = place.with_name(f"{place.name}.ipc")  # not .arrow: it is not a block of a shard
     run = kept_frame(path)
     if run is None:
         run = make()

@@ -227,7 +227,7 @@ def _first(row: Row, where: str) -> tuple[str, str, str, str | None, int | None]
     whole, _, fraction = rank.partition(".")
     number = whole_number(whole) or 0
     if not 1 <= number < 1 << 31 or fraction.strip("0"):
-        raise InputError(f"'{rank[:40]}' is no rank", "give 1 or more, or NA", where=where, line=row.line)
+        raise InputError(f"'{rank[:40]}' is not a rank", "give 1 or more, or NA", where=where, line=row.line)
     return named, system, query_id, None if doc_id.lower() in _NOTHING else doc_id, number
 
 

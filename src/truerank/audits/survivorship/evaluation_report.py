@@ -101,7 +101,7 @@ def _order_verdict(result: DepthEvaluation) -> tuple[Verdict, ...]:
         return ()
     changed = {key[2]: len(found.swaps) for key, found in result.orders.items() if key[0] == "all" and found.swaps}
     if not changed:
-        headline = "The means of the systems stand in the same order at every depth."
+        headline = "The means of the systems are in the same order at every depth."
         why = f"{len(result.systems):,} systems were compared; whether other queries would order them so is not tested."
         return (Verdict("same order here", headline, why, subject="order"),)
     shown = ", ".join(f"depth {label}: {number:,}" for label, number in changed.items())

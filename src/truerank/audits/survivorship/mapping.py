@@ -79,7 +79,7 @@ def lookup(ordered: Keys, wanted: Keys) -> NDArray[np.int64]:
     high, low = ordered[:, 0], ordered[:, 1]
     place = np.searchsorted(high, wanted[:, 0]).astype(np.int64)
     end = np.searchsorted(high, wanted[:, 0], side="right")
-    # Several keys with the same first half stand there by their second one; hardly ever more than one.
+    # Several keys with the same first half are there by their second one; hardly ever more than one.
     crowded = np.flatnonzero(end - place > 1)
     for row in crowded.tolist():
         place[row] += np.searchsorted(low[place[row] : end[row]], wanted[row, 1])
@@ -158,7 +158,7 @@ def passage_table(documents: DocumentSource, *, unique: bool, progress: Progress
     duplicates = pl.DataFrame(
         {"text_no": np.cumsum(begins)[crowd], "doc_id": ids.filter(pl.Series(crowd)), "at": order[crowd]}
     )
-    # Groups stand in the order of the collection, not of the keys.
+    # Groups are in the order of the collection, not of the keys.
     duplicates = duplicates.sort(pl.col("at").min().over("text_no"), "at").drop("at")
     repeated = np.concatenate((same, [False]))[begins]
     return PassageTable(keys[begins], ids.filter(pl.Series(begins)), repeated, len(ids), duplicates)
@@ -237,7 +237,7 @@ def overlap_index(blocks: Iterable[Sequence[str]], words: int) -> OverlapIndex:
 
 
 def overlaps(index: OverlapIndex, documents: DocumentSource, progress: Progress) -> NDArray[np.float64]:
-    """For each text the largest share of its sequences that stand in one document; one pass over the documents."""
+    """For each text the largest share of its sequences that are in one document; one pass over the documents."""
     progress.start("documents of the later corpus")
     best = np.zeros(len(index.sizes))
     for block in documents.batches(_DOCUMENTS):
@@ -299,7 +299,7 @@ class MapOptions(Options):
     Attributes:
         duplicates: passages of the collection with the same text: leave (list them, and map nothing to them), first
             (map to the first of them) or fail (end with an error).
-        overlap: a passage survives a later corpus if at least this share of its word sequences stands in one document
+        overlap: a passage survives a later corpus if at least this share of its word sequences is in one document
             there.
         words: length of these sequences.
     """
@@ -413,7 +413,7 @@ def map(  # noqa: A001
         docs: the collection, such as MS MARCO's passages; its texts are held as 128-bit keys.
         later: a later corpus: a query is lost unless a selected passage overlaps with one of its documents, as when MS
             MARCO's second version was made.
-        options: what happens to texts that stand there twice, and how much of a passage has to overlap.
+        options: what happens to texts that are there twice, and how much of a passage has to overlap.
         out: a folder for the mapping and what is not mapped.
         progress: is told about the work.
 

@@ -485,7 +485,7 @@ def _of_lists(name: str, kept: SourceSpec, lost: SourceSpec, counting: _Counting
     both = set(survived).intersection(discarded)
     if both:
         raise InputError(
-            f"{len(both):,} queries stand in both lists, '{min(both)}' among them", "correct the lists", where=lost.path
+            f"{len(both):,} queries are in both lists, '{min(both)}' among them", "correct the lists", where=lost.path
         )
     confidence = counting.resampling.confidence
     split = Split(name, proportion(len(discarded), len(survived) + len(discarded), confidence=confidence))

@@ -62,7 +62,7 @@ def _profile_report(result: Profile) -> Report:
         sections=tuple(sections),
         tables=dict(_profile_tables(result)),
         json=result.json(),
-        footer=("What is extrapolated is marked so wherever it stands; it is no measurement.", FOOTER),
+        footer=("What is extrapolated is marked so wherever it stands; it is not a measurement.", FOOTER),
     )
 
 
@@ -250,7 +250,7 @@ def _trend(curve: DepthCurve) -> str:
         return f"No extrapolation. {curve.why_not}"
     shapes = "; ".join(f"{name} {values[-1]:.1%}" for name, values in curve.shapes.items())
     return (
-        f"EXTRAPOLATED rows are no measurement: they carry on the chance of a selection at depths 1 to {curve.shown} "
+        f"EXTRAPOLATED rows are not measurements: they carry on the chance of a selection at depths 1 to {curve.shown} "
         f"in three ways (at depth {curve.beyond[-1].depth}: {shapes}). The interval spans all three; it holds only if "
         "annotators had gone on as they did, and says nothing about other rankings."
     )
@@ -377,12 +377,12 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
     if result.lost is not None:
         yield (
             "Texts are equal after repairing bytes read as latin-1 and joining blanks. Every passage that is not "
-            "mapped stands in unmatched.jsonl, every text that several passages have in duplicates.tsv."
+            "mapped is in unmatched.jsonl, every text that several passages have in duplicates.tsv."
         )
         read = result.table_counts
         yield (
             f"The collection holds {read['passages']:,} passages, {read['distinct']:,} distinct texts; "
-            f"{read['texts_repeated']:,} texts stand there more than once."
+            f"{read['texts_repeated']:,} texts are there more than once."
         )
         yield (
             f"{result.lost.k:,} of {result.survivors:,} queries with a selected passage have none in the collection."
@@ -393,7 +393,7 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
         yield (
             f"Later corpus: {lost.k:,} of {lost.n:,} queries ({percent(lost.share)}, {lost.low:.1%} to "
             f"{lost.high:.1%}) have no selected passage of which {result.options.overlap:.0%} of the sequences "
-            f"of {result.options.words} words stand in one document. Discarded by required overlap: {levels}."
+            f"of {result.options.words} words are in one document. Discarded by required overlap: {levels}."
         )
     yield from fault_notes(result.counts)
 

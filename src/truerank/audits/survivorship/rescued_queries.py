@@ -28,7 +28,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
-#: What marks a judgment as rescued: it stands in the column of the iteration, which evaluation programs do not read.
+#: What marks a judgment as rescued: it is in the column of the iteration, which evaluation programs do not read.
 RESCUED: Final = "rescued"
 #: `instances.parquet`: training instances, marked.
 RESCUED_SCHEMA: Final[dict[str, Any]] = {
@@ -192,7 +192,7 @@ def _judged(pool: str | Path | None, judged: Labels, firsts: str | None) -> Judg
     if firsts is None:
         return judged_by_people(pool or "", judged)
     first = read_firsts(firsts)
-    # A query that nobody answered has been judged too: it stands there without a document.
+    # A query that nobody answered has been judged too: it is there without a document.
     answers = first.select("corpus", "query_id", "doc_id", pl.col("doc_id").is_not_null().alias("answers")).unique(
         maintain_order=True
     )

@@ -366,7 +366,7 @@ def read_stated(path: str | Path) -> dict[str, str]:
         try:
             Decimal(value)
         except InvalidOperation as error:
-            raise InputError(f"'{value}' is no number", "write it as 29.4", where=path, line=row.line) from error
+            raise InputError(f"'{value}' is not a number", "write it as 29.4", where=path, line=row.line) from error
         found[name] = value
     return found
 

@@ -112,7 +112,7 @@ def candidates(
         The counts, and every topic with fewer than k results.
 
     Raises:
-        InputError: an option or source is at fault, a faulty line, a document that stands twice for a topic, or the
+        InputError: an option or source is at fault, a faulty line, a document that occurs twice for a topic, or the
             output cannot be written.
 
     Examples:
@@ -214,7 +214,7 @@ class _Maker:
         if pair is not None:
             first, second = frame.row(pair.first, named=True), frame.row(pair.second, named=True)
             raise InputError(
-                f"topic {second['topic_id']} and document {second['doc_id']} stand in line {first['line']} already",
+                f"topic {second['topic_id']} and document {second['doc_id']} are already in line {first['line']}",
                 "remove one of the two lines",
                 where=self.path,
                 line=second["line"],

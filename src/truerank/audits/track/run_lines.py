@@ -1,4 +1,4 @@
-"""Runs as they stand in their files: lines with six columns, why others have not, and rows topic by topic.
+"""Runs as they are in their files: lines with six columns, why others have not, and rows topic by topic.
 
 Memory is bounded, also where a file mixes its topics.
 """
@@ -85,7 +85,7 @@ def strict_frames(path: Path) -> Iterator[pl.DataFrame]:
         faults = [found for found in block.malformed if found.kind != "encoding"]
         wrong = numbers["rank"].is_null() | numbers["value"].is_finite().not_().fill_null(True)
         for line, rank, score in block.frame.filter(wrong).head(1).select("line", "rank", "score").iter_rows():
-            fault = f"rank '{shown(rank)}' or score '{shown(score)}' is no finite number"
+            fault = f"rank '{shown(rank)}' or score '{shown(score)}' is not a finite number"
             faults.append(Malformed(line, "number", fault, REMEDY))
         if faults:
             line, _, fault, remedy = min(faults)

@@ -290,7 +290,7 @@ class Limits(Options):
         try:
             re.compile(self.tag_pattern or "")
         except re.error as error:
-            fault = f"'{self.tag_pattern}' is no regular expression ({error})"
+            fault = f"'{self.tag_pattern}' is not a regular expression ({error})"
             raise OptionError("tag_pattern", fault, "correct it") from error
 
 
@@ -401,7 +401,7 @@ class RunChecker:
         self._ledger.add_rows(
             "score",
             wrong.filter(~infinite),
-            lambda text: f"the score '{shown(text)}' is no number",
+            lambda text: f"the score '{shown(text)}' is not a number",
             "write it with a decimal point, such as 12.5",
         )
 
@@ -454,7 +454,7 @@ class RunChecker:
             self._ledger.add_rows(
                 "not-candidate",
                 frame.filter(~known).select("line", "topic_id", "doc_id"),
-                lambda topic, document: f"document {shown(document)} is no candidate of topic {shown(topic)}",
+                lambda topic, document: f"document {shown(document)} is not a candidate of topic {shown(topic)}",
                 "rerank the candidates only, or submit it as a full ranking",
             )
 
@@ -502,13 +502,13 @@ class RunChecker:
             "duplicate",
             suspects.filter(pl.col("line") != pl.col("first")),
             lambda topic, document, first: (
-                f"topic {shown(topic)} and document {shown(document)} stand in line {first} already"
+                f"topic {shown(topic)} and document {shown(document)} are already in line {first}"
             ),
             "remove one of the two lines",
         )
 
     def _check_ranks(self, frame: pl.DataFrame, codes: _Rows) -> None:
-        """Ranks that stand twice, leave gaps, or disagree with the scores; each topic in the order of its ranks."""
+        """Ranks that occur twice, leave gaps, or disagree with the scores; each topic in the order of its ranks."""
         kept = np.flatnonzero(frame["rank"].is_not_null().to_numpy())
         ranks = frame["rank"].fill_null(-1).to_numpy()[kept]
         scores = frame["score"].fill_null(math.nan).to_numpy()[kept]
@@ -547,7 +547,7 @@ class RunChecker:
         self._ledger.add_rows(
             "rank-repeated",
             where(repeated, "line", "rank", "topic", "line before"),
-            lambda rank, topic, line: f"rank {rank:,d} of topic {shown(topic)} stands in line {line} already",
+            lambda rank, topic, line: f"rank {rank:,d} of topic {shown(topic)} is already in line {line}",
             "number the results of a topic from 1",
         )
         self._ledger.add_rows(

@@ -250,10 +250,10 @@ class SnapshotOptions(Options):
     Attributes:
         years: one snapshot of each of these years, with commas between them. In Python also numbers.
         day: MM-DD; the snapshot nearest to this day is taken. 2 July is the middle of a year.
-        tries: captures of a year that are tried, the nearest first.
+        tries: how many captures of a year are tried, the nearest first.
         all_text: take all visible text, not the main content only.
         alt_texts: take alternative texts of images too.
-        no_repair: leave wrongly decoded characters as they are; by default they are mended (ftfy).
+        no_repair: leave wrongly decoded characters as they are; by default ftfy repairs them.
     """
 
     years: Annotated[str | tuple[int, ...], Flag(metavar="YEAR,…", reads=str)] = "2015,2016,2017"
@@ -276,7 +276,7 @@ class SnapshotOptions(Options):
         texts = [text.strip() for text in self.years.split(",") if text.strip()]
         for text in texts:
             if whole_number(text) is None:
-                raise OptionError("years", f"'{text}' is no year", "write 2015,2016,2017")
+                raise OptionError("years", f"'{text}' is not a year", "write 2015,2016,2017")
         return tuple(map(int, texts))
 
     @property
@@ -346,8 +346,8 @@ def snapshots(
 ) -> Snapshots:
     """Fetches the judged pages as a web archive has them: for each year the snapshot nearest to 2 July.
 
-    A run that was killed goes on and ends with the same bytes. Run again, it asks only for what could not be asked
-    for before; where something else of the pages is wanted, it takes the texts anew from the WARC files. Needs
+    A run that was killed continues and ends with the same bytes. Run again, it requests only what failed before; with
+    other options for texts, it extracts them again from the WARC files. Needs
     truerank[pages].
 
     Args:

@@ -289,7 +289,7 @@ def _key(unit: Any) -> tuple[str, str]:
 def _whole(cell: str, path: Path, line: int) -> int:
     text = cell.strip().replace(",", "")
     if not text.isascii() or not text.isdigit() or len(text) > _DIGITS:
-        raise InputError(f"'{cell[:40]}' is no number of pairs", "give a whole number", where=path, line=line)
+        raise InputError(f"'{cell[:40]}' is not a number of pairs", "give a whole number", where=path, line=line)
     return int(text)
 
 

@@ -251,7 +251,7 @@ def clean(
     rel: Annotated[int, Range(at_least=1)] = 1,
     out: OutFile = None,
 ) -> JudgmentCleaning:
-    """Writes the judgments without those that a scan flagged, or that people judged broken.
+    """Removes the judgments that a scan flagged, or that people judged broken.
 
     Judgments are streamed and keep their order.
 
@@ -263,7 +263,7 @@ def clean(
         removal: what the scan must say.
         trust: how labels and scan are combined: labels-first (what people judged follows them, the rest the scan),
             labels-only (only what people judged broken) or either (both).
-        rel: judgments below this grade stay; that they are not relevant is not in question.
+        rel: judgments below this grade stay: they say not relevant, which the scan does not question.
         out: the judgments that hold, TREC qrels; the name says the compression. Beside the file stand
             FILE.removed.tsv (what was removed and why) and FILE.manifest.json.
 

@@ -40,7 +40,7 @@ class NegativeSource(Options):
 
     Attributes:
         run: a first stage; by default BM25 searches.
-        depth: how many of its documents for each topic come into question.
+        depth: how many of its documents are candidates for each topic.
         negatives: the version they are taken from; by default the judged one.
         qrels: all judgments, so that no document judged relevant is taken; by default those of the scan.
     """
@@ -148,7 +148,7 @@ class SelectOptions(Options):
         data_set: whose documents are taken, such as 'V1>>V2 MaxP'; by default all that were compared.
         passages: which passages' scores max and min compare; by default those of the data set, or max.
         size: training instances, that is pairs of a query and a document (a row is two); by default all there are.
-        lacking: what is done where a version lacks the document: available decides between those that have it
+        lacking: if a version lacks the document: available decides between those that have it
             (version:NAME takes the first that does), judged takes the judged version, skip leaves it out.
         part: what is learnt from of a document: the whole, its first passage, or its best one (by the scan of the
             relevant document, by BM25 of the other).
@@ -216,7 +216,7 @@ def select(
     seeds: Annotated[int | None, Range(at_least=1)] = None,
     progress: Progress | None = None,
 ) -> Selection:
-    """Writes training rows in which a strategy decides which version of the relevant document is learnt from.
+    """Writes training rows; a strategy decides which version of each relevant document is used.
 
     All tables have the same queries in the same order with the same non-relevant documents, so that rankers trained
     on them differ by the version of the relevant documents alone. A row is relevant and non-relevant document of one

@@ -175,7 +175,7 @@
       window.addEventListener("afterprint", () => this.render(this.page * this.length, this.length, false));
     }
 
-    // The state of the list stands in the address, so that a view can be kept and passed on.
+    // The state of the list is in the address, so that a view can be kept and passed on.
     addressed() {
       return location.hash.startsWith(`#${this.name}&`);
     }

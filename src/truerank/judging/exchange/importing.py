@@ -161,7 +161,7 @@ def import_(
         votes: which label counts where an annotator contradicts himself; with majority that is an error. Labels with
             different times are a history and are all taken.
         file_format: of the files; by default what they look like.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
 
     Returns:
         What was added, what was there, what was not matched; STORE.import-HASH.manifest.json names the files.

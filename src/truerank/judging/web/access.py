@@ -112,7 +112,7 @@ def host_of(header: str) -> str:
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address, which is no name, means this machine only."""
+    """Whether an address, which is not a name, means this machine only."""
     try:
         return ipaddress.ip_address(address).is_loopback
     except ValueError:

@@ -256,7 +256,7 @@ def _overview(request: Request) -> Response:
 
 
 def _agreement(store: Store) -> tuple[list[_ShownTable], str]:
-    """The tables, and what there is to say beside them. Models stand in a table of their own."""
+    """The tables, and what there is to say beside them. Models are in a table of their own."""
     try:
         found = agreement(store, resamples=0)
     except InputError:

@@ -287,7 +287,7 @@ _STATIC: Final = {
 
 
 class StaticFile(NamedTuple):
-    """A file that pages ask for; `version` is made of its content and stands in its address."""
+    """A file that pages ask for; `version` is made of its content and is in its address."""
 
     body: bytes
     media_type: str
@@ -419,7 +419,7 @@ def _seconds(form: Form) -> float:
         return 0.0
     value = decimal_number(said)
     if value is None:
-        raise Refused(422, "The time is no number.")
+        raise Refused(422, "The time is not a number.")
     return round(min(max(value if measured else time.time() - value, 0.0), _MOST_SECONDS), 1)
 
 

@@ -121,7 +121,9 @@ class Serving(Options):
             raise OptionError("no_tokens", fault, "leave `no_tokens` out")
         for name in self.allow_hosts:
             if not host_of(name) or name.rpartition(":")[2].isdigit():
-                raise OptionError("allow_hosts", f"'{name}' is no name of a host", "write it without scheme and port")
+                raise OptionError(
+                    "allow_hosts", f"'{name}' is not a name of a host", "write it without scheme and port"
+                )
 
 
 def open_desk(
@@ -221,7 +223,7 @@ def _listen(host: str, port: int) -> socket.socket:
             host.strip("[]"), port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
     except (OSError, UnicodeError, OverflowError) as error:
-        raise OptionError("host", f"'{host}:{port}' is no address", "give an address of this machine") from error
+        raise OptionError("host", f"'{host}:{port}' is not an address", "give an address of this machine") from error
     listening = socket.socket(family, kind, protocol)
     try:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

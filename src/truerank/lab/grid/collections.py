@@ -249,7 +249,7 @@ def open_collection(
     kept = json_file(about) if about.is_file() else {}
     if kept.get("key") != key or not (folder / _PAIRS).is_file():
         if folder.is_dir() and not about.is_file() and not overwrites.get():
-            fault = f"a folder stands there that {about} does not name"
+            fault = f"a folder is there that {about} does not name"
             raise InputError(fault, "choose another place with `out`, or replace it with --overwrite", where=folder)
         # After a kill this file says whose the folder is.
         write_text(about, json.dumps({"key": None}) + "\n")

@@ -284,7 +284,7 @@ class ReportDesign:
     memorisation_size: int | None = None
 
     def json(self) -> dict[str, Any]:
-        """As it stands in a design file."""
+        """As it is in a design file."""
         return {name: value for name, value in vars(self).items() if value is not None}
 
 
@@ -343,7 +343,7 @@ class Design:
         return next(each for each in self.models if each.name == name)
 
     def json(self) -> dict[str, Any]:
-        """The whole design, every value written out, as it stands in a design file."""
+        """The whole design, every value written out, as it is in a design file."""
         found: dict[str, Any] = {"name": self.name}
         for part in ("collections", "benchmarks", "sets", "models"):
             if part != "benchmarks" or self.benchmarks:
@@ -669,7 +669,7 @@ def _sizes(value: Value) -> tuple[int, ...]:
             each.fault(f"{size} instances", "give an even number: a query's two documents are two instances")
         sizes.append(size)
     if len(set(sizes)) < len(sizes) or not sizes:
-        value.fault("no sizes, or one that stands twice", "give each size once")
+        value.fault("no sizes, or one that occurs twice", "give each size once")
     return tuple(sorted(sizes))
 
 
@@ -682,14 +682,14 @@ def _by_default(value: Value, read: Any) -> Any:
 def _seeds(value: Value) -> tuple[int, ...]:
     seeds = tuple(each.whole(0) for each in value.items())
     if len(set(seeds)) < len(seeds) or not seeds:
-        value.fault("no seeds, or one that stands twice", "give each seed once")
+        value.fault("no seeds, or one that occurs twice", "give each seed once")
     return seeds
 
 
 def _among(value: Value, choices: Any) -> tuple[str, ...]:
     found = tuple(each.choice(choices) for each in value.items())
     if len(set(found)) < len(found):
-        value.fault("one that stands twice", "give each once")
+        value.fault("one that occurs twice", "give each once")
     return found
 
 

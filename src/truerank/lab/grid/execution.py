@@ -300,10 +300,10 @@ class RunOptions(Options):
         workers: trainings at a time; by default one for each processor, or as many as the cluster has room for.
         device: cpu, cuda, cuda:1; by default a GPU where there is one (on a cluster, where the design asks for one),
             except for small models.
-        max_hours: refuses to start where the estimate is larger.
+        max_hours: refuse to start if the estimate is larger.
         estimate_for: workers of a cluster that the estimate is also made for.
-        retry_failed: runs again what failed before.
-        keep_models: saves the trained rankers.
+        retry_failed: run failed cells again.
+        keep_models: save the trained rankers.
         record: mlflow:URI records the cells in MLflow, too.
     """
 
@@ -371,7 +371,7 @@ STATES: Final = ("done", "failed", "missing")
 
 @command
 def status(results: Annotated[str | Path, Flag(metavar="DIR", positional=True, reads=Path)]) -> GridStatus:
-    """Says how many cells of a grid are done, failed or missing; also while it runs.
+    """Counts the cells of a grid that are done, failed or missing, also while it runs.
 
     Args:
         results: what `experiment run` writes.
@@ -409,7 +409,7 @@ def run(
     Args:
         design: the design, YAML: docs/experiments.md. In Python also one that `read_design` read.
         set_: a value of the design: collections.vaswani.docs=FILE.
-        dry_run: says what it would cost, and stops. What cells share is made: sets, first stages, vocabularies.
+        dry_run: estimate the cost, and stop. What cells share is built: sets, first stages, vocabularies.
         options: how it is run.
         out: the folder of the results.
         view: receives progress updates.

@@ -48,7 +48,7 @@ class GridTraining(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """One cell of the grid, as it stands in the record.
+    """One cell of the grid, as it is in the record.
 
     `address` follows from all that decides the result; `variant` is "first", "max", or empty where the collections say.
     """
@@ -119,7 +119,7 @@ SCORE_SCHEMA: Final[dict[str, Any]] = {
     "score": pl.Float64,
     "candidate": pl.Boolean,
 }
-#: Which documents stand in the leaking rows of which set (of its largest size), for which topic, and in how many rows.
+#: Which documents are in the leaking rows of which set (of its largest size), for which topic, and in how many rows.
 LEAKED_SCHEMA: Final[dict[str, Any]] = {
     "collection": pl.String,
     "set": pl.String,

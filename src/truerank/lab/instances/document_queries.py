@@ -54,7 +54,7 @@ class CutRule(Options):
         try:
             re.compile(self.ends)
         except re.error as error:
-            raise OptionError("ends", f"'{self.ends}' is no regular expression ({error})", "correct it") from error
+            raise OptionError("ends", f"'{self.ends}' is not a regular expression ({error})", "correct it") from error
 
     def __call__(self, document: Document) -> MadeQuery | None:
         """The title and the body; without a title the first words and the words behind them; None for a record that

@@ -154,7 +154,7 @@ class SourcePass(NamedTuple):
 def scan(source: Queries, seed: int, room: int, excluded: Excluded, wanted: QueryKeys) -> SourcePass:
     """Draws queries at random and looks for others, in one pass and in memory that grows with `room` only.
 
-    A query is its normalised text; of a text that stands there several times the first id counts.
+    A query is its normalised text; of a text that is there several times the first id counts.
     """
     numbers, kept = Keyed(seed, "queries"), _Smallest(room)
     own_ids = frozenset(excluded.ids.get(source.name, ()))
@@ -218,7 +218,7 @@ class _Smallest:
 _STAGE_BLOCK: Final = 2000
 _IDS: Final = 1 << 16
 _FOUND: Final = {"query_id": pl.String, "doc_id": pl.String, "rank": pl.Int64}
-#: Which of some documents may stand in a row.
+#: Which of some documents may be in a row.
 Usable: TypeAlias = Callable[[Sequence[str]], Sequence[bool]]
 
 
@@ -231,7 +231,7 @@ class Asked(NamedTuple):
 
 
 class FoundNegative(NamedTuple):
-    """A document, and where it stands in the ranking, counted from 1."""
+    """A document, and where it is in the ranking, counted from 1."""
 
     doc_id: str
     rank: int

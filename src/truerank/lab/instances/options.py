@@ -234,7 +234,7 @@ def checked_sizes(sizes: Sequence[int]) -> tuple[int, ...]:
     for size in sizes:
         if size < 2 or size % 2:
             remedy = "give an even number: every query has one relevant and one non-relevant document"
-            raise OptionError("size", f"{size} is no size", remedy)
+            raise OptionError("size", f"{size} is not a size", remedy)
     return tuple(sorted(set(sizes)))
 
 

@@ -78,7 +78,7 @@ class LoadedSet(NamedTuple):
 @dataclass(frozen=True)
 class ProofEvidence:
     """What a set is checked against; each is None where it is not at hand, and `missing` says why.
-     `barred` queries and `barred_documents` must not stand in a row without a leak; `judgments` are what people said
+     `barred` queries and `barred_documents` must not be in a row without a leak; `judgments` are what people said
     about leaks, and `above` has (topic, text) of the candidates above the threshold, for leaks that nobody verified.
     `relevant` has the documents judged relevant by source and id of the query, in rows of test topics those of the
     topic.
@@ -201,7 +201,7 @@ def _balanced(one: LoadedSet) -> Property:
 def _no_repeats(one: LoadedSet) -> Property:
     queries = one.rows.filter(pl.col("role") != "test")["query"]
     repeated = len(queries) - queries.map_elements(normalise, return_dtype=pl.String).n_unique()
-    return Property("no training query stands twice", repeated == 0, f"{repeated:,} of {len(queries):,} do")
+    return Property("no training query occurs twice", repeated == 0, f"{repeated:,} of {len(queries):,} do")
 
 
 def _no_candidate(one: LoadedSet, evidence: ProofEvidence) -> Property:

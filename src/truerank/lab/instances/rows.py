@@ -119,7 +119,7 @@ class _RowEnds(NamedTuple):
 def topic_drafts(
     plans: Sequence[TopicPlan], source: str, kind: str, *, per_topic: int, texts: CollectionTexts, seed: int
 ) -> list[RowDraft]:
-    """The rows: one of each topic, then the second of each, and so on; no document stands twice in a topic's rows."""
+    """The rows: one of each topic, then the second of each, and so on; no document occurs twice in a topic's rows."""
     rows = [list(_rows(plan, source, _ENDS[kind], texts, seed))[:per_topic] for plan in plans]
     return [own[turn] for turn in range(per_topic) for own in rows if turn < len(own)]
 

@@ -105,7 +105,7 @@ class Opened:
 
     @cached_property
     def barred_documents(self) -> frozenset[str]:
-        """Training documents that must not stand in a row without a leak."""
+        """Training documents that must not be in a row without a leak."""
         if self.options.exclude_qrels is None:
             return frozenset()
         return relevant_documents(self.options.exclude_qrels, self.options.test_rel)

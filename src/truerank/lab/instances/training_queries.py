@@ -75,7 +75,7 @@ def read_candidates(folders: Sequence[str]) -> LeakCandidates:
 
 
 def excluded(candidates: LeakCandidates, judgments: Judgments | None, sources: Sequence[str]) -> Excluded:
-    """The queries that must not stand in a row without a leak: every candidate, and what was judged a leak.
+    """The queries that must not be in a row without a leak: every candidate, and what was judged a leak.
 
     Candidates are known by text, and by id in the source of that name; where the audits know no source of a name, by
     id in any.
@@ -219,7 +219,7 @@ class Prepared:
 class TrainingSources:
     """The sources of training queries, in order.
 
-    Queries of `excluded` and documents of `barred` must not stand in a row without a leak.
+    Queries of `excluded` and documents of `barred` must not be in a row without a leak.
     """
 
     def __init__(

@@ -92,7 +92,7 @@ class ReportChoices(ReportOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.method.paired:
-            raise OptionError("significance", f"{self.method.significance} is no paired test", "choose a paired one")
+            raise OptionError("significance", f"{self.method.significance} is not a paired test", "choose a paired one")
 
     def of(self, design: Design) -> ReportChoices:
         """The same with what the design says where nothing is said here."""

@@ -109,7 +109,7 @@ class EffectivenessEstimate(NamedTuple):
     """One row under one condition by one measure.
      `mean` is over topics, of values that are means over seeds, or of the chosen trainings; `over_seeds` counts the
     seeds that all settings have, and `sd_seeds` is None below two. `runs` are the lowest and highest mean of a single
-    training of any setting. `difference` is None for the baseline itself, and for measures that are no means over
+    training of any setting. `difference` is None for the baseline itself, and for measures that are not means over
     topics; `difference_over_seeds` has one value per seed that both have.
     """
 

@@ -314,7 +314,7 @@ def report(
     scoring: Scoring = Scoring(),
     out: Out = None,
 ) -> ExperimentReport:
-    """Makes tables, figures and a page of what a grid has found so far.
+    """Writes tables, figures and a page from the results of a grid so far.
 
     Effectiveness by training set, cross-validated, with tests, intervals over topics and the spread over seeds; models
     whose order changes; the effect by training size; what was memorised of leaked documents; the models without the
@@ -520,8 +520,8 @@ def _report(result: ExperimentReport) -> Report:
         tables=found,
         json=_facts(result, found),
         footer=(
-            "An interval that holds 0 is no proof that there is no effect. Every table is in tables/ as CSV and LaTeX, "
-            "every figure in figures/. This page needs no network.",
+            "An interval that includes 0 does not prove that there is no effect. Tables are in tables/ as CSV and "
+            "LaTeX, figures in figures/. This page needs no network.",
         ),
     )
 

@@ -109,7 +109,7 @@ def insertion_ranks(scores: pl.DataFrame, by: Sequence[str] = ("topic_id",)) -> 
     twice = scores.select(*by, "doc_id").is_duplicated()
     if twice.any():
         row = scores.filter(twice).row(0, named=True)
-        raise InputError(f"document {row['doc_id']} stands twice in a ranking", "keep one of its scores")
+        raise InputError(f"document {row['doc_id']} occurs twice in a ranking", "keep one of its scores")
     keys = list(by)
     descending = [False] * len(keys) + [True, False]
     ordered = scores.with_columns(pl.col("score") + 0.0).sort(*keys, "score", "doc_id", descending=descending)

@@ -31,7 +31,7 @@ class Checkpoint:
         elif _HUB_ID.fullmatch(name):
             self.place, self.name = name, name
         else:
-            raise OptionError("model", f"no folder '{name}', and it is no Hugging Face id", _REMEDY)
+            raise OptionError("model", f"no folder '{name}', and it is not a Hugging Face id", _REMEDY)
 
     def config(self) -> Any:
         return self.load(lambda transformers: transformers.AutoConfig.from_pretrained(self.place))

@@ -39,7 +39,7 @@ from truerank.work.runs import run as started
 
 __all__ = ["Aggregation", "RerankOptions", "rerank"]
 
-#: The scores of a block of candidates; its number, and how many pairs it asked for, stand in each row.
+#: The scores of a block of candidates; its number, and how many pairs it asked for, are in each row.
 BLOCK_SCHEMA: Final[dict[str, Any]] = {
     "topic_id": pl.String,
     "doc_id": pl.String,
@@ -130,9 +130,9 @@ class RerankOptions(Options):
         depth: how many documents of each topic are reranked.
         passages: a document's score is that of its first passage, or the largest of all its passages.
         split: how documents are cut into passages; by default whole with first, sliding:150:75 with max.
-        cut: leave out what was not reranked.
+        cut: leave out documents that were not reranked.
         field: of the topics: title, description, narrative, or several joined by +.
-        cache: keeps scores, so that no pair is scored twice.
+        cache: a file that a file that keeps scores, so that no pair is scored twice.
         tag: last column of the run; by default the model's name.
     """
 
@@ -160,10 +160,11 @@ def rerank(
     engine: Annotated[Engine | None, Flag(hidden=True)] = None,
     progress: Progress | None = None,
 ) -> Reranked:
-    """Orders the first documents of each topic of a run by a ranker.
+    """Reranks the first documents of each topic of a run.
 
     Kinds: monobert, monot5, ance, colbert (PLACE is a folder or a Hugging Face id), bm25 (PLACE is an index). A kind
-    alone opens its usual checkpoint. What is below the depth stays below, in its order. A job that was killed continues
+    alone opens its usual checkpoint. Documents below the depth stay below, in their order. A job that was killed
+    continues
     when it is run again.
 
     Args:
@@ -180,7 +181,7 @@ def rerank(
         progress: is told how many documents are reranked.
 
     Returns:
-        The run: documents with equal scores stand in the ascending order of their ids.
+        The run: documents with equal scores are in the ascending order of their ids.
 
     Raises:
         InputError: a fault in run, topics or documents; none of the run's topics has a text, or none of its documents

@@ -105,7 +105,7 @@ class CachedScores:
         if missing:
             scores = self._ranker.score(missing)
             if not np.isfinite(scores).all():
-                fault = f"{int((~np.isfinite(scores)).sum())} scores of {self._ranker.name} are no finite numbers"
+                fault = f"{int((~np.isfinite(scores)).sum())} scores of {self._ranker.name} are not finite numbers"
                 raise OptionError("model", fault, "use fp32 or bf16, and check the checkpoint")
             if self._cache is not None:
                 self._cache.put(self._fingerprint, missing, scores)

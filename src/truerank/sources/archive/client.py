@@ -44,8 +44,8 @@ class ArchiveOptions(Options):
             which every Memento archive has, without a status.
         search_rate: look-ups a second at most; 0 for no limit.
         page_rate: snapshots a second at most; 0 for no limit. A Crawl-delay of the archive holds for both together.
-        user_agent: who asks: a name and an address to write to; by default this program.
-        ignore_robots: ask although the archive's robots.txt forbids it (only with the archive's leave).
+        user_agent: the user agent: a name and a contact address; by default this program.
+        ignore_robots: ignore the archive's robots.txt (only with the archive's permission).
         playback_path: what stands before `TIMESTAMPid_/URL`.
         cdx_path: the CDX server.
         timemap_path: what stands before the URL whose TimeMap is asked for.
@@ -76,7 +76,7 @@ class ArchiveOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not re.fullmatch(r"https?://[^\s/?#]+(?:/[^\s?#]*)?", self.base_url):
-            raise OptionError("base_url", f"'{self.base_url}' is no archive", "write https://HOST")
+            raise OptionError("base_url", f"'{self.base_url}' is not an archive", "write https://HOST")
 
     def with_file(self, path: str | Path) -> ArchiveOptions:
         """The same with the rare settings of a TOML file.
@@ -521,14 +521,14 @@ class Archive:
                 _raise_said(error, exceptions)
                 reason = "the list of captures is broken"
             except UnicodeDecodeError:
-                reason = "an answer that is no text"
+                reason = "an answer that is not text"
             except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError) as error:
                 raise MissedError("no URL that can be asked for") from error
             except (requests.RequestException, OSError, RuntimeError) as error:
                 reason, broken = f"broken answer ({_kind(error)})", True
             except (ValueError, TypeError, AttributeError, KeyError) as error:
                 # The client takes headers apart that an archive may send in any form.
-                reason = f"an answer that is no Memento answer ({type(error).__name__})"
+                reason = f"an answer that is not a Memento answer ({type(error).__name__})"
         raise BrokenError(reason) if broken else FailedError(reason)
 
 

@@ -44,7 +44,7 @@ class TruthRow(NamedTuple):
 
     `field` ("title", "description" or "variant") names the text that the query derives from or resembles. `type` is
     the reformulation type against that text, `title_type` against the title: "identical", "generalization",
-    "specialization", "reformulation", or "different topic" for a look-alike. Any pair without a row is no leak.
+    "specialization", "reformulation", or "different topic" for a look-alike. Any pair without a row is not a leak.
     """
 
     test: str

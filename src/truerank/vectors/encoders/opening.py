@@ -43,7 +43,7 @@ class PluginEncoder:
         home = ENCODERS.load(kind)
         with ENCODERS.calling(kind):
             opened = home.open(spec.name.partition(":")[2], spec) if encoder is None else encoder
-            self._refuse(not isinstance(opened, Encoder), f"opens a {type(opened).__name__}, which is no encoder")
+            self._refuse(not isinstance(opened, Encoder), f"opens a {type(opened).__name__}, which is not an encoder")
             self.name, self.precision, self.fingerprint = opened.name, opened.precision, opened.fingerprint
             self.dimension = opened.dimension
             texts = (self.name, self.precision, self.fingerprint)
@@ -158,7 +158,7 @@ def _snapshot(name: str, patterns: tuple[str, ...] | None, *, local: bool) -> Pa
         raise OptionError("encoder", f"Hugging Face has no model '{name}'", remedy) from error
     except errors.HFValidationError as error:
         remedy = "give a Hugging Face id, a local folder, or 'packaged'"
-        raise OptionError("encoder", f"'{name}' is no model's name", remedy) from error
+        raise OptionError("encoder", f"'{name}' is not a model's name", remedy) from error
     except Exception as error:  # the HTTP library under huggingface_hub changes, and so do its errors
         if local:
             return None
@@ -242,7 +242,7 @@ def _opened(spec: EncoderSpec) -> Encoder:
     kind = spec.name.partition(":")[0]
     if not found and spec.name != PACKAGED and "/" not in kind and kind in ENCODERS:
         return PluginEncoder(kind, spec)
-    # A worker process may stand in another folder.
+    # A worker process may be in another folder.
     spec = replace(spec, name=str(local.resolve()) if found else spec.name, backend=_backend(spec))
     if spec.backend == "torch":
         from truerank.vectors.encoders.sentence_transformers import SentenceTransformerEncoder
@@ -295,7 +295,7 @@ def _checked(name: str, *, found: bool) -> str:
         return name
     raise OptionError(
         "encoder",
-        f"no folder '{name}', and it is no Hugging Face id",
+        f"no folder '{name}', and it is not a Hugging Face id",
         f"give a folder with config.json, an id such as {DEFAULT_MODEL}, or '{PACKAGED}'",
     )
 

@@ -71,7 +71,7 @@ class SentenceTransformerEncoder(OpenedEncoder):
 
 
 def _whole(texts: Sequence[str]) -> list[str]:
-    """Texts without halves of surrogate pairs, which are no characters: the tokenizers refuse them."""
+    """Texts without halves of surrogate pairs, which are not characters: the tokenizers refuse them."""
     return [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
 
 

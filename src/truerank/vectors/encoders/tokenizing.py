@@ -90,7 +90,7 @@ class TextTokenizer:
         try:
             return list(self._tokenizer.encode_batch_fast(texts))
         except (TypeError, UnicodeEncodeError):
-            # Half a surrogate pair is no character: Python can hold one, UTF-8 cannot.
+            # Half a surrogate pair is not a character: Python can hold one, UTF-8 cannot.
             whole = [text.encode("utf-8", "surrogatepass").decode("utf-8", "replace") for text in texts]
             return list(self._tokenizer.encode_batch_fast(whole))
 

@@ -177,7 +177,7 @@ class TextUnit(NamedTuple):
 @dataclass(frozen=True)
 class KeptSources:
     """All texts of a suite as they are compared; `read` are the sources that were read now, `again` those that were
-    read once more because boilerplate of a test set stands in them.
+    read once more because boilerplate of a test set is in them.
     """
 
     rules: OverlapRules

@@ -59,9 +59,9 @@ def matrix(
 ) -> LeakageMatrix:
     """Compares every training set with every test set: queries, documents, and pairs of both.
 
-    Each cell says how many test queries or documents stand in the training set: as the same text, with the same
-    n-grams, in the same words, with the same meaning. What sets are compared by is kept in the output folder: a further
-    set costs only its own reading and comparisons, and the result has the same bytes as one from nothing.
+    Each cell says how many test queries or documents are in the training set: as the same text, with the same
+    n-grams, in the same words, with the same meaning. The output folder keeps what the comparison needs: another set
+    costs only its own reading and comparisons, and the result has the same bytes as a run from scratch.
 
     Args:
         suite: a YAML file that names the training sets and the test sets.
@@ -171,7 +171,7 @@ class _Comparison:
         every = compare_all(sides, self.kept.texts(training), self.rules, work, in_full=not itself)
         if crowded := max(found.crowded for found in every):
             self.job.progress.note(
-                f"{training.source.spec}: {crowded} n-grams stand in so many texts that pairs may lack"
+                f"{training.source.spec}: {crowded} n-grams are in so many texts that pairs may lack"
             )
         for file, found in zip(files, every, strict=True):
             # Compared with itself, a set has the longer text on both sides, too.
@@ -238,7 +238,7 @@ class _Comparison:
     def _pair_cell(
         self, row: SuiteSet, test: SuiteSet, found: Mapping[str, pl.DataFrame]
     ) -> tuple[dict[str, Any], pl.DataFrame]:
-        """Topics whose query and relevant document stand in one training example."""
+        """Topics whose query and relevant document are in one training example."""
         keys = ["source", "example_of", "training_id"]
         query = found["query"].filter(pl.col("example_of").is_not_null())
         query = query.select(*keys, topic_id="test_id").unique()
@@ -287,7 +287,7 @@ class _Comparison:
         every = {source.spec for one in (*self.suite.training, *self.suite.tests) for source in one.sources}
         yield f"read: {len(read)} of {len(every)} sources; the others were kept from before"
         if again:
-            yield f"read again, because boilerplate of a test set stands in them: {', '.join(again)}"
+            yield f"read again, because boilerplate of a test set is in them: {', '.join(again)}"
         yield f"compared: {len(self.done['compared'])} of {len(self.done['compared']) + len(self.done['before'])} cells"
 
 

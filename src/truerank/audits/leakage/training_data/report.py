@@ -34,7 +34,7 @@ _MEANINGS: Final = {
     "CONTAMINATED": "Scores of a model that was trained on these examples say less about new queries.",
     "CLEAN": "Everything was read, and nothing that this audit can see was found. What it can see is measured with "
     "changed copies of these very texts.",
-    "UNKNOWN": "This is no clean result: something was not given, not read, or cannot be seen.",
+    "UNKNOWN": "This is not a clean result: something was not given, not read, or cannot be seen.",
 }
 
 
@@ -522,14 +522,14 @@ def _rules(result: LeakageMatrix) -> Iterator[str]:
     yield (
         f"N-gram: {rules.ngram_share:.0%} of the {rules.ngram}-grams of either text, a Jaccard similarity of "
         f"{rules.similarity:g}, or {rules.containment:.0%} of the smaller text's shingles in the larger one. "
-        f"A text with fewer than {rules.ngram} words must stand there whole. A training text of fewer than "
+        f"A text with fewer than {rules.ngram} words must be there whole. A training text of fewer than "
         f"{PART_WORDS} words that is less than {PART_SHARE:.0%} of a test text does not count as contained: it is a "
         "name, or a part of a question. In scripts without blanks, signs are parts of words."
     )
     yield (
-        "Words: short texts with the same content words, or one letter apart. These are no leaks until somebody judged "
-        "them. Semantic: the cosine similarity of the most similar passages"
-        + (f" is above {rules.threshold:g} by {result.encoder}." if result.encoder else "; no encoder was asked.")
+        "Words: short texts with the same content words, or one letter apart. These are not leaks until judged so by "
+        "people. Semantic: the cosine similarity of the most similar passages"
+        + (f" is above {rules.threshold:g} by {result.encoder}." if result.encoder else "; no encoder was used.")
     )
     yield (
         "At most: where rewordings of the topics in the same words (order, inflection, stop words, question form, "

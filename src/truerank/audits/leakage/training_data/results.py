@@ -91,9 +91,9 @@ class ExampleOptions(Options):
         fields: the fields of topics that are compared: title, description, narrative.
         rel: the lowest grade that counts as relevant.
         semantic: which texts an encoder compares, too: none, queries, or all (each training document is encoded).
-        sample: texts of each side that are planted for the sensitivity check, changed in every way.
+        sample: how many texts of each side the sensitivity check plants, each changed in every way.
         seed: of the sensitivity check.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
     """
 
     qrels: Source | None = None
@@ -217,7 +217,7 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_data.repor
         others: how often a text of the test collection is taken for another one, for queries and documents.
         boilerplate: passages that many texts of the test collection hold; they were left out of both sides.
         folder: where it was written; None where it was not.
-        templates: pairs whose texts have a frame in common and say other things, which are no leaks; columns as in
+        templates: pairs whose texts have a frame in common and say other things, which are not leaks; columns as in
             `LEAKS`.
     """
 
@@ -312,7 +312,7 @@ def chosen_leaks(found: ExampleAudit | str | Path, kinds: Collection[str]) -> tu
 def leaks_that_count(audit: ExampleAudit, leaks: pl.DataFrame, judgments: Judgments | None, basis: str) -> pl.DataFrame:
     """The leaks that count by what people said of them, with a column `judged`: true where a label says so.
 
-    A pair of query and answer is no leak where either half of it was judged none.
+    A pair of query and answer is not a leak where either half of it was judged none.
     """
     if basis == "labels-only" and judgments is None:
         raise OptionError("basis", "labels-only needs labels", "give `labels`, or choose another")

@@ -176,7 +176,7 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
             "Audit the training data in parts.",
         )
     if not sensitivity:
-        yield "no changed copy could be planted, so that nothing tells what the audit can see", "Give longer texts."
+        yield "no changed copy could be planted, so what the audit can see is unknown", "Give longer texts."
     elif not kinds_seen(sensitivity)[0]:
         yield (
             "too few changed copies could be planted to tell what the audit can see",
@@ -199,7 +199,7 @@ def _encoder(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
         yield f"{not_asked(*known.unread[name])} Paraphrases of them are UNKNOWN."
     elif state == "not asked":
         wanted = "queries" if kind.name in ("query-query", "pair") else "all"
-        yield f"The encoder was not asked (--semantic {wanted} asks it): other words for the same are not found."
+        yield f"The encoder was not asked (--semantic {wanted} asks it): the same content in other words is not found."
 
 
 def _by_evidence(rows: pl.DataFrame) -> Iterator[str]:
@@ -217,7 +217,7 @@ def _of_templates(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
         texts = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
         yield (
             f"{rows.height:,d} pairs, of {texts:,d} {kind.noun[texts != 1]}, are of the same template: a frame in "
-            "common, other names, numbers or content words. They are no leaks; templates.parquet lists them."
+            "common, other names, numbers or content words. They are not leaks; templates.parquet lists them."
         )
 
 
@@ -297,7 +297,7 @@ def cell_of(cell: Compared) -> dict[str, Any]:
 
 
 def pair_cell(pairs: pl.DataFrame, items: int, examples: int) -> dict[str, Any]:
-    """The columns of `CELLS` but the names, of topics whose query and relevant document stand in one example."""
+    """The columns of `CELLS` but the names, of topics whose query and relevant document are in one example."""
     leaking = pairs["topic_id"].n_unique()
     reason = f"{leaking} of {items:,} topics have their query and a relevant document in one training example."
     if not leaking:
@@ -373,4 +373,4 @@ def _cell_verdict(cell: Compared, strong: int, weak: int) -> tuple[str, str, int
 
 def crowded_sequences(count: int) -> str:
     """That not everything was compared with everything."""
-    return f"{count:,d} word sequences stand in so many texts that not all pairs with them were compared"
+    return f"{count:,d} word sequences are in so many texts that not all pairs with them were compared"

@@ -51,7 +51,7 @@ class MatchOptions(Options):
     Attributes:
         match_by: the URL, the same id in every version, or a table of ids.
         mapping: with `match_by` mapping: a table of ids, one column per version.
-        strict: bytes that are not UTF-8 are an error.
+        strict: treat bytes that are not UTF-8 as an error.
     """
 
     match_by: By = "url"
@@ -77,9 +77,9 @@ def match(
 ) -> Matched:
     """Finds the judged documents of one version of a collection in the others: matched, lost, ambiguous.
 
-    Every version is read once, as a stream; ids and 64-bit hashes are kept of it. Of several documents with one URL,
-    the only one that has it letter for letter is taken; otherwise the document is ambiguous. A run that was killed
-    goes on with the version that it was reading.
+    Every version is read once, as a stream; only ids and 64-bit hashes are kept. If several documents have one URL, the
+    only one that has it letter for letter is taken; otherwise the document is ambiguous. A run that was killed
+    continues with the version that it was reading.
 
     Args:
         version: a version of the collection: a path, irds:ID or hf:ORG/NAME; the judged one first. In Python also a

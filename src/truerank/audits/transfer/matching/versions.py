@@ -185,7 +185,7 @@ def read_mapping(spec: str, names: Sequence[str]) -> pl.DataFrame:
 
     JSONL, CSV and Parquet have named columns: those called like the versions are taken, or else the first ones. Text
     files have two or more columns, separated by tabs (or blanks, where there are no tabs); a first line that names
-    them is a header. An id may stand in several rows, on either side; an empty cell says that there is none.
+    them is a header. An id may be in several rows, on either side; an empty cell says that there is none.
     """
     found = grammar.parse(spec)
     if found.scheme != "file":

@@ -170,7 +170,7 @@ def _fitted(scores: pl.DataFrame, values: Floats) -> Curve:
 def _probability(name: str, values: Floats, kind: str) -> pl.Series:
     if kind == "exp":
         if len(values) and values.max() > 1e-6:
-            fault = f"a score of {values.max():g} is no logarithm of a probability"
+            fault = f"a score of {values.max():g} is not a logarithm of a probability"
             raise OptionError("probability", fault, "use --probability logistic")
         values = np.exp(np.minimum(values, 0.0))
     return pl.Series(name, np.round(values, 6))
@@ -227,7 +227,7 @@ def _notes(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve],
             notes.append(
                 "A difference takes it as given that one of the two versions is relevant, since somebody judged it so: "
                 "it is divided by the probability that at least one of them is, as if the two were independent. Pairs "
-                f"of which neither version reaches {floor:g} are no candidates by scores."
+                f"of which neither version reaches {floor:g} are not candidates by scores."
             )
         notes += [
             f"By {label} the ranker does not tell judged documents from others: there are no candidates."

@@ -21,7 +21,7 @@ Evidence = Literal["scores", "texts", "both"]
 AGGREGATIONS: Final[Mapping[Aggregation, str]] = {"first": "FirstP", "max": "MaxP"}
 #: The paper's cut-off (section 4): a difference of probabilities.
 DEFAULT_CUT_OFF: Final = 0.5
-#: Given that one version is relevant, pairs whose larger probability is below it are no candidates: the quotient of
+#: Given that one version is relevant, pairs whose larger probability is below it are not candidates: the quotient of
 #: two that are next to impossible tells nothing. Chosen on the development draws.
 DEFAULT_FLOOR: Final = 0.05
 #: What the data sets of the texts' candidates are called.
@@ -59,7 +59,7 @@ class ScanOptions(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.given == "judged" and self.percentile is not None:
-            fault = "differences of scores are no probabilities, and nothing can be given"
+            fault = "differences of scores are not probabilities, and nothing can be given"
             raise OptionError("given", fault, "leave out `percentile` or `given`")
         if self.percentile is None and self.probability == "raw":
             raise OptionError("probability", "raw scores have no cut-off of their own", "give `percentile`")
@@ -104,7 +104,7 @@ class Samples(Options):
 
     Attributes:
         first_stage: a run whose documents that are not relevant calibrate; by default documents of other topics.
-        sampled: how many documents calibrate at most.
+        sampled: the largest number of documents for calibration.
         items: documents of each data set, and of all, that are written to be judged (items.jsonl).
         seed: of all samples.
     """
@@ -122,7 +122,7 @@ class ScanScoring(Options):
     Attributes:
         with_: a further ranker, weighed together with `model` by the curve.
         split: how documents are cut into passages.
-        cache: keeps scores, so that no pair is scored twice.
+        cache: a file that a file that keeps scores, so that no pair is scored twice.
         engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
             see merge.
         block_size: judged documents scored, and saved, at a time.

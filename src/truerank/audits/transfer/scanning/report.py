@@ -87,7 +87,7 @@ def _scan_report(scan: Scan) -> Report:
     tables = _tables(scan)
     counts = Counter(scan.candidates["reason"])
     skipped = ", ".join(f"{count:,d} {reason}" for reason, count in summary["skipped"].items())
-    left_out = (Prose((f"Judged documents left out: {skipped}. They stand in skipped.parquet.",)),) if skipped else ()
+    left_out = (Prose((f"Judged documents left out: {skipped}. They are in skipped.parquet.",)),) if skipped else ()
     sections = (
         ReportSection("sets", "Data sets of possible errors", (*tables.values(), *figures(scan))),
         found_section({rule: counts[name.replace("-", " ")] for name, rule in _RULES.items()}),

@@ -94,10 +94,10 @@ def scan(
     out: Out = None,
     progress: Progress | None = None,
 ) -> Scan:
-    """Scores every version of the judged documents and finds those that one version answers and another does not.
+    """Finds judged documents that answer the topic in one version and not in another.
 
     Documents are cut into passages; a document scores like its first passage (FirstP) and like its best one (MaxP).
-    Candidates are what scores or texts name: a version that scores far lower, or lacks what answered the query.
+    Candidates are versions that score far lower, or lack the text that answered the query.
     They get a class of reasons from the two texts: error page, redirect, truncated, content missing, content
     changed, boilerplate only, empty. A run that was killed continues when it is started again.
 
@@ -108,7 +108,7 @@ def scan(
         topics: a path, irds:ID or hf:ORG/NAME.
         model: as for `rerank`; bm25 alone takes the judged version's statistics; by default monoT5, 3B with a GPU.
         set_: a setting of the model's kind.
-        rel: the lowest grade of the judgments that are looked at.
+        rel: only judgments with at least this grade are looked at.
         field: of the topics: title, description, narrative, or several joined by +.
         matched: the folder that `transfer match` wrote; by default the versions are matched into OUT/matched. In
             Python also what it returned.

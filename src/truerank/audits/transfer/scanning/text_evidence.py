@@ -25,7 +25,7 @@ from truerank.text.page_faults import NO_BODY, Loss, PageWords, WordWeights, los
 #: One row per text: the share of what was asked for that other documents have, how many have nearly all of it, and how
 #: many of the same version have little else.
 REPEATED_SCHEMA: Final = {"elsewhere": pl.Float64, "copies": pl.Int64, "alone": pl.Int64}
-#: Words of a run: shorter ones stand in other documents by chance. A line of at least so few words is a run itself.
+#: Words of a run: shorter ones are in other documents by chance. A line of at least so few words is a run itself.
 _RUN: Final = 5
 _LINE: Final = 3
 #: Runs that stand for a text, at even distances.
@@ -173,7 +173,7 @@ class _Filter:
                 self.some[length][self._places(keys, length)] = True
 
     def _places(self, keys: NDArray[np.int64], length: int) -> NDArray[np.int64]:
-        """Where a key stands in the table that tells most keys that are not looked for from the others."""
+        """Where a key is in the table that tells most keys that are not looked for from the others."""
         mixed = keys * _FACTOR
         return (mixed >> 20) & (len(self.some[length]) - 1)
 
@@ -184,7 +184,7 @@ class _Filter:
         every = [word for some in words for word in some]
         may = np.zeros(len(documents), np.bool_)
         for length, wanted in self.keys.items():
-            # Runs from one document into the next are no runs; the document is then looked at in vain.
+            # Runs from one document into the next are not runs; the document is then looked at in vain.
             keys = _keys(every, length)
             at = np.flatnonzero(self.some[length][self._places(keys, length)])
             nearest = wanted[np.minimum(np.searchsorted(wanted, keys[at]), len(wanted) - 1)]
