@@ -19,7 +19,9 @@ SMALL: Final[Mapping[str, Small]] = {
         ["cacm --topics 1 --pairs 12 --repeats 1 --part scoring"],
         {"OpenVINO, pairs/s in batches of 1,024 tokens": r"openvino[^*]*\| 1024 \* \| #"},
     ),
-    "check_scale": Small(["scifact --topics 20"], {"seconds of a check": r"\| scifact \| 20 \| 20 \| 1000 \| 0 \| #"}, shared=False),
+    "check_scale": Small(
+        ["scifact --topics 20"], {"seconds of a check": r"\| scifact \| 20 \| 20 \| 1000 \| 0 \| #"}, shared=False,
+    ),
     "collection_documents": Small(
         ["--collection cacm --times 1"], {"µs a document": r"\| [\d,]+ \| # \|"},
     ),
