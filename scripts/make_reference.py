@@ -35,6 +35,7 @@ MODULES = (
     "truerank.audits.pool",
     "truerank.audits.collection",
     "truerank.audits.track",
+    "truerank.audits.leaderboard",
     "truerank.audits.assessors",
     "truerank.judge",
     "truerank.judging",

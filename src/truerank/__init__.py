@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from truerank.audits import survivorship as survivorship
     from truerank.audits import track as track
     from truerank.audits import transfer as transfer
+    from truerank.audits.leaderboard import leaderboard as leaderboard
     from truerank.claims.checking import check as check
     from truerank.cli.rules import rule as rule
     from truerank.cli.rules import rules as rules

@@ -128,7 +128,10 @@ def test_faulty_judgments(tmp_path: Path) -> None:
         ("1 0 a 1\n1 0 b x\n", r"a\.qrels:2: expected an integer as relevance, got 'x'"),
         ("1 0 a 1\n1 0\n", r"a\.qrels:2: 2 columns instead of 4"),
         ("1 0 a 1\n1 0 b 2147483648\n", r"a\.qrels:2: the relevance '2147483648' is too large"),
-        ("query-id corpus-id score\n1 a 1\n2 a 1\n1 a 0\n", r"a\.qrels:4: topic 1 and document a are already in line 2"),
+        (
+            "query-id corpus-id score\n1 a 1\n2 a 1\n1 a 0\n",
+            r"a\.qrels:4: topic 1 and document a are already in line 2",
+        ),
         ("query-id corpus-id score\n", "no judgments in it"),
     ]:
         path.write_text(content)

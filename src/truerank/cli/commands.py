@@ -68,6 +68,7 @@ COMMANDS: Final[Mapping[str, str]] = {
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "explain": "truerank.measures.explanation:explain",
+    "leaderboard": "truerank.audits.leaderboard.audit:leaderboard",
     "merge": "truerank.work.merging:merge",
     "machine": "truerank.rankers.machine:machine",
     "rules": "truerank.cli.rules:rules",
@@ -75,7 +76,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 }
 #: The panels of `truerank --help`, with the commands and groups of each.
 PANELS: Final[Mapping[str, tuple[str, ...]]] = {
-    "Is it true?": ("check", "compare", "evaluate", "explain", "rules", "rule"),
+    "Is it true?": ("check", "compare", "evaluate", "explain", "leaderboard", "rules", "rule"),
     "Audits": ("leakage", "transfer", "survivorship", "collection", "pool", "track"),
     "Judge": ("judge",),
     "Search and score": ("index", "search", "tune", "rerank", "machine"),

@@ -32,6 +32,7 @@ PACKAGES: Final = (
             "collection",
             "assessors",
             "track",
+            "leaderboard",
         )
     ),
 )

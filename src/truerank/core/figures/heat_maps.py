@@ -56,27 +56,37 @@ def similarity_map(names: Sequence[str], values: NDArray[np.float64]) -> Figure:
     Args:
         values: shape (systems, systems); NaN where unknown.
     """
+    return value_map(names, names, np.where(np.eye(len(names), dtype=bool), np.nan, values))
+
+
+def value_map(
+    rows: Sequence[str], columns: Sequence[str], values: NDArray[np.float64], *, by_column: bool = False
+) -> Figure:
+    """A heat map of values with their figures; the darker a cell, the larger its value; unknown ones stay empty.
+
+    Args:
+        values: shape (rows, columns); NaN where unknown.
+        by_column: darkness is among the values of a column.
+    """
     from matplotlib.colors import to_rgba
 
-    number = len(names)
-    known = values[~np.eye(number, dtype=bool) & np.isfinite(values)]
-    low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
+    shown = np.where(np.isfinite(values), values, np.nan)
+    filled = np.isfinite(shown).any(axis=0) if by_column else np.isfinite(shown).any()
+    axis = 0 if by_column else None
+    low = np.where(filled, np.nanmin(np.where(filled, shown, 0.0), axis=axis), 0.0)
+    high = np.where(filled, np.nanmax(np.where(filled, shown, 1.0), axis=axis), 1.0)
+    share = np.where(high > low, (shown - low) / np.where(high > low, high - low, 1.0), 1.0)
     with settings():
-        figure = new_figure(max(2.0, 0.36 * number + 0.9))
+        figure = new_figure(max(2.0, 0.36 * len(rows) + 0.9))
         axes = figure.add_subplot()
-        for row in range(number):
-            for column in range(number):
-                value = float(values[row, column])
-                if row == column or not np.isfinite(value):
-                    continue
-                share = (value - low) / (high - low) if high > low else 1.0
-                ink = (*to_rgba(INK)[:3], _FAINTEST + (_DARKEST - _FAINTEST) * share)
-                axes.add_patch(_square(column, row, ink))
-                axes.text(column, row, f"{value:.2f}", ha="center", va="center", fontsize=7.5)
-        axes.set_xticks(range(number), [plain(name) for name in names], fontsize=7.5, rotation=30, ha="right")
-        axes.set_yticks(range(number), [plain(name) for name in names], fontsize=7.5)
-        axes.set_xlim(-0.5, number - 0.5)
-        axes.set_ylim(number - 0.5, -0.5)
+        for row, column in zip(*np.nonzero(np.isfinite(shown)), strict=True):
+            ink = (*to_rgba(INK)[:3], _FAINTEST + (_DARKEST - _FAINTEST) * float(share[row, column]))
+            axes.add_patch(_square(column, row, ink))
+            axes.text(column, row, f"{shown[row, column]:.2f}", ha="center", va="center", fontsize=7.5)
+        axes.set_xticks(range(len(columns)), [plain(name) for name in columns], fontsize=7.5, rotation=30, ha="right")
+        axes.set_yticks(range(len(rows)), [plain(name) for name in rows], fontsize=7.5)
+        axes.set_xlim(-0.5, len(columns) - 0.5)
+        axes.set_ylim(len(rows) - 0.5, -0.5)
         axes.tick_params(length=0)
         for side in ("left", "bottom"):
             axes.spines[side].set_visible(False)
