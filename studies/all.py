@@ -21,6 +21,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "corrected_scores": Small(["coverage --simulations 10"]),
     "explain": Small(["inject --sets cacm --pairs 3"]),
     "leakage_sensitivity": Small(["titanic"], shared=False),
+    "leaderboard": Small(["planted --draws 1"], {"planted mixes found": r"\| BOARD03 \| #/1"}),
     "leakage_verdicts": Small(["--sets 2 --lines 200"]),
     "peer_conventions": Small(
         ["--seeds 1 --only pytrec_eval scikit-learn bm25s"], {"measures matched": r"# of \d+ measures"}, shared=False

@@ -133,8 +133,13 @@ def test_folders_and_options_at_fault(tmp_path: Path) -> None:
         with pytest.raises(InputError):
             leaderboard(place)
     own = folder(tmp_path / "board")
-    for options in (LeaderboardOptions(claim=("a > b",)), LeaderboardOptions(tasks=("no",)),
-                    LeaderboardOptions(systems=("org__model1",)), LeaderboardOptions(claim=("org__model1",))):  # fmt: skip
+    wrong = (
+        LeaderboardOptions(claim=("a > b",)),
+        LeaderboardOptions(claim=("org__model1",)),
+        LeaderboardOptions(tasks=("no",)),
+        LeaderboardOptions(systems=("org__model1",)),
+    )
+    for options in wrong:
         with pytest.raises(OptionError):
             leaderboard(own, options)
 

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats, Ints
-from truerank.audits.leaderboard.board import Board, block, read_board
+from truerank.audits.leaderboard.board import ScoreBoard, block, read_board
 from truerank.audits.leaderboard.comparability import RULES, findings, trained_tasks
 from truerank.audits.leaderboard.verdicts import claim_verdict, order_verdict, rows_verdict
 from truerank.core.audit import Audit, Look
@@ -202,7 +202,7 @@ def chosen(cells: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     return means, own.filter(pl.col("item").is_not_null()).select(*_KEY, "item", "score")
 
 
-def _restricted(board: Board, options: LeaderboardOptions) -> Board:
+def _restricted(board: ScoreBoard, options: LeaderboardOptions) -> ScoreBoard:
     cells = board.cells
     for option, column, names in (("tasks", "task", options.tasks), ("systems", "system", options.systems)):
         if names:
@@ -285,7 +285,7 @@ def _ways(systems: list[str], scores: Floats) -> pl.DataFrame:
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def _trained(board: Board, systems: list[str], tasks: list[str], scores: Floats) -> pl.DataFrame:
+def _trained(board: ScoreBoard, systems: list[str], tasks: list[str], scores: Floats) -> pl.DataFrame:
     named, places, rows = trained_tasks(board), _places(scores.mean(axis=0)), []
     for number, system in enumerate(systems):
         own = np.array([task in named.get(system, ()) for task in tasks])
@@ -296,7 +296,7 @@ def _trained(board: Board, systems: list[str], tasks: list[str], scores: Floats)
     return pl.DataFrame(rows, schema, orient="row").sort("rank")
 
 
-def _claim(text: str, board: Board, means: pl.DataFrame, items: pl.DataFrame, confidence: float) -> Verdict:
+def _claim(text: str, board: ScoreBoard, means: pl.DataFrame, items: pl.DataFrame, confidence: float) -> Verdict:
     """A claim on the tasks that both systems have."""
     parts = [part.strip() for part in text.split(">")]
     known = set(means["system"])

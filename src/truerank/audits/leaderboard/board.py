@@ -33,7 +33,7 @@ _MAIN: Final = "ndcg_at_10"
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
+class ScoreBoard:
     """Scores of systems on tasks.
 
     Attributes:
@@ -47,7 +47,7 @@ class Board:
     remarks: tuple[str, ...] = ()
 
 
-def read_board(source: Any) -> Board:
+def read_board(source: Any) -> ScoreBoard:
     """Reads a folder of MTEB results (`MODEL/REVISION/TASK.json`), or a table of scores.
 
     A table has a row for each system and a column for each task, a row for each task and a column for each system, or a
@@ -59,10 +59,10 @@ def read_board(source: Any) -> Board:
             return _folder(path)
         if not path.exists():
             raise InputError("no such file or folder", "give a folder of MTEB results, or a table", where=path)
-    return Board(_table(opened_rows(source)))
+    return ScoreBoard(_table(opened_rows(source)))
 
 
-def _folder(folder: Path) -> Board:
+def _folder(folder: Path) -> ScoreBoard:
     rows: list[tuple[Any, ...]] = []
     trained: dict[str, frozenset[str]] = {}
     broken = 0
@@ -90,7 +90,7 @@ def _folder(folder: Path) -> Board:
             "no scores in these files", "give a folder of MODEL/REVISION/TASK.json, or a table", where=folder
         )
     remarks = (f"{broken:,d} files have no scores that can be read, and are left out.",) if broken else ()
-    return Board(pl.DataFrame(rows, CELLS, orient="row"), trained, remarks)
+    return ScoreBoard(pl.DataFrame(rows, CELLS, orient="row"), trained, remarks)
 
 
 def _scores(value: Mapping[str, Any]) -> Iterable[tuple[str, str, float]]:

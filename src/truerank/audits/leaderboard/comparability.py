@@ -8,7 +8,7 @@ from typing import Final
 
 import polars as pl
 
-from truerank.audits.leaderboard.board import Board
+from truerank.audits.leaderboard.board import ScoreBoard
 from truerank.core.rules import Finding, Rule, rules_of
 from truerank.sources.golden_columns import first_names
 
@@ -22,7 +22,7 @@ _VARIANT: Final = re.compile(r"(HardNegatives|Retrieval|Reranking|\.v\d+)+$")
 _KEY: Final = ["system", "task"]
 
 
-def findings(board: Board) -> Iterator[Finding]:
+def findings(board: ScoreBoard) -> Iterator[Finding]:
     """What is not comparable, by rule."""
     cells = board.cells
     for rule, column in (("mixed-data-revisions", "data_revision"), ("mixed-versions", "tool_version")):
@@ -52,7 +52,7 @@ def findings(board: Board) -> Iterator[Finding]:
         yield _finding("trained-on-task", system, f"{system} names {first_names(sorted(names))} as training data.")
 
 
-def trained_tasks(board: Board) -> dict[str, frozenset[str]]:
+def trained_tasks(board: ScoreBoard) -> dict[str, frozenset[str]]:
     """The tasks of the board that a system says it was trained on, by system."""
     stems = {task: _stem(task) for task in board.cells["task"].unique()}
     found = {}
