@@ -14,7 +14,7 @@ from typing import Final
 from small_sizes import Small, main
 
 SMALL: Final[Mapping[str, Small]] = {
-    "assessors": Small(["--seeds 1 --resamples 20 --workers 1"]),
+    "assessors": Small(["--seeds 1 --resamples 20 --workers 1", "--panel --seeds 1 --resamples 20"]),
     "calibration": Small(["--samples 2 --size 100 --rule point"], shared=False),
     "collection_effect": Small(["--copies 60 --draws 50"]),
     "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
