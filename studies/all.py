@@ -32,6 +32,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "qna": Small(["--queries 300 --passages 3000 --folder qna"], shared=False),
     "second_hand": Small(["develop --per-cell 1"]),
     "severity": Small(["queries msmarco --topics 20"]),
+    "suspects": Small(["--collection cacm --seeds 1"], {"proposals of pooled plants": r"\| pooled \| relevant \| #"}),
     "survivorship_depths": Small(["--simulate 3 --queries 300"]),
     "tools": Small(["develop --only truerank --per-cell 1"]),
     "track_tables": Small([""]),
