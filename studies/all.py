@@ -14,7 +14,7 @@ from typing import Final
 from small_sizes import Small, main
 
 SMALL: Final[Mapping[str, Small]] = {
-    "assessors": Small(["--seeds 1 --resamples 20 --workers 1"]),
+    "assessors": Small(["--seeds 1 --resamples 20 --workers 1", "--panel --seeds 1 --resamples 20"]),
     "calibration": Small(["--samples 2 --size 100 --rule point"], shared=False),
     "collection_effect": Small(["--copies 60 --draws 50"]),
     "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
@@ -37,6 +37,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "qna": Small(["--queries 300 --passages 3000 --folder qna"], shared=False),
     "second_hand": Small(["develop --per-cell 1"]),
     "severity": Small(["queries msmarco --topics 20"]),
+    "suspects": Small(["--collection cacm --seeds 1"], {"proposals of pooled plants": r"\| pooled \| relevant \| #"}),
     "survivorship_depths": Small(["--simulate 3 --queries 300"]),
     "tools": Small(["develop --only truerank --per-cell 1"]),
     "track_tables": Small([""]),

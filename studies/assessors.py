@@ -4,6 +4,7 @@
     python studies/assessors.py --table3
     python studies/assessors.py --alike [--seeds 1000]
     python studies/assessors.py --intervals [--seeds 40]
+    python studies/assessors.py --panel [--seeds 40]
     python studies/assessors.py --write runs/ [--first-seed 0]
 
 Systems and models are made over the pairs that people judged (LLMJudge), by models that the functions below state. One
@@ -26,6 +27,9 @@ Other tables:
   third of the topics.
 - `--intervals`: how often the interval of τ, as resamples have it and centred, covers the mean τ of other sets of as
   many topics; trials of one seed share their systems.
+- `--panel`: ten models that err on 40% of the pairs, alone or with a share of their errors in common: the independent
+  judges that the audit counts, its word on the panel, and how often the interval holds the correlation that all seeds
+  have on average.
 
 `--write` writes the 40 runs of a seed and their families, for the tutorial.
 """
@@ -48,6 +52,7 @@ from common import SHARED, require_shared, table
 from truerank import judge
 from truerank.audits.assessors import AssessorAudit, AssessorRules, read_grades, read_voices, verdicts_of
 from truerank.audits.assessors.agreement import bootstrap, differences_frame
+from truerank.audits.assessors.verdicts import panel_verdict
 from truerank.measures.magnitudes import proportion
 from truerank.measures.orders import order_statistics
 from truerank.options import Resampling, Scoring
@@ -258,6 +263,38 @@ def _scores(
     return sides[0] + noise, sides[1] + alike * noise + np.sqrt(1 - alike**2) * own
 
 
+def panel(path: Path, seeds: Sequence[int], resamples: int) -> str:
+    """What the audit says of panels whose models err alone, or share a part of their errors."""
+    qrels = read_qrels_frame(str(path))
+    grade = qrels["relevance"].to_numpy().astype(np.int64)
+    rows = []
+    for share in (0.0, 0.3, 0.6, 0.9):
+        found = []
+        for seed in seeds:
+            draw = np.random.default_rng([seed, round(10 * share)])
+            common = draw.random(len(grade)) < ERRORS, draw.permutation(grade)
+            models = {}
+            for number in range(10):
+                own = draw.random(len(grade)) < ERRORS, draw.permutation(grade)
+                shared = draw.random(len(grade)) < share
+                wrong, other = (np.where(shared, *pair) for pair in zip(common, own, strict=True))
+                relevance = pl.Series("relevance", np.where(wrong, other, grade), dtype=pl.Int32)
+                models[f"m{number}"] = qrels.with_columns(relevance)
+            audit = judge.audit(qrels, models, resampling=Resampling(resamples=resamples, seed=seed), rel=2)
+            verdict = panel_verdict(audit)
+            found.append((audit.of("panel", errors="equal")[0], "" if verdict is None else verdict.word))
+        mean = float(np.mean([row["value"] for row, _ in found]))
+        inside = sum(row["value_low"] <= mean <= row["value_high"] for row, _ in found)
+        counts = [row["effective"] for row, _ in found]
+        words = (sum(word == one for _, word in found) for one in ("USABLE", "UNKNOWN", "WITH CARE"))
+        rows.append([
+            f"{share:.0%}", f"{mean:.2f}", f"{np.mean(counts):.1f} ({min(counts):.1f} to {max(counts):.1f})",
+            *words, _rate(inside, len(found)),
+        ])  # fmt: skip
+    heads = ["errors in common", "correlation", "independent judges", "USABLE", "UNKNOWN", "WITH CARE", "inside"]
+    return table(heads, rows)
+
+
 def table3() -> Iterator[str]:
     """κ and α of all models beside the paper's, and κ at each division of the scale."""
     models = {path.name.removesuffix(".qrels.gz"): str(path) for path in sorted((FOLDER / "judges").glob("*.qrels.gz"))}
@@ -301,6 +338,7 @@ def main() -> None:
     parser.add_argument("--table3", action="store_true")
     parser.add_argument("--alike", action="store_true")
     parser.add_argument("--intervals", action="store_true")
+    parser.add_argument("--panel", action="store_true")
     parser.add_argument("--write", type=Path)
     given = parser.parse_args()
     require_shared()
@@ -313,6 +351,9 @@ def main() -> None:
     seeds = range(given.first_seed, given.first_seed + given.seeds)
     if given.intervals:
         sys.stdout.write(intervals(seeds, given.resamples) + "\n")
+        return
+    if given.panel:
+        sys.stdout.write(panel(given.qrels, seeds, given.resamples) + "\n")
         return
     if given.alike:
         sys.stdout.write("\n".join(alike(given.qrels, seeds, given.resamples)) + "\n")

@@ -9,7 +9,7 @@
 
 Random collections of six topics, each with one thing that evaluators treat differently: equal scores, scores that are
 equal as 32-bit numbers only, negative grades, scores of 0 and less, short rankings, topics that the run lacks, topics
-that are not judged, topics without a relevant document, the topic's own document, documents that stand twice. Each
+that are not judged, topics without a relevant document, the topic's own document, documents that occur twice. Each
 evaluator (`peer_scores.py`) scores all of them by its own code. The search takes the smallest set of conventions, up
 to four, that gives the score of every topic to 1e-6 (to half of the last digit where the evaluator rounds), then the
 rule for topics that gives the means. Where no set does, it takes the one that gives the most kinds of collection, and

@@ -37,7 +37,7 @@ LIMIT = 120
 class Peer(NamedTuple):
     """An evaluator: the package that has its version, its measures by truerank's names, and what it can be given.
 
-    `digits` are those that it rounds scores to; `lists` says that a document may stand twice in its input.
+    `digits` are those that it rounds scores to; `lists` says that a document may occur twice in its input.
     """
 
     package: str

@@ -17,6 +17,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval
 from truerank.measures.grammar import parse_measures
+from truerank.measures.logistic import logistic_slopes
 from truerank.measures.rankings import places
 
 KEYS: Final = ["topic_id", "doc_id"]
@@ -26,9 +27,6 @@ DEEPEST: Final = 100
 ABSENT: Final = 2 * DEEPEST
 #: Rows that the rates are fitted to at most.
 _ROWS: Final = 100_000
-_STEPS, _SMALLEST = 30, 1e-7
-#: The prior of the slopes, in standard deviations of 1 on the logit scale.
-_PRIOR: Final = 1.0
 #: From this share of judged results on, a run counts as judged without gaps at a rank.
 _WHOLE: Final = 0.9
 #: Strata of ranks whose rates are shown: first and last.
@@ -172,7 +170,7 @@ class JudgedResults:
         if len(rows) > _ROWS:
             rows = np.sort(np.random.default_rng(0).choice(rows, _ROWS, replace=False))
         weights = np.ones(len(rows)) if drawn is None else drawn[self.topics[rows]].astype(np.float64)
-        slopes = _logistic(features[rows], self.relevant[rows].astype(np.float64), weights)
+        slopes = logistic_slopes(features[rows], self.relevant[rows].astype(np.float64), weights)
         found: Floats = 1 / (1 + np.exp(-features @ slopes))
         return found
 
@@ -183,29 +181,6 @@ class JudgedResults:
         if others:
             columns += [np.mean(others, axis=0), np.min(others, axis=0)]
         return np.column_stack(columns)
-
-
-def _logistic(features: Floats, outcomes: Floats, weights: Floats) -> Floats:
-    """The slopes of a logistic regression with a normal prior, by Newton's method; the first column is the constant."""
-    slopes, prior = np.zeros(features.shape[1]), np.diag([1e-3, *[_PRIOR] * (features.shape[1] - 1)])
-
-    def loss(tried: Floats) -> float:
-        logits = features @ tried
-        fit = float((weights * (np.logaddexp(0, logits) - outcomes * logits)).sum())
-        return fit + float(tried @ prior @ tried) / 2
-
-    best = loss(slopes)
-    for _ in range(_STEPS):
-        fitted = 1 / (1 + np.exp(-np.clip(features @ slopes, -30, 30)))
-        slope = features.T @ (weights * (outcomes - fitted)) - prior @ slopes
-        step = np.linalg.solve((features.T * (weights * fitted * (1 - fitted))) @ features + prior, slope)
-        # Half a step is taken where a whole one overshoots.
-        while (value := loss(slopes + step)) > best and float(np.abs(step).max()) > _SMALLEST:
-            step = step / 2
-        slopes, best = slopes + step, value
-        if float(np.abs(step).max()) <= _SMALLEST:
-            break
-    return slopes
 
 
 @lru_cache(maxsize=1)  # Two questions of one claim look at it.

@@ -317,13 +317,13 @@ def ensembles(grades: Grades) -> list[tuple[str, Codes]]:
     judges = len(grades.judges)
     if judges < 2:
         return []
-    found = [("majority of all", _majority(grades.given, len(grades.scale))), ("median of all", _median(grades.given))]
+    found = [("majority of all", _majority(grades.given, len(grades.scale))), ("median of all", median(grades.given))]
     order = _orders(grades)
     for k in (size for size in _BEST if size < judges):
         codes = np.full(len(grades.topic), -1, dtype=np.int64)
         for topic in range(len(grades.topics)):
             own = np.flatnonzero(grades.topic == topic)
-            codes[own] = _median(grades.given[np.ix_(own, order[topic, :k])])
+            codes[own] = median(grades.given[np.ix_(own, order[topic, :k])])
         found.append(("best model, chosen on the other topics" if k == 1 else f"median of the best {k}", codes))
     return found
 
@@ -371,7 +371,7 @@ def _majority(given: Codes, size: int) -> Codes:
     return np.where(counts.any(axis=1), counts.argmax(axis=1), -1)
 
 
-def _median(given: Codes) -> Codes:
+def median(given: Codes) -> Codes:
     """The lower median of what was said; -1 where nobody said anything."""
     ordered = np.sort(given, axis=1)
     silent = (given < 0).sum(axis=1)

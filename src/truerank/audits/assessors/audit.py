@@ -15,6 +15,7 @@ from truerank.audits.assessors.correction import corrected_frame, plans_frame
 from truerank.audits.assessors.grades import Grades, read_grades, read_voices
 from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.order import FamilySource, SystemScores, families_frame, last_stage_frame, read_families
+from truerank.audits.assessors.panel import judge_families, left_out_frame, panel_frame
 from truerank.core.result import Result
 from truerank.judging.ratings import Ratings, named_source
 from truerank.judging.store import Store
@@ -36,9 +37,9 @@ class AssessorAudit(Result, shown_in="truerank.audits.assessors.page"):
         grades: what people and models said about the same pairs.
         scores: the scores of the runs under people and each model; None without runs.
         frames: the figures by name: agreement, cuts, confusion, rating, ranks, topics, between, differences, people,
-            ceiling, ensembles, choosing; with runs order, pairs, scores, last_stage; with families families; with
-            runs corrected and plans.
-        families: the family of each run.
+            ceiling, ensembles, choosing, panel, left_out; with runs order, pairs, scores, last_stage;
+            with families families; with runs corrected and plans.
+        families: the family of each run and model, where it was given.
         rules: the rules.
         resampling: of the intervals.
         scoring: how runs were scored.
@@ -95,6 +96,7 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
 
     Compared are agreement, grades given too high or too low, and, with runs, the order of the systems, the families
     that a model favours, and what happens where the model itself is the last stage. All intervals are over topics.
+    Three models and more are a panel: to how many judges that err independently do they amount?
     There are four verdicts for each model: on absolute scores, the order of all systems, the order of the best, and
     selecting what people judge next: USABLE, WITH CARE, NOT USABLE or UNKNOWN.
 
@@ -103,7 +105,8 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
             several people.
         model: grades of models, in the same forms; of a store, those of its models count.
         run: TREC runs, whose order is compared.
-        families: a table of runs with the columns run and family, such as what made them; in Python also by run.
+        families: a table with the columns run and family, such as what made a run; in Python also by name. Models may
+            be in it, too; the family of a model that is not is its name as far as the first of - _ / . : @.
         measures: measures of ir_measures that are means over topics; the first one decides the verdicts.
         rules: what is compared, and by which rules.
         resampling: of the intervals over topics.
@@ -128,8 +131,10 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     """
     grades = read_grades(read_voices(people, models=False), read_voices(model, models=True), rules)
     runs = order.read_systems(run) if has_runs(run) else {}
-    of = read_families(families, tuple(runs))
+    of = read_families(families, tuple(runs), grades.judges)
     frames = _agreement(grades, grades.code_of(scoring.rel), rules, resampling)
+    frames["panel"] = panel_frame(grades, resampling)
+    frames["left_out"] = left_out_frame(grades, judge_families(grades.judges, of), resampling, rules.correction)
     scores: SystemScores | None = None
     remarks: tuple[str, ...] = ()
     if runs:
@@ -189,7 +194,7 @@ class _Systems:
             "plans": plans_frame(grades, runs, rules, ways),
             "last_stage": last_stage_frame(grades, runs, scores, (measures, *ways)),
         }
-        if self.families:
+        if any(run in self.families for run in runs):
             found["families"] = families_frame(scores, self.families, resampling, rules.correction)
         return found, remarks
 

@@ -240,8 +240,8 @@ FamilySource = str | Path | Mapping[str, str] | None
 _FEWEST_OTHERS: Final = 3
 
 
-def read_families(source: FamilySource, runs: tuple[str, ...]) -> dict[str, str]:
-    """The family of each run: the column family (or category) of a table of runs, or else its column group."""
+def read_families(source: FamilySource, runs: tuple[str, ...], judges: tuple[str, ...] = ()) -> dict[str, str]:
+    """The family of each run and model: the column family (or category) of a table, or else its column group."""
     if source is None:
         return {}
     if isinstance(source, Mapping):
@@ -250,11 +250,12 @@ def read_families(source: FamilySource, runs: tuple[str, ...]) -> dict[str, str]
         known = read_metadata([source], RowFilter({})).runs
         by_category = any(info.category for info in known.values())
         found = {run: info.category if by_category else info.group for run, info in known.items()}
-    found = {run: family for run, family in found.items() if run in runs and family}
+    found = {run: family for run, family in found.items() if run in (*runs, *judges) and family}
     if not found:
-        there = ", ".join(runs[:3])
-        raise OptionError("families", "no run has a family", f"write the columns run and family; runs are {there}")
-    if len(set(found.values())) == 1 and len(found) == len(runs):
+        there = ", ".join((*runs[:3], *judges[:3]))
+        problem = "no run has a family" if runs else "no model has a family"
+        raise OptionError("families", problem, f"write the columns run and family; runs and models are {there}")
+    if runs and {found.get(run) for run in runs} == {found.get(runs[0])} != {None}:
         raise InputError("all runs are of one family", "leave some runs without a family", where="families")
     return found
 

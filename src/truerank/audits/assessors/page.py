@@ -12,7 +12,17 @@ import polars as pl
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.options import OUTSIDE
 from truerank.audits.assessors.order import SystemScores
-from truerank.audits.assessors.verdicts import LIMITS, MEANINGS, RULES, USES, UseVerdict, counts_of, verdicts_of
+from truerank.audits.assessors.verdicts import (
+    LIMITS,
+    MEANINGS,
+    PANEL,
+    RULES,
+    USES,
+    UseVerdict,
+    counts_of,
+    panel_verdict,
+    verdicts_of,
+)
 from truerank.audits.assessors.views import VIEWS, notes_facts, shown_frames
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import IntervalPanel, IntervalValue, interval_panels
@@ -49,6 +59,10 @@ def _summary(audit: AssessorAudit) -> Summary:
     found = verdicts_of(audit)
     first = audit.best()[:_FEW]
     said = [f"{USES[one.use]}, {one.judge}: {one.word}. {one.sentence}" for one in found if one.judge in first]
+    panel = panel_verdict(audit)
+    if panel is not None:
+        found = (*found, panel)
+        said.append(f"{PANEL['panel']}: {panel.word}. {panel.sentence}")
     verdicts = tuple(one.explained() for one in found)
     parts: tuple[Table | str, ...] = ("\n".join(said), *shown, *_notes(audit))
     return Summary(parts, _facts(audit), verdicts, page_note(audit.out), width=120, pictures=lambda: _pictures(audit))
@@ -124,11 +138,12 @@ def card(audit: AssessorAudit) -> dict[str, Any]:
             {"model": judge, "uses": [_said(one) for one in verdicts_of(audit) if one.judge == judge]}
             for judge in audit.grades.judges
         ],
+        "panel": None if (panel := panel_verdict(audit)) is None else _said(panel),
     }
 
 
 def _said(one: UseVerdict) -> dict[str, Any]:
-    return {"use": USES[one.use], "rule": RULES[one.use].code, "verdict": one.word, "reason": one.sentence}
+    return {"use": (USES | PANEL)[one.use], "rule": RULES[one.use].code, "verdict": one.word, "reason": one.sentence}
 
 
 def _card_text(content: dict[str, Any]) -> str:
@@ -144,6 +159,9 @@ def _card_text(content: dict[str, Any]) -> str:
         lines += [f"**{model['model']}**", ""]
         lines += [f"- {use['use']}: **{use['verdict']}**. {use['reason']}" for use in model["uses"]]
         lines.append("")
+    if content["panel"]:
+        panel = content["panel"]
+        lines += [f"**{panel['use']}**: **{panel['verdict']}**. {panel['reason']}", ""]
     return "\n".join(lines)
 
 
@@ -164,6 +182,8 @@ def _findings(audit: AssessorAudit) -> Iterator[Verdict]:
             one.explained().settles,
             subject=title,
         )
+    if (panel := panel_verdict(audit)) is not None:
+        yield panel.explained()
 
 
 def _reasons(audit: AssessorAudit) -> tuple[str, ...]:
@@ -283,21 +303,10 @@ def _scores_picture(audit: AssessorAudit, scores: SystemScores) -> Picture:
 def _facts(audit: AssessorAudit) -> dict[str, Any]:
     """What `summary.json` holds."""
     long = {"topics", "between", "confusion"}
+    panel = panel_verdict(audit)
     return {
-        "verdicts": [
-            {
-                "judge": one.judge,
-                "use": USES[one.use],
-                "rule": RULES[one.use].code,
-                "word": one.word,
-                "reason": one.sentence,
-                "settles": one.settles,
-                "value": one.value,
-                "low": one.low,
-                "high": one.high,
-            }
-            for one in verdicts_of(audit)
-        ],
+        "verdicts": [_verdict_facts(one) for one in verdicts_of(audit)],
+        "panel_verdict": None if panel is None else _verdict_facts(panel),
         "people": list(audit.grades.people),
         "models": list(audit.grades.judges),
         "best": list(audit.best()),
@@ -310,6 +319,20 @@ def _facts(audit: AssessorAudit) -> dict[str, Any]:
         "families": dict(audit.families),
         "limits": {**LIMITS, "margin": audit.rules.margin},
         **{name: _plain(frame) for name, frame in audit.frames.items() if name not in long},
+    }
+
+
+def _verdict_facts(one: UseVerdict) -> dict[str, Any]:
+    return {
+        "judge": one.judge,
+        "use": (USES | PANEL)[one.use],
+        "rule": RULES[one.use].code,
+        "word": one.word,
+        "reason": one.sentence,
+        "settles": one.settles,
+        "value": one.value,
+        "low": one.low,
+        "high": one.high,
     }
 
 

@@ -23,8 +23,11 @@ USES: Final = {
     "best": "order of the best systems",
     "choosing": "selecting what people judge next",
 }
+#: The use of a panel, beside those of single models.
+PANEL: Final = {"panel": "counting the judges of a panel"}
+_ALL_RULES: Final = rules_of("truerank.audits.assessors", Rule)
 #: The rule of each use: what is found where a model cannot be used so.
-RULES: Final = dict(zip(USES, rules_of("truerank.audits.assessors", Rule).values(), strict=False))
+RULES: Final = {**dict(zip(USES, _ALL_RULES.values(), strict=False)), "panel": _ALL_RULES["shared-errors"]}
 MEANINGS: Final = {
     "USABLE": "On these data the model's grades gave what people's gave, within the limits.",
     "WITH CARE": "The model's grades come near people's; small differences mean little.",
@@ -60,7 +63,8 @@ def _verdict(  # noqa: PLR0917 - in the order of the sentence: who, for what, th
     settles: str = "",
     ends: tuple[float | None, float | None, float | None] = (None, None, None),
 ) -> UseVerdict:
-    return UseVerdict(word, sentence, "", settles, f"{judge}: {USES[use]}", "unknown", None, "", judge, use, *ends)
+    subject = f"{judge}: {(USES | PANEL)[use]}"
+    return UseVerdict(word, sentence, "", settles, subject, "unknown", None, "", judge, use, *ends)
 
 
 def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
@@ -229,6 +233,39 @@ def _choosing(audit: AssessorAudit, judge: str) -> UseVerdict:
         settles = "another model; judge a sample of what it would leave out, too."
         return _verdict(judge, "choosing", "WITH CARE", f"{shown}.", settles, ends)
     return _verdict(judge, "choosing", "UNKNOWN", f"{shown}.", "more topics that people judged.", ends)
+
+
+def panel_verdict(audit: AssessorAudit) -> UseVerdict | None:
+    """May the judges of a panel be counted? None with fewer than three models, or too few topics."""
+    row = next(iter(audit.of("panel", errors="equal")), None)
+    if row is None or len(audit.grades.topics) < _FEWEST_TOPICS:
+        return None
+    if row["effective_low"] is None:
+        reason = "No two models err differently enough for a correlation of their errors."
+        return _verdict("all models", "panel", "UNKNOWN", reason, "more pairs that people judged.")
+    size = audit.of("panel", errors="size")[0]["value"]
+    shown = (
+        f"At equal grades of people, the errors of two models correlate by {_interval(row, '.2f')} on average"
+        f"{'' if size is None else f' (their size by {size:.2f})'}: the {row['judges']} models count as about "
+        f"{row['effective']:.1f} independent judges ({row['effective_low']:.1f} to {row['effective_high']:.1f})"
+    )
+    ends = row["effective"], row["effective_low"], row["effective_high"]
+    half = row["judges"] / 2
+    if row["effective_high"] < half:
+        gains = [one for one in audit.of("left_out") if one["family"] and one["gain"] is not None]
+        moves = [one for one in gains if one["corrected"] < round(1 - audit.resampling.confidence, 12)]
+        tail = f"; without {moves[0]['family']}, α changes by {_gain(moves[0])}" if moves else ""
+        return _verdict("all models", "panel", "WITH CARE", f"{shown}{tail}.", _ALL_RULES["shared-errors"].remedy, ends)
+    if row["effective_low"] >= half:
+        return _verdict("all models", "panel", "USABLE", f"{shown}: at least half of them.", "", ends)
+    return _verdict(
+        "all models", "panel", "UNKNOWN", f"{shown}: this may be less or more than half of them.",
+        "more topics that people judged.", ends,
+    )  # fmt: skip
+
+
+def _gain(row: dict[str, Any]) -> str:
+    return f"{row['gain']:+.3f} ({row['gain_low']:+.3f} to {row['gain_high']:+.3f})"
 
 
 def _interval(row: dict[str, Any], form: str) -> str:

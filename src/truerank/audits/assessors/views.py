@@ -10,6 +10,7 @@ from truerank.audits.assessors.agreement import COEFFICIENTS
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
 from truerank.audits.assessors.options import OUTSIDE
+from truerank.audits.assessors.panel import ERRORS
 from truerank.audits.assessors.verdicts import USES, verdicts_of
 from truerank.core.views import ColumnSpread, Field, View, columns
 from truerank.measures.significance import CORRECTIONS
@@ -114,6 +115,28 @@ VIEWS: Final = (
         (*columns("model=judge, people:.3f"), Field(("other models, mean",), "others", ".3f"),
          *columns("nearest model=nearest, nearest=alpha:.3f")),
         ("A model that agrees with other models far better than with people shares their errors.",), "models", "page",
+    ),
+    View(
+        "panel", "panel", "To how many independent judges the models amount",
+        columns("errors=kind, models=judges:d, pairs:,d, mean correlation=value~.2f, independent judges=effective~.1f"),
+        (
+            "independent judges: n / (1 + (n - 1) r), with the mean correlation r of the errors of two models. At "
+            "equal grades of people, models that err independently have r = 0; in the other rows a part of people's "
+            "own grade is in every error. Errors of people, too, are in every row: r is not the models' alone.",
+            _DRAWN,
+        ),
+        "models",
+    ),
+    View(
+        "left_out", "families_left_out", "The panel with each family of models left out",
+        columns("left out=family, models left=judges:d, α of the panel=value~.3f, change=gain~+.3f, "
+                "corrected p=corrected:.2g, correlation within=within:.2f, independent judges left=effective:.1f"),
+        (
+            "The panel's grade is the lower median of its models'; α is ordinal, with people. correlation within: of "
+            "the errors of two models of the family, at equal grades of people.",
+            _DRAWN,
+        ),
+        "models", "page",
     ),
     View(
         "choosing", "choosing", "How well grades choose what people judge next",
@@ -240,6 +263,8 @@ def shown_frames(audit: AssessorAudit) -> dict[str, pl.DataFrame]:
         "outside": pl.DataFrame(audit.grades.outside, ["name", "grade", "pairs"], orient="row"),
         "significant": _significant(audit),
         "company": _company(audit),
+        "panel": audit.frames["panel"].with_columns(kind=pl.col("errors").replace(ERRORS)),
+        "families_left_out": audit.frames["left_out"].with_columns(pl.col("family").replace("", "none")),
     }
     if audit.scores is not None:
         own = pl.col("run") != ""

@@ -36,6 +36,7 @@ from truerank.audits.collection.references import (
     unreachable,
 )
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
+from truerank.audits.collection.suspects import KINDS, Suspects, suspects
 from truerank.audits.collection.together import ceiling_instances, ceilings, group_instances, verbatim_instances
 from truerank.audits.collection.topics import TopicTable, other_splits, read_topic_table, topic_instances
 from truerank.audits.collection.verdicts import effect_here, looked_for, verdicts
@@ -268,6 +269,9 @@ def _audited(
     fit = _fit(material, found)
     if fit is not None and pairs is not None:
         found += [one for one in fit_instances(fit, pairs["topic_id"].n_unique(), len(runs)) if one.count]
+    contradicted = _suspects(material, fit, choice)
+    if contradicted is not None:
+        found += [one for one in contradicted.instances() if one.count]
     facts, low = _facts(material, found)
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
@@ -285,8 +289,14 @@ def _audited(
         pairs=duplicates.answered,
         groups=duplicates.groups(),
         read=_counts(material),
-        facts={**facts, **({} if fit is None else {"fit": fit.json()}), "looked_for": looked_for(parts.given, choice)},
+        facts={
+            **facts,
+            **({} if fit is None else {"fit": fit.json()}),
+            **({} if contradicted is None else {"suspects": contradicted.facts()}),
+            "looked_for": looked_for(parts.given, choice),
+        },
         items=_items(material, instances),
+        suspects="" if contradicted is None else contradicted.run(),
     )
 
 
@@ -345,6 +355,17 @@ def _fit(material: _Material, found: Sequence[Instances]) -> Fit | None:
         texts=None if documents is None else documents.texts,
         rel=material.scoring.rel,
         seed=material.options.seed,
+    )
+
+
+def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspects | None:
+    """The judgments that the runs contradict; None where nobody asks, or where they do not fit their topics at all."""
+    asked = any(choice.takes(kinds()[kind]) for kind in KINDS)
+    if material.pairs is None or not material.runs or not asked or (fit and fit.word not in ("fits", "not asked")):
+        return None
+    options = material.options
+    return suspects(
+        material.runs, material.pairs, rel=material.scoring.rel, share=options.suspect_share, seed=options.seed
     )
 
 

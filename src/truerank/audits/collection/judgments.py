@@ -304,6 +304,7 @@ class Closing:
         respelt: documents whose judgments name them by another spelling.
         representatives: by document of a group, the one that stands for it.
         combine: what several judgments of a topic become that go to one document.
+        judged: by topic and document, the grade that people gave when they judged again.
     """
 
     missing: Collection[str] = ()
@@ -312,6 +313,7 @@ class Closing:
     respelt: Mapping[str, str] = field(default_factory=dict)
     representatives: Mapping[str, str] = field(default_factory=dict)
     combine: Combine = "max"
+    judged: Mapping[tuple[str, str], int] = field(default_factory=dict)
 
 
 def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], combine: Combine = "max") -> Closing:
@@ -339,6 +341,12 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
     rows = rows.with_columns(pl.col("turned").fill_null(value=False)).with_columns(
         topic_id=pl.when("turned").then("doc_id").otherwise("topic_id"),
         doc_id=pl.when("turned").then("topic_id").otherwise("doc_id"),
+    )
+    again = [(*pair, grade) for pair, grade in rules.judged.items()]
+    said = pl.DataFrame(again, {"topic_id": pl.String, "doc_id": pl.String, "again": pl.Int32}, orient="row")
+    # `stated` is the grade that is in the source.
+    rows = rows.join(said, on=_KEYS, how="left", maintain_order="left").with_columns(
+        stated="relevance", relevance=pl.coalesce("again", "relevance").cast(frame.schema["relevance"])
     )
     rows = rows.with_columns(
         pl.col("doc_id").replace(dict(rules.respelt)).alias("spelt"),
@@ -378,23 +386,25 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         .then(pl.lit("topic and document were in each other's place"))
         .when(pl.col("doc_id") != pl.col("spelt"))
         .then(pl.lit("spelt as the document is"))
-        .otherwise(pl.format("{} of {} judgments", pl.lit(rules.combine), "several"))
+        .when(pl.col("several") > 1)
+        .then(pl.format("{} of {} judgments", pl.lit(rules.combine), "several"))
+        .otherwise(pl.lit("judged again"))
     )
     changed = leaving | pl.col("turned") | (pl.col("doc_id") != pl.col("found"))
-    changed |= pl.col("relevance") != pl.col("grade")
+    changed |= pl.col("stated") != pl.col("grade")
     stood = [
         pl.when("turned").then(name).otherwise(other).alias(other)
         for name, other in (("doc_id", "topic_id"), ("topic_id", "doc_id"))
     ]
     touched = rest.filter(changed).select(
-        "row", "line", *stood, "relevance",
+        "row", "line", *stood, pl.col("stated").alias("relevance"),
         pl.when(leaving).then(pl.lit("removed")).otherwise(pl.lit("changed")).alias("action"),
         pl.when(leaving).then(None).otherwise("found").alias("new_doc_id"),
         pl.when(leaving).then(None).otherwise("grade").alias("new_relevance"),
         why.alias("reason"),
     )  # fmt: skip
     lost = gone.select(
-        "row", "line", "topic_id", "doc_id", "relevance", pl.lit("removed").alias("action"),
+        "row", "line", "topic_id", "doc_id", pl.col("stated").alias("relevance"), pl.lit("removed").alias("action"),
         pl.lit(None, pl.String).alias("new_doc_id"), pl.lit(None, pl.Int32).alias("new_relevance"), "reason",
     )  # fmt: skip
     changes = pl.concat([lost.cast(CHANGES), touched.cast(CHANGES)]).sort("row", maintain_order=True)  # type: ignore[arg-type]

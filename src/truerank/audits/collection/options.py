@@ -57,6 +57,7 @@ class CollectionOptions(Options):
         measures: measures whose ceilings, and with runs whose scores, are computed.
         resamples: random changes that the effect on runs is compared with.
         sample: pairs of near-duplicates that are proposed for judging.
+        suspect_share: the share of the relevant judgments that is taken to be wrong, where suspect ones are proposed.
         confidence: of intervals.
         seed: of all random choices.
     """
@@ -66,6 +67,7 @@ class CollectionOptions(Options):
     measures: str = "nDCG@10 R@100"
     resamples: Annotated[int, Range(at_least=1)] = 1000
     sample: Annotated[int, Range(at_least=1)] = 200
+    suspect_share: Annotated[float, Range(above=0, below=1)] = 0.05
     confidence: Annotated[float, Range(above=0, below=1)] = 0.95
     seed: Annotated[int, Range(at_least=0)] = 0
 

@@ -13,11 +13,13 @@ from typing import Annotated, Any
 import polars as pl
 
 from truerank.audits.collection.duplicates import representatives
-from truerank.audits.collection.judgments import JudgmentTable, closed, closing_of, read_judgments
+from truerank.audits.collection.judgments import CHANGES, JudgmentTable, closed, closing_of, read_judgments
 from truerank.audits.collection.results import CollectionAudit, load_audit
 from truerank.core.result import Result
+from truerank.errors import InputError
+from truerank.judging.ratings import read_ratings
 from truerank.measures.equivalence import EQUIVALENT_SCHEMA, Combine
-from truerank.options import Flag, Out, command
+from truerank.options import Flag, Labels, Out, command
 from truerank.records import Input, Qrel
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.inputs import inputs_of
@@ -71,7 +73,7 @@ class CollectionCleaning(Result, shown_in="truerank.audits.collection.report"):
         """How many judgments were read, written, removed and changed, and what else was listed."""
         actions = Counter(self.changes["action"])
         counts = {"read": self.read, "written": len(self.qrels), "removed": actions["removed"]}
-        counts |= {"changed": actions["changed"], "broken": self.broken}
+        counts |= {"changed": actions["changed"], "added": actions["added"], "broken": self.broken}
         return counts | {name: len(getattr(self, name)) for name in ("contradictions", "duplicates", "exclusions")}
 
     def reasons(self) -> list[tuple[str, str, int]]:
@@ -95,6 +97,7 @@ def clean(
     qrels: Annotated[Any, Flag(metavar="SRC", reads=str)],
     audit: Annotated[CollectionAudit | str | Path, Flag(metavar="DIR", reads=str)],
     combine: Combine = "max",
+    judged: Labels = Labels(),
     *,
     out: Out = None,
 ) -> CollectionCleaning:
@@ -110,6 +113,8 @@ def clean(
         audit: the folder that `collection audit` wrote. In Python also an audit.
         combine: what several judgments of one topic become that go to the same document: max (the highest grade), min
             (the lowest), majority (of equally many the higher), agree (the grade where they agree, otherwise none).
+        judged: what people said of suspect judgments, by a scheme of relevance; these grades replace those of the
+            judgments, or are added to them. A grade above all of the judgments counts as their highest.
         out: a folder for the judgments, changes.tsv, contradictions.tsv, duplicates.tsv (for `evaluate`, and for
             indexing), exclusions.tsv, summary and manifest.
 
@@ -127,7 +132,8 @@ def clean(
     """
     found = audit if isinstance(audit, CollectionAudit) else load_audit(audit)
     table = read_judgments(qrels)
-    result = _cleaned(table, found, combine)
+    again = _judged_again(judged, table.frame) if judged else {}
+    result = _cleaned(table, found, combine, again)
     if out is None:
         return result
     named: tuple[Input, ...] = ()
@@ -136,16 +142,62 @@ def clean(
         inside = Path(out).absolute().is_relative_to(found.folder.absolute())
         source = os.path.relpath(found.folder.absolute(), Path(out).absolute()) if inside else str(found.folder)
         named = (Input(found.folder.name, source, "audit", None, hash_file(found.folder / "findings.parquet")),)
-    with started("collection clean", (*inputs_of(qrels=qrels), *named), {"combine": combine}, out) as job:
+    inputs = (*inputs_of(qrels=qrels, labels=judged.labels), *named)
+    with started("collection clean", inputs, {"combine": combine}, out) as job:
         result = replace(result, out=job.folder)
         publish(result, job)
     return result
 
 
-def _cleaned(table: JudgmentTable, found: CollectionAudit, combine: Combine) -> CollectionCleaning:
+def _judged_again(judged: Labels, frame: pl.DataFrame) -> dict[tuple[str, str], int]:
+    """The grades that people gave to documents, by topic and document."""
+    ratings = read_ratings(judged, scheme=("relevance-documents", "relevance-passages"))
+    scheme = ratings.scheme
+    if scheme is None or not scheme.graded:
+        raise InputError(
+            "the labels have no grades",
+            "judge with relevance-documents or relevance-passages",
+            where=", ".join(ratings.sources) or "labels",
+        )
+    highest = int(frame["relevance"].max() or 1)  # type: ignore[arg-type]
+
+    def answer_of(labels: tuple[str, ...]) -> str | None:
+        return next((label for label in labels if scheme.grade(label) is not None), None)
+
+    order = sorted((choice.name for choice in scheme.choices), key=lambda name: -(scheme.grade(name) or 0))
+    found = {}
+    for at, label in ratings.decided(answer_of, include_models=judged.include_models, order=order).items():
+        unit = ratings.units[at]
+        if label is not None and unit.topic_id and unit.doc_id:
+            found[unit.topic_id, unit.doc_id] = min(highest, scheme.grade(label) or 0)
+    return found
+
+
+def _added(judged: Mapping[tuple[str, str], int], table: JudgmentTable, groups: Mapping[str, str]) -> pl.DataFrame:
+    """Rows of documents that people judged and the judgments lack, as further changes."""
+    known = set(
+        table.frame.with_columns(pl.col("doc_id").replace(dict(groups))).select("topic_id", "doc_id").iter_rows()
+    )
+    rows: dict[tuple[str, str], int] = {}
+    for (topic, doc), grade in judged.items():
+        pair = topic, groups.get(doc, doc)
+        if pair not in known:
+            rows[pair] = max(grade, rows.get(pair, grade))
+    added = [(len(table.frame) + at, 0, *pair, None, "added", pair[1], grade, "judged again")
+             for at, (pair, grade) in enumerate(rows.items())]  # fmt: skip
+    return pl.DataFrame(added, CHANGES, orient="row")
+
+
+def _cleaned(
+    table: JudgmentTable, found: CollectionAudit, combine: Combine, judged: Mapping[tuple[str, str], int]
+) -> CollectionCleaning:
     groups = representatives(found.groups)
-    rules = closing_of(found.rows, groups, combine)
+    rules = replace(closing_of(found.rows, groups, combine), judged=judged)
     kept, changes = closed(table.frame, rules)
+    added = _added(judged, table, groups)
+    changes = pl.concat([changes, added])
+    new = added.select("row", "topic_id", doc_id="new_doc_id", relevance=pl.col("new_relevance"))
+    kept = pl.concat([kept, new.cast(kept.schema)])
     contradictions = _contradictions(table.frame, kept, groups, rules.respelt)
     duplicates = found.groups.select("document_id", "representative")
     duplicates = duplicates.filter(pl.col("document_id") != pl.col("representative"))
@@ -197,14 +249,18 @@ def clean_lines(result: CollectionCleaning) -> Iterator[bytes]:
         for topic, doc, grade in result.qrels.iter_rows():
             yield f"{topic} 0 {doc} {grade}\n".encode()
         return
-    row = -1
+    row, last = -1, None
     for line in qrel_lines(result.spec):
         if line.said is None:
             yield line.raw + b"\n"
         elif isinstance(line.said, Qrel):
             row += 1
+            last = line
             if row in result.rows:
                 yield _written(line, line.said, *result.rows[row]) + b"\n"
+    if last is not None and isinstance(last.said, Qrel):
+        added = (judgment for number, judgment in result.rows.items() if number > row)
+        yield from (_written(last, last.said, *judgment) + b"\n" for judgment in added)
 
 
 def _written(line: QrelLine, said: Qrel, topic_id: str, doc_id: str, relevance: int) -> bytes:

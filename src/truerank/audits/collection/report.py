@@ -75,10 +75,28 @@ def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
         ("versions-effect", "What the new judgments do to the runs", _effect(facts.get("versions"), "versions")),
         ("ceilings", "What a perfect system reaches", _ceilings(facts.get("ceilings"))),
         ("similarity", "How alike the documents are", _bands(facts.get("similarity"))),
+        ("suspects", "Judgments that the runs contradict", _suspects(facts.get("suspects"))),
         ("list", "Every instance", _listing(result)),
         ("looked", "What was looked for", (Facts(part, one) for part, one in facts["looked_for"].items())),
     ]
     return tuple(ReportSection(name, heading, tuple(parts)) for name, heading, parts in sections)
+
+
+def _suspects(about: Mapping[str, Any] | None) -> Iterator[Part]:
+    if not about:
+        return
+    if about["refused"]:
+        yield Prose((f"Not looked for. {about['refused']}",))
+        return
+    yield Prose((
+        f"{len(about['families'])} families of runs, {about['topics']:,d} topics. Expected: the share of wrong ones "
+        f"among the proposals if {about['share']:.0%} of the relevant judgments were wrong, by flips of random "
+        "documents; if fewer are, so are these. Detected: the share of such flips that is proposed.",
+    ))  # fmt: skip
+    names = {"relevant": "judged relevant, ranked like others", "others": "ranked like relevant ones, not so judged"}
+    rows = ((names[name], one["proposed"], one["of"], one["expected"], one["detected"]) for name, one in about.items()
+            if name in names)  # fmt: skip
+    yield Table("", heads("documents, proposed:,d, of:,d, expected:.0%, detected:.0%"), tuple(rows))
 
 
 def _severity(one: CollectionFinding) -> str:
@@ -237,6 +255,8 @@ def _write(result: CollectionAudit, job: Run) -> None:
         job.parquet(f"{name}.parquet", frame)
     if result.items:
         job.text("items.jsonl", "".join(result.items))
+    if result.suspects:
+        job.text("suspects.run", result.suspects)
     report = _report(result)
     write_tables(job, report.tables)
     drawn = write_pictures(job, report.pictures())

@@ -119,6 +119,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
         read: what was read, by input: names and counts.
         facts: figures that are not findings, by section: ceilings, similarity bands, effect on runs.
         items: pairs for the judging page, lines of `items.jsonl`.
+        suspects: judgments that the runs contradict, as the run `suspects.run`; empty without any.
         folder: where it was written; None where it was not.
     """
 
@@ -132,6 +133,7 @@ class CollectionAudit(Result, shown_in="truerank.audits.collection.report"):
     read: Mapping[str, Any]
     facts: Mapping[str, Any] = field(default_factory=dict)
     items: tuple[str, ...] = ()
+    suspects: str = ""
     folder: Path | None = None
 
     def finding(self, kind: str) -> CollectionFinding | None:
