@@ -14,6 +14,7 @@ import truerank
 from truerank.cli import main
 from truerank.cli.commands import COMMANDS, first_sentence
 from truerank.cli.declarations import Command, command_at, flag_of
+from truerank.cli.rules import rules
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Scoring
@@ -220,3 +221,9 @@ def test_modules_do_not_import_each_other_in_circles() -> None:
             break
         imports = {name: found for name, found in imports.items() if name not in ends}
     assert sorted(imports) == []
+
+
+def test_every_rule_names_the_command_that_looks_for_it() -> None:
+    found = rules().rules
+    assert {one.rule.code.rstrip("0123456789") for one in found} >= {"CLAIM", "LEAK", "QREL", "BOARD", "JUDG"}
+    assert {one.command for one in found} <= {*COMMANDS}

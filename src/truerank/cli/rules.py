@@ -21,7 +21,7 @@ __all__ = ["AuditRule", "RuleList", "rule", "rules"]
 _COMMANDS: Final[Mapping[str, str]] = {
     "claims": "check", "leakage": "leakage audit", "training_data": "leakage examples", "transfer": "transfer scan",
     "survivorship": "survivorship answerable", "collection": "collection audit", "assessors": "judge audit",
-    "track": "track validate",
+    "track": "track validate", "leaderboard": "leaderboard",
 }  # fmt: skip
 
 

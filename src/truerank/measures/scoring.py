@@ -348,7 +348,7 @@ def _refuse_repeats(name: str, frame: pl.DataFrame) -> None:
 
 def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
     schema = {column: RUN_SCHEMA[column] for column in columns}
-    frame = _conforming(frame_of(run, RUN_SCHEMA, "score"), schema, f"the run {name}")
+    frame = conforming(frame_of(run, RUN_SCHEMA, "score"), schema, f"the run {name}")
     if not len(frame):
         raise InputError("no rows in this run", "give one that holds some", where=name)
     if "score" in schema and frame["score"].is_nan().any():
@@ -375,7 +375,7 @@ def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
     """Judgments of any kind that `evaluate` takes, with the columns of `QREL_SCHEMA`."""
     if isinstance(qrels, str | Path | SourceSpec):
         return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
-    frame = _conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")
+    frame = conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")
     if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
         topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
         raise InputError(
@@ -384,7 +384,7 @@ def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
     return frame
 
 
-def _conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str) -> pl.DataFrame:
+def conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str) -> pl.DataFrame:
     """The wanted columns of a frame in their types."""
     if missing := [name for name in schema if name not in frame.columns]:
         raise InputError(f"columns missing: {', '.join(missing)}", f"needed are {', '.join(schema)}", where=where)

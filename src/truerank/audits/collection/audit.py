@@ -45,7 +45,7 @@ from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
 from truerank.judging.ratings import read_ratings
 from truerank.measures.magnitudes import proportion
-from truerank.measures.scoring import named_runs
+from truerank.measures.scoring import conforming, named_runs
 from truerank.near_duplicates import within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Scoring, Workers, command
@@ -305,6 +305,8 @@ def _runs(given: Any) -> dict[str, pl.DataFrame]:
     found = {}
     for name, one in named_runs(given).items():
         frame = read_run_frame(one) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        schema = {column: RUN_SCHEMA[column] for column in wanted if column != "rank" or column in frame.columns}
+        frame = conforming(frame, schema, f"the run {name}")
         if "rank" not in frame.columns:
             frame = frame.with_columns(
                 pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64).alias("rank")
