@@ -80,8 +80,10 @@ def data(name: str, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 
 def of_family(chosen: Sequence[Alternative], measure: str) -> tuple[Alternative, ...]:
-    family = scored_measure(measure).family
-    return tuple(one for one in chosen if not one.serves or family in one.serves)
+    """The choices that a measure follows; another cut-off is that of measures that have one."""
+    own = scored_measure(measure)
+    served = (one for one in chosen if not one.serves or own.family in one.serves)
+    return tuple(one for one in served if one.dimension != "cutoff" or own.cutoff is not None)
 
 
 def case(scorer: ConventionScorer, chosen: Sequence[Alternative]) -> Case:

@@ -514,13 +514,16 @@ class _Search:
         self._default = self.cause(())
 
     def _scores(self, convention: Convention) -> list[TopicScores]:
-        return [
-            self._scorer.scores(
-                one.measure,
-                tuple(choice for choice in convention if not choice.serves or one.measure.family in choice.serves),
-            )
-            for one in self._reported
-        ]
+        return [self._scorer.scores(one.measure, self._serving(convention, one)) for one in self._reported]
+
+    def _serving(self, convention: Convention, one: ReportedScore) -> Convention:
+        """The choices that a measure follows; another cut-off is that of the measures that have one, if any has."""
+        cut = one.measure.cutoff is not None or all(other.measure.cutoff is None for other in self._reported)
+        return tuple(
+            choice
+            for choice in convention
+            if (not choice.serves or one.measure.family in choice.serves) and (cut or choice.dimension != "cutoff")
+        )
 
     def cause(self, convention: Convention) -> _Cause:
         found = self._scores(convention)
@@ -583,9 +586,7 @@ class _Search:
             return one.renders(score, self._tolerance)
         if abs(score - one.value) > one.unit + _EQUAL:
             return ""
-        found = self._scorer.scores(
-            one.measure, tuple(each for each in convention if not each.serves or one.measure.family in each.serves)
-        )
+        found = self._scorer.scores(one.measure, self._serving(convention, one))
         values = dict(zip(found.topics, found.values.tolist(), strict=True))
         kept = {topic for topic, keep in zip(found.topics, found.kept.tolist(), strict=True) if keep}
         shared = kept & set(one.topics)
