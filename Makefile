@@ -11,6 +11,8 @@ INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
 ifdef PIP_INDEX_URL
 export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
 endif
+# Certificates that are in the system's store only are known to pip; uv asks for them by this.
+export UV_SYSTEM_CERTS ?= 1
 # What no step compiles is compiled once, by the first process that imports it.
 unexport PYTHONDONTWRITEBYTECODE
 export TRUERANK_SHARED ?= $(abspath ../shared)
