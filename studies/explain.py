@@ -60,7 +60,7 @@ class Case(NamedTuple):
     parts: tuple[str, ...] = ()
 
 
-def data(name: str, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+def data(name: str, folder: Path, kept: str = RUN) -> tuple[pl.DataFrame, pl.DataFrame]:
     """Judgments and a run; scores of BM25 are rounded to two digits, so that some tie."""
     if name == "dl19":
         run = read_run_frame(SHARED / "survivorship/runs/monot5.dl19.run.gz")
@@ -74,7 +74,7 @@ def data(name: str, folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     else:
         texts = read_texts(SHARED / "collections/vaswani")
         qrels = read_qrels_frame(str(SHARED / "collections/vaswani/qrels.txt"))
-    scores = next(one.scores() for one in all_runs(texts) if one.name == RUN)
+    scores = next(one.scores() for one in all_runs(texts) if one.name == kept)
     write_run(folder / f"{name}.run", texts, scores, 1000)
     return qrels, read_run_frame(folder / f"{name}.run").with_columns(pl.col("score").round(2))
 

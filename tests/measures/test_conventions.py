@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+import statistics
 from collections.abc import Callable
 from typing import Any
 
@@ -45,15 +46,31 @@ class Plain:
     """One score by one convention, in loops."""
 
     def __init__(self, qrels: Qrels, run: Run, names: dict[str, str]) -> None:
-        self.qrels, self.run, self.names = qrels, run, names
+        lines = [(t, d, g) for t, own in qrels.items() for d, g in own.items()]
+        cut = {
+            "first-half": lines[: len(lines) // 2],
+            "second-half": lines[len(lines) // 2 :],
+            "without-first-line": lines[1:],
+            "without-last-line": lines[:-1],
+            "retrieved": [line for line in lines if line[1] in dict(run.get(line[0], []))],
+        }.get(names.get("judgments", ""), lines)
+        qrels = {t: {d: g for own, d, g in cut if own == t} for t in dict.fromkeys(line[0] for line in cut)}
+        self.qrels, self.run, self.names, self.capped = qrels, run, names, False
 
     def ranking(self, topic: str) -> list[str]:
         rows = list(self.run.get(topic, []))
         ties, how = self.names.get("ties", ""), self.names.get("run", "")
         if how == "rows-10":
             rows = rows[:10]
+        if how == "line-lost":
+            rows = rows[1:]
         if how == "reversed":
             rows = [(doc, -score) for doc, score in rows]
+        if ties in COMPARED:
+            compared: Callable[[float], Any] = COMPARED[ties]
+            rows.sort(reverse=True)
+            rows.sort(key=lambda row: compared(abs(row[1])), reverse=how != "reversed")
+            return self.cut([doc for doc, _ in rows], topic)
         if ties == "rank":
             rows.sort(key=lambda row: row[0], reverse=how == "reversed")
         elif ties in ("best", "worst"):
@@ -62,8 +79,17 @@ class Plain:
         else:
             order = {"": sorted(rows, reverse=True), "ascending": sorted(rows), "input": rows}
             order["reversed-input"] = rows[::-1]
+            order["lines"] = rows
+            by_number = sorted(rows, key=lambda row: int(row[0][1:]))
+            order |= {"number": by_number[::-1], "number-ascending": by_number}
             rows = sorted(order.get(ties, order[""]), key=lambda row: -row[1])
-        found = [doc for doc, _ in rows]
+        if ties == "lines":
+            rows = self.run.get(topic, [])[1 if how == "line-lost" else 0 : 10 if how == "rows-10" else None]
+            rows = rows[::-1] if how == "reversed" else rows
+        return self.cut([doc for doc, _ in rows], topic)
+
+    def cut(self, found: list[str], topic: str) -> list[str]:
+        how = self.names.get("run", "")
         if how == "depth-5":
             found = found[:5]
         found = found[1:] if how == "first-lost" else found
@@ -77,7 +103,15 @@ class Plain:
         how = self.names.get("grades", "")
         if grade < 0 and how != "negative":
             return absent
-        return min(grade, 1) if how == "binary" else max(grade - 1, 0) if how == "shifted" and grade > 0 else grade
+        changed = {
+            "binary": min(grade, 1),
+            "shifted": grade - 1 if grade > 0 else grade,
+            "binary-2": int(grade >= 2) if grade >= 0 else grade,
+            "from-2": 0 if grade == 1 else grade,
+            "exactly-one": 0 if grade > 1 else grade,
+            "raised": grade + 1,
+        }
+        return absent if doc not in self.qrels[topic] else changed.get(how, grade)
 
     def topics(self) -> list[str]:
         rule, every = self.names.get("topics", ""), list(self.qrels)
@@ -89,19 +123,29 @@ class Plain:
             "in-run-with-relevant": [t for t in every if t in own and any(g > 0 for g in self.qrels[t].values())],
             "with-retrieved": [t for t in every if any(self.qrels[t].get(d, 0) > 0 for d, _ in self.run.get(t, []))],
             "of-run": own,
+            "union": [*every, *(t for t in own if t not in every)],
+            "first-half": every[: len(every) // 2],
+            "second-half": every[len(every) // 2 :],
             "without-first": every[1:],
             "without-last": every[:-1],
             "without-last-of-run": [t for t in every if t != own[-1]],
         }[rule]
 
     def ndcg(self, topic: str, cutoff: int | None) -> float:
-        def gain(grades: list[int]) -> float:
-            values = [2.0**g - 1 if self.names.get("gain") else g for g in grades]
-            off = self.names.get("discount", "")
-            return sum(
-                v / (math.log2(n + 2) if off == "offset" else max(1.0, math.log2(n)) if off else math.log2(n + 1))
-                for n, v in enumerate(values, 1)
-            )
+        def gain(grades: list[int], is_ideal: bool = False) -> float:
+            gained, off = (self.names.get(name, "") for name in ("gain", "discount"))
+            if is_ideal:
+                gained, off = ("" if name.endswith("-run-only") else name for name in (gained, off))
+            values = [2.0**g - 1 if gained else g for g in grades]
+            by: dict[str, Callable[[int], float]] = {
+                "": lambda n: math.log2(n + 1),
+                "offset": lambda n: math.log2(n + 2),
+                "jarvelin": lambda n: max(1.0, math.log2(n)),
+                "natural": lambda n: 1 + math.log(n),
+                "reciprocal": float,
+                "none": lambda n: 1.0,
+            }
+            return sum(v / by[off.removesuffix("-run-only")](n) for n, v in enumerate(values, 1))
 
         shown = [self.grade(topic, doc) for doc in self.ranking(topic)]
         every = sorted((self.grade(topic, doc) for doc in self.qrels[topic]), reverse=True)
@@ -112,7 +156,7 @@ class Plain:
             "uncut": every,
             "ones": [max(self.grade(t, d) for t in self.qrels for d in self.qrels[t])] * (cutoff or 14),
         }[self.names.get("ideal", "")]
-        best = gain(ideal)
+        best = gain(ideal, is_ideal=True)
         return gain(shown[:cutoff]) / best if best > 0 else 0.0
 
     def binary(self, topic: str, cutoff: int | None, family: str) -> float:
@@ -123,12 +167,13 @@ class Plain:
             for doc in self.ranking(topic)
         ][:cutoff]
         every = sum(self.grade(topic, doc, -9) >= level for doc in self.qrels[topic])
+        later = 1 if self.names.get("precision") == "offset" else 0
         if family == "RR":
-            return next((1 / n for n, hit in enumerate(hits, 1) if hit), 0.0)
+            return next((1 / (n + later) for n, hit in enumerate(hits, 1) if hit), 0.0)
         if divisor == "hit":
             return float(any(hits))
         if family == "P":
-            return sum(hits) / (max(1, len(hits)) if divisor == "returned" else cutoff or len(hits))
+            return sum(hits) / (max(1, len(hits)) if divisor == "returned" else cutoff or max(1, len(hits)))
         listed = [self.grade(topic, doc, -9) >= level for doc in self.ranking(topic)]
         found = sum(hits) if family == "AP" else sum(listed)
         below = {"capped": min(every, cutoff or every), "retrieved": found, "cutoff": cutoff or 25}.get(divisor, every)
@@ -138,13 +183,50 @@ class Plain:
             ends = [max(n for n, score in enumerate(ranked, 1) if score == own) for own in ranked]
             precision = [sum(hits[:end]) / end for hit, end in zip(hits, ends, strict=True) if hit]
             return sum(precision) / below if below else 0.0
+        if family == "AP" and self.names.get("precision") == "eleven-points":
+            points = [(sum(hits[:n]) / every, sum(hits[:n]) / n) for n, hit in enumerate(hits, 1) if hit]
+            best = [max((p for recall, p in points if recall >= t / 10 - 1e-12), default=0.0) for t in range(11)]
+            return sum(best) / 11
+        if self.capped:
+            below = min(every, cutoff or every)
         if family == "AP":
-            return sum(sum(hits[:n]) / n for n, hit in enumerate(hits, 1) if hit) / below if below else 0.0
+            return sum(sum(hits[:n]) / (n + later) for n, hit in enumerate(hits, 1) if hit) / below if below else 0.0
         return above / below if below else 0.0
 
     def score(self, family: str, cutoff: int | None) -> float:
+        family = self.names.get("family", family)
+        self.capped = cutoff is None and self.names.get("cut", "").startswith("capped")
+        if cutoff is None:
+            number = self.names.get("cut", "").removeprefix("capped-")
+            cutoff = int(number) if number else None
+        else:
+            changed = {"": cutoff, "one-less": cutoff - 1, "one-more": cutoff + 1, "none": None}
+            name = self.names.get("cutoff", "")
+            cutoff = changed[name] if name in changed else int(name)
         by = self.ndcg if family == "nDCG" else lambda t, k: self.binary(t, k, family)
-        return float(np.mean([by(topic, cutoff) if topic in self.qrels else 0.0 for topic in self.topics()]))
+        values = [by(topic, cutoff) if topic in self.qrels else 0.0 for topic in self.topics()]
+        some = [value for value in values if value > 0]
+        average = self.names.get("average", "")
+        if average.startswith("batches-"):
+            size = int(average.removeprefix("batches-"))
+            values = [float(np.mean(values[at : at + size])) for at in range(0, len(values), size)]
+        averages: dict[str, Callable[[], float]] = {
+            "median": lambda: statistics.median(values),
+            "maximum": lambda: max(values),
+            "geometric": lambda: statistics.geometric_mean([max(value, 1e-5) for value in values]),
+            "harmonic": lambda: statistics.harmonic_mean(some),
+            "without-zeros": lambda: statistics.mean(some),
+        }
+        return averages.get(average, lambda: float(np.mean(values)))()
+
+
+#: What is compared in place of a score.
+COMPARED: dict[str, Callable[[float], Any]] = {
+    "half": np.float16,
+    "whole": int,
+    "digits-1": lambda score: round(score, 1),
+    "text": repr,
+}
 
 
 CODES = [
@@ -154,7 +236,15 @@ CODES = [
     "topics.in-run", "topics.with-relevant", "topics.in-run-with-relevant", "topics.with-retrieved", "topics.of-run",
     "topics.without-first", "topics.without-last", "ties.last",
     "topics.without-last-of-run", "ties.ascending", "ties.input", "ties.reversed-input", "ties.rank", "ties.best",
-    "ties.worst", "run.depth-5", "run.rows-10", "run.reversed", "run.first-lost",
+    "ties.worst", "gain.exponential-run-only", "discount.offset-run-only", "discount.natural", "discount.reciprocal",
+    "discount.none", "precision.offset", "precision.eleven-points", "family.AP", "family.nDCG", "family.RR",
+    "family.R", "grades.binary-2", "grades.from-2", "grades.exactly-one", "grades.raised", "cutoff.one-less",
+    "cutoff.one-more", "cutoff.3", "cutoff.none", "cut.10", "cut.capped-5", "topics.union", "topics.first-half",
+    "topics.second-half", "average.median", "average.without-zeros", "average.geometric", "average.harmonic",
+    "average.maximum", "average.batches-8", "ties.lines", "ties.number", "ties.number-ascending", "ties.half",
+    "ties.whole", "ties.digits-1", "ties.text", "run.line-lost", "judgments.retrieved", "judgments.first-half",
+    "judgments.second-half", "judgments.without-first-line", "judgments.without-last-line",
+    "run.depth-5", "run.rows-10", "run.reversed", "run.first-lost",
 ]  # fmt: skip
 
 
@@ -352,3 +442,23 @@ def test_the_range_over_conventions_holds_each_of_them() -> None:
     relevant = frame.filter(pl.col("relevance") > 0)
     only = convention_range(relevant, first, second, "P@5")
     assert only is not None and only.system[1] < 1
+
+
+def test_the_mean_over_sub_tasks_is_that_of_their_means() -> None:
+    qrels, run = data(4)
+    named = [f"{'android' if int(topic) < 2 else 'unix' if int(topic) < 5 else 'tex'}-{topic}" for topic in qrels]
+    of_part = dict(zip(qrels, named, strict=True))
+    own = scorer(
+        {of_part[topic]: grades for topic, grades in qrels.items()},
+        {of_part[topic]: rows for topic, rows in run.items() if topic in of_part},
+    )
+    ndcg = scored_measure("nDCG@10")
+    plain = own.scores(ndcg)
+    by_topic = dict(zip(plain.topics, plain.values.tolist(), strict=True))
+    means = [
+        np.mean([score for topic, score in by_topic.items() if topic.startswith(part)])
+        for part in ("android", "unix", "tex")
+    ]
+    assert own.scores(ndcg, of(own, "average.subtasks")).score == pytest.approx(float(np.mean(means)), abs=1e-12)
+    assert plain.score != pytest.approx(float(np.mean(means)), abs=1e-4)
+    assert not of(scorer(qrels, run), "average.subtasks")

@@ -32,8 +32,12 @@ _UNJUDGED: Final = -(2**31) + 1
 _ABSENT: Final = -(2**31)
 #: Cut-offs and depths that are tried.
 _CUTOFFS: Final = (1, 3, 5, 10, 20, 50, 100, 200, 500, 1000)
+#: Decimals of scores, and topics of a batch, that are tried.
+_DIGITS: Final = (1, 2, 3, 4)
+_BATCHES: Final = (8, 16, 32, 64, 128, 256)
 _FAMILIES: Final = ("nDCG", "AP", "RR", "P", "R", "Success", "Rprec")
 #: Dimensions that change which documents are ranked how, and by which judgments.
+_FORMS: Final = ("gain", "discount", "ideal", "divisor", "precision")
 _RANKED: Final = ("system", "run", "judgments", "ties", "scores", "unjudged")
 
 
@@ -89,7 +93,7 @@ def _numbered(code: str, number: int, text: str = "") -> Alternative:
     """One of a family, such as all depths."""
     base = _declared()[code]
     shown = text or f"{number:d}"
-    name = base.name.replace("K", shown).replace("FILE", shown)
+    name = base.name.replace("K", shown).replace("FILE", shown).replace("NAME", shown)
     return replace(
         base, name=name, says=base.says.format(shown), how=base.how.format(shown), number=number, source=text
     )
@@ -140,8 +144,8 @@ def scored_measure(name: str, rel: int = 1) -> ScoredMeasure:
 class _Rows(NamedTuple):
     """The results of a run: their topics and pairs by name, and by row (shape (rows,)) what orders and chooses them.
 
-    `topic` is a place in `topics`, `doc` the place of its id among all ids, `place` that within its topic; `own` marks
-    the topic's own document, `first` the first of documents that occur twice.
+    `topic` is a place in `topics`, `doc` the place of its id among all ids, `place` that within its topic, `number` the
+    digits of its id; `own` marks the topic's own document, `first` the first of documents that occur twice.
     """
 
     topics: tuple[str, ...]
@@ -153,6 +157,7 @@ class _Rows(NamedTuple):
     own: NDArray[np.bool_]
     first: NDArray[np.bool_]
     place: Ints
+    number: Ints
 
 
 class _Judged(NamedTuple):
@@ -163,10 +168,25 @@ class _Judged(NamedTuple):
     lists: NDArray[np.int64]
 
 
+#: Averages over the scores of topics, of which one at least is not 0.
+_AVERAGES: Final[Mapping[str, Callable[[Floats], Any]]] = {
+    "median": np.median,
+    "maximum": np.max,
+    "geometric": lambda values: np.exp(np.log(np.maximum(values, 1e-5)).mean()),
+    "harmonic": lambda values: 1 / (1 / values[values > 0]).mean(),
+    "without-zeros": lambda values: values[values > 0].mean(),
+}
+
+
+def _part(topic: str) -> str:
+    """The part of a test set that a topic's id names before its last sign: "android-86" is one of android."""
+    return re.sub(r"[-_:/.][^-_:/.]*$", "", topic)
+
+
 class TopicScores(NamedTuple):
     """What a convention gives: hits and what could be found by topic (their ratio is the score), and their average.
 
-    `topics` names them; `kept` says which of them are averaged, and `extra` adds to the divisor.
+    `topics` names them; `kept` says which of them are averaged, and `extra` adds to the divisor of the mean.
     """
 
     topics: tuple[str, ...]
@@ -174,7 +194,7 @@ class TopicScores(NamedTuple):
     below: Floats
     kept: NDArray[np.bool_]
     extra: float
-    average: str
+    average: Alternative | None
 
     @property
     def values(self) -> Floats:
@@ -187,11 +207,19 @@ class TopicScores(NamedTuple):
         kept = self.kept
         if not kept.any() or kept.sum() + self.extra <= 0:
             return float("nan")
-        if self.average == "micro":
+        name = "" if self.average is None else self.average.name
+        if name == "micro":
             return float(self.above[kept].sum() / self.below[kept].sum()) if self.below[kept].sum() else float("nan")
         values = self.values[kept]
-        if self.average == "median":
-            return float(np.median(values))
+        if name == "subtasks":
+            parts = np.unique([_part(topic) for topic in np.array(self.topics)[kept]], return_inverse=True)[1]
+            return float(np.mean(np.bincount(parts, values) / np.bincount(parts)))
+        if self.average is not None and self.average.number:
+            starts = np.arange(0, len(values), self.average.number)
+            sizes = np.diff(np.append(starts, len(values)))
+            return float(np.mean(np.add.reduceat(values, starts) / sizes))
+        if name in _AVERAGES:
+            return float(_AVERAGES[name](values)) if values.any() else 0.0
         return float(values.sum() / (len(values) + self.extra))
 
 
@@ -231,6 +259,7 @@ class ConventionScorer:
 
     def _choices(self, run: pl.DataFrame, qrels: pl.DataFrame, highest: int) -> Iterator[Alternative]:
         """All choices that these files allow."""
+        topics = qrels["topic_id"].n_unique()
         most = int(run.group_by("topic_id").len()["len"].max() or 0)  # type: ignore[arg-type]
         ids = run["doc_id"]
         fits: dict[str, bool] = {
@@ -245,6 +274,7 @@ class ConventionScorer:
             "ties.rank": "rank" in run.columns,
             "scores.positive": bool((run["score"] <= 0).any()),
             "judgments.previous": "previous" in self._qrels,
+            "average.subtasks": 1 < len({*map(_part, qrels["topic_id"].unique())}) <= topics / 2,
         }
         judged = qrels["doc_id"].unique()
         whole = ids.str.replace(_PASSAGE.pattern, "")
@@ -253,9 +283,18 @@ class ConventionScorer:
         for code, choice in _declared().items():
             if code == "level.K":
                 yield from (_numbered(code, level) for level in range(1, min(highest, 4) + 1))
-            elif code == "cutoff.K":
+            elif code in ("grades.binary-K", "grades.from-K"):
+                yield from (_numbered(code, level) for level in range(2, min(highest, 4) + 1))
+            elif code in ("cutoff.K", "cut.K", "cut.capped-K"):
                 yield from (_numbered(code, number) for number in _CUTOFFS)
-                yield replace(choice, name="none", says="no cut-off", number=0)
+                if code == "cutoff.K":
+                    yield replace(choice, name="none", says="no cut-off", number=0)
+            elif code == "ties.digits-K":
+                yield from (_numbered(code, digits) for digits in _DIGITS)
+            elif code == "average.batches-K":
+                yield from (_numbered(code, size) for size in _BATCHES if size < topics)
+            elif code == "family.NAME":
+                yield from (_numbered(code, 0, name) for name in _FAMILIES)
             elif code in ("run.depth-K", "run.rows-K"):
                 yield from (_numbered(code, number) for number in _CUTOFFS if 3 < number < most)
             elif code == "judgments.FILE":
@@ -272,27 +311,28 @@ class ConventionScorer:
         grades = self._graded(ranked, chosen.get("grades"))
         judged = self._judged(ranked)
         level = chosen["level"].number if "level" in chosen else measure.rel
-        cutoff = measure.cutoff if "cutoff" not in chosen else (chosen["cutoff"].number or None)
-        names = {name: chosen[name].name if name in chosen else "" for name in ("gain", "discount", "ideal", "divisor")}
+        cutoff = _cutoff(measure.cutoff, chosen.get("cutoff" if measure.cutoff else "cut"))
+        family = chosen["family"].source if "family" in chosen else measure.family
+        names = {name: chosen[name].name if name in chosen else "" for name in _FORMS}
+        if measure.cutoff is None and "cut" in chosen and chosen["cut"].name.startswith("capped"):
+            names["divisor"] = "capped"
         if measure.exponential and not names["gain"]:
             names["gain"] = "exponential"
-        key = ("values", ranked, chosen.get("grades"), measure, cutoff, level, *names.values())
+        key = ("values", ranked, chosen.get("grades"), measure, family, cutoff, level, *names.values())
 
         def made() -> Pair:
             shown = _condensed(grades) if measure.judged_only else grades
             ideal = self._ideal(ranked, chosen.get("grades"))
             # Averages are taken over whole rankings.
             plain = ranked[5] is None and (ranked[1] is None or _changes(ranked[1].name)) and shown is grades
-            plain = plain and ranked[3] is not None and measure.family in ranked[3].serves
+            plain = plain and ranked[3] is not None and family in ranked[3].serves
             tied = self._kept.get(("tied", ranked[:5])) if plain else None
             listed = self._graded((*ranked[:4], None, None), chosen.get("grades"))
-            return _FUNCTIONS[measure.family](_Shown(shown, ideal, cutoff, level, names, listed, tied))
+            return _FUNCTIONS[family](_Shown(shown, ideal, cutoff, level, names, listed, tied))
 
         above, below = self._once(key, made)
         kept, extra = self._averaged(ranked, chosen["topics"].name if "topics" in chosen else "")
-        return TopicScores(
-            judged.topics, above, below, kept, extra, chosen["average"].name if "average" in chosen else ""
-        )
+        return TopicScores(judged.topics, above, below, kept, extra, chosen.get("average"))
 
     def _once(self, key: Any, make: Callable[[], Any]) -> Any:
         if key not in self._kept:
@@ -321,11 +361,17 @@ class ConventionScorer:
             results = _documents(results, name)
         elif name == "appended":
             results = _appended(results, qrels)
+        if judgments is not None and judgments.name in _LINES:
+            first, past = _LINES[judgments.name](len(qrels))
+            qrels = qrels[first:past]
+        elif judgments is not None and judgments.name == "retrieved":
+            qrels = qrels.join(results, on=["topic_id", "doc_id"], how="semi", maintain_order="left")
         return results, qrels
 
     def _judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
         ids = ranked[1] if ranked[1] is not None and ranked[1].name in _IDS else None
-        return self._once(("judged", ids, ranked[2]), lambda: self._made_judged((None, ids, ranked[2])))  # type: ignore[no-any-return]
+        system = ranked[0] if ranked[2] is not None and ranked[2].name == "retrieved" else None
+        return self._once(("judged", system, ids, ranked[2]), lambda: self._made_judged((system, ids, ranked[2])))  # type: ignore[no-any-return]
 
     def _made_judged(self, ranked: Sequence[Alternative | None]) -> _Judged:
         qrels = self._frames(ranked)[1].unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
@@ -359,6 +405,7 @@ class ConventionScorer:
                 (frame["topic_id"] == frame["doc_id"]).to_numpy(),
                 frame.select(pair.is_first_distinct()).to_series().to_numpy(),
                 frame.select(pl.int_range(pl.len()).over("topic_id")).to_series().to_numpy(),
+                frame["doc_id"].str.replace_all(r"\D", "").cast(pl.Int64, strict=False).fill_null(0).to_numpy(),
             )
 
         return self._once(("rows", system, changing), made)  # type: ignore[no-any-return]
@@ -374,7 +421,7 @@ class ConventionScorer:
 
     def _ideal(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> NDArray[np.int64]:
         made: NDArray[np.int64] = self._once(
-            ("ideal", ranked[1:3], grades),
+            ("ideal", ranked[:3], grades),
             lambda: -np.sort(-_regraded(self._judged(ranked).lists, grades), axis=1),
         )
         return made
@@ -397,10 +444,14 @@ class ConventionScorer:
             keep &= rows.first
         if name == "own-document":
             keep &= ~rows.own
+        if name == "line-lost":
+            keep &= rows.place > 0
         if name.startswith("rows"):
             keep &= rows.place < (run.number if run is not None else 0)
         name_of_ties, reversed_run = "" if ties is None else ties.name, name == "reversed"
-        by = name_of_ties if name_of_ties == "rank" else "double" if name_of_ties in _DOUBLE else ""
+        by = (
+            "double" if name_of_ties in _DOUBLE else name_of_ties if name_of_ties.partition("-")[0] in _COMPARED else ""
+        )
         groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
         order: Ints = self._once(
             ("order", key if name_of_ties in ("best", "worst") else key[1:3], name_of_ties, reversed_run),
@@ -444,8 +495,11 @@ class ConventionScorer:
             elif rule.endswith("-of-run"):
                 lost = own[0 if "first" in rule else -1]
                 kept &= np.array([topic != lost for topic in judged.topics])
+            elif rule.endswith("-half"):
+                middle = len(kept) // 2
+                kept[slice(middle, None) if rule == "first-half" else slice(middle)] = False
             extra = {"one-more": 1.0, "one-less": -1.0}.get(rule, 0.0)
-            if rule == "of-run":
+            if rule in ("of-run", "union"):
                 extra = float(len(set(own) - set(judged.topics)))
             return kept, extra
 
@@ -454,6 +508,24 @@ class ConventionScorer:
 
 #: Orders of ties by tools that compare scores as 64-bit numbers.
 _DOUBLE: Final = ("double", "ascending", "input", "reversed-input", "averaged", "last")
+#: What a run is ordered by, in place of its scores, ascending.
+_COMPARED: Final[Mapping[str, Callable[[_Rows, int], Floats]]] = {
+    "": lambda rows, _: -rows.score.astype(np.float32).astype(np.float64),
+    "double": lambda rows, _: -rows.score,
+    "rank": lambda rows, _: rows.rank.astype(np.float64),
+    "lines": lambda rows, _: rows.place.astype(np.float64),
+    "half": lambda rows, _: -np.clip(rows.score, -65504, 65504).astype(np.float16).astype(np.float64),
+    "whole": lambda rows, _: -np.trunc(rows.score),
+    "digits": lambda rows, digits: -np.round(rows.score, digits),
+    "text": lambda rows, _: -pl.Series(rows.score).cast(pl.String).rank("dense").to_numpy().astype(np.float64),
+}
+#: The lines of the judgments that are read, from the first to the one past the last.
+_LINES: Final[Mapping[str, Callable[[int], tuple[int, int]]]] = {
+    "first-half": lambda lines: (0, lines // 2),
+    "second-half": lambda lines: (lines // 2, lines),
+    "without-first-line": lambda lines: (1, lines),
+    "without-last-line": lambda lines: (0, lines - 1),
+}
 _PASSAGE: Final = re.compile(r"[-_#%.:]p?\d+$")
 _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
     "case": lambda ids: ids.str.to_lowercase(),
@@ -505,9 +577,8 @@ class _Groups(NamedTuple):
 
 
 def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
-    score = rows.rank.astype(np.float64) if by == "rank" else -rows.score
-    if not by:
-        score = score.astype(np.float32).astype(np.float64)
+    name, _, digits = by.partition("-")
+    score = _COMPARED[name](rows, int(digits or 0))
     score = -score if upside_down else score
     order = np.lexsort((score, rows.topic))
     topic, score = rows.topic[order], score[order]
@@ -521,7 +592,7 @@ def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Ints:
     own = groups.order[groups.tied]
     second = {
         "ascending": rows.doc, "rank": rows.doc, "input": None, "reversed-input": -np.arange(len(grade)),
-        "best": -grade, "worst": grade,
+        "best": -grade, "worst": grade, "number": -rows.number, "number-ascending": rows.number,
     }.get(ties, -rows.doc)  # fmt: skip
     if second is None or not len(own):
         return groups.order
@@ -530,15 +601,32 @@ def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Ints:
     return order
 
 
+#: Grades, those of pooled and of absent documents below 0, by a choice and its number.
+_GRADES: Final[Mapping[str, Callable[[NDArray[np.int64], int], NDArray[np.int64]]]] = {
+    "binary": lambda plain, lowest: np.where(plain > 0, plain >= lowest, plain),
+    "from": lambda plain, lowest: np.where((plain > 0) & (plain < lowest), 0, plain),
+    "exactly": lambda plain, _: np.where(plain > 1, 0, plain),
+    "shifted": lambda plain, _: np.where(plain > 0, plain - 1, plain),
+    "raised": lambda plain, _: np.where(plain >= 0, plain + 1, plain),
+}
+
+
 def _regraded(matrix: NDArray[np.int64], grades: Alternative | None) -> NDArray[np.int64]:
     """Grades as a convention takes them; a negative one stands for a document that was pooled and not judged."""
     name = "" if grades is None else grades.name
     if name == "negative":
         return matrix
     plain = np.where((matrix < 0) & (matrix > _UNJUDGED), _UNJUDGED, matrix)
-    if name == "binary":
-        return np.minimum(plain, 1)
-    return np.where(plain > 0, plain - 1, plain) if name == "shifted" else plain
+    return plain if grades is None else _GRADES[name.partition("-")[0]](plain, grades.number)
+
+
+def _cutoff(own: int | None, choice: Alternative | None) -> int | None:
+    """The cut-off of a measure by a choice: another one, none, or one off."""
+    if choice is None:
+        return own
+    if own is not None and choice.name.startswith("one-"):
+        return own + (1 if choice.name == "one-more" else -1)
+    return choice.number or None
 
 
 def _condensed(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -548,6 +636,16 @@ def _condensed(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
     moved = np.take_along_axis(matrix, order, axis=1)
     counts = judged.sum(axis=1, keepdims=True)
     return np.where(np.arange(matrix.shape[1]) < counts, moved, _ABSENT)
+
+
+_DISCOUNTS: Final[Mapping[str, Callable[[Floats], Floats]]] = {
+    "": lambda rank: 1 / np.log2(rank + 1),
+    "jarvelin": lambda rank: 1 / np.maximum(1.0, np.log2(rank)),
+    "offset": lambda rank: 1 / np.log2(rank + 2),
+    "natural": lambda rank: 1 / (1 + np.log(rank)),
+    "reciprocal": lambda rank: 1 / rank,
+    "none": np.ones_like,
+}
 
 
 class _Shown(NamedTuple):
@@ -578,14 +676,13 @@ class _Shown(NamedTuple):
         every = self.listed if self.names["divisor"] == "retrieved" else self.ideal
         return np.asarray((every >= self.rel).sum(axis=1), np.float64)
 
-    def gain(self, grades: NDArray[np.int64], tied: NDArray[np.int64] | None = None) -> Floats:
+    def gain(self, grades: NDArray[np.int64], tied: NDArray[np.int64] | None = None, *, ideal: bool = False) -> Floats:
         """The discounted gain of rankings; with `tied`, the mean gain of each group of equal scores."""
         plain = np.where(grades > _UNJUDGED, grades, 0).astype(np.float64)
         rank = np.arange(1, grades.shape[1] + 1, dtype=np.float64)
-        discount = 1 / np.log2(rank + (2 if self.names["discount"] == "offset" else 1))
-        if self.names["discount"] == "jarvelin":
-            discount = 1 / np.maximum(1.0, np.log2(rank))
-        gains = np.exp2(plain) - 1 if self.names["gain"] == "exponential" else plain
+        names = {name: self.names[name].removesuffix("" if ideal else "-run-only") for name in ("gain", "discount")}
+        discount = _DISCOUNTS.get(names["discount"], _DISCOUNTS[""])(rank)
+        gains = np.exp2(plain) - 1 if names["gain"] == "exponential" else plain
         if tied is not None:
             groups = tied.ravel()
             gains = (np.bincount(groups, gains.ravel()) / np.maximum(1, np.bincount(groups)))[tied]
@@ -613,17 +710,20 @@ def _ndcg(shown: _Shown) -> Pair:
         ),
     }
     above = shown.gain(shown.results) if shown.tied is None else shown.gain(shown.grades, shown.tied)
-    return above, shown.gain(ideals[shown.names["ideal"]]())
+    return above, shown.gain(ideals[shown.names["ideal"]](), ideal=True)
 
 
 def _ap(shown: _Shown) -> Pair:
     hits, every = shown.hits, shown.relevant
-    precision = np.cumsum(hits, axis=1) / np.arange(1, hits.shape[1] + 1)
+    form = shown.names["precision"]
+    precision = np.cumsum(hits, axis=1) / (np.arange(1, hits.shape[1] + 1) + (form == "offset"))
     if shown.tied is not None:
         tied = shown.tied[:, : shown.cutoff]
         last = np.zeros(tied.max() + 1, np.int64)
         np.maximum.at(last, tied, np.broadcast_to(np.arange(hits.shape[1]), tied.shape))
         precision = np.take_along_axis(precision, last[tied], axis=1)
+    if form == "eleven-points":
+        return _eleven_points(hits, precision, every)
     divisor = {
         "capped": np.minimum(every, shown.cutoff or np.inf, dtype=np.float64),
         "retrieved": hits.sum(axis=1).astype(np.float64),
@@ -632,9 +732,16 @@ def _ap(shown: _Shown) -> Pair:
     return np.asarray((precision * hits).sum(axis=1)), np.asarray(divisor)
 
 
+def _eleven_points(hits: NDArray[np.bool_], precision: Floats, every: Floats) -> Pair:
+    """The best precision at each tenth of recall or more, and how many tenths there are."""
+    recall = np.cumsum(hits, axis=1) / np.maximum(1, every)[:, None]
+    best = [np.max(precision * (hits & (recall >= tenth / 10 - 1e-12)), axis=1) for tenth in range(11)]
+    return np.sum(best, axis=0), np.where(every > 0, 11.0, 0.0)
+
+
 def _rr(shown: _Shown) -> Pair:
     hits = shown.hits
-    first: Floats = hits.any(axis=1) / (1.0 + np.argmax(hits, axis=1))
+    first: Floats = hits.any(axis=1) / (1.0 + np.argmax(hits, axis=1) + (shown.names["precision"] == "offset"))
     return first, np.ones(len(hits))
 
 

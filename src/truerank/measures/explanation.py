@@ -517,13 +517,8 @@ class _Search:
         return [self._scorer.scores(one.measure, self._serving(convention, one)) for one in self._reported]
 
     def _serving(self, convention: Convention, one: ReportedScore) -> Convention:
-        """The choices that a measure follows; another cut-off is that of the measures that have one, if any has."""
-        cut = one.measure.cutoff is not None or all(other.measure.cutoff is None for other in self._reported)
-        return tuple(
-            choice
-            for choice in convention
-            if (not choice.serves or one.measure.family in choice.serves) and (cut or choice.dimension != "cutoff")
-        )
+        """The choices that a measure follows."""
+        return tuple(choice for choice in convention if not choice.serves or one.measure.family in choice.serves)
 
     def cause(self, convention: Convention) -> _Cause:
         found = self._scores(convention)
