@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,6 +20,10 @@ from truerank.options import Scoring
 _SPLITS: Final = 20
 #: Results that are scored at once.
 _ROWS: Final = 50_000
+#: More clusters than these have an interval in closed form.
+_MANY: Final = 2_000
+#: Measures that see relevant documents only.
+_RELEVANT_ONLY: Final = ("nDCG", "AP", "RR", "P", "R", "Success", "Rprec")
 #: Documents of the list where the measure has no cutoff.
 _LENGTH: Final = 100
 
@@ -28,7 +33,7 @@ class Floor(NamedTuple):
 
     Attributes:
         mean: over topics and splits; None with fewer than two topics.
-        low: the lower end of its interval; None where all topics are one cluster.
+        low: the lower end of its interval; None where half of the topics or more are one cluster.
         high: the upper end.
         documents: how many the list holds.
         topics: how many were scored.
@@ -66,11 +71,16 @@ def fixed_list(
     the mean over all splits. Its interval draws topics that share relevant documents, directly or through others,
     together.
     """
-    cutoff = int(parse_measures(measure)[0].params.get("cutoff") or scoring.depth or _LENGTH)
+    parsed = parse_measures(measure)[0]
+    cutoff = int(parsed.params.get("cutoff") or scoring.depth or _LENGTH)
     topics = sorted(qrels["topic_id"].unique())
     if len(topics) < 2:
         return Floor(None, None, None, 0, len(topics), len(topics), {})
-    worth = _worth(qrels, cutoff)
+    gains = worth(qrels, cutoff)
+    if parsed.NAME in _RELEVANT_ONLY and not parsed.params.get("judged_only"):
+        # What is not relevant changes nothing: of a topic without relevant documents one row is enough.
+        scored = (pl.col("relevance") > 0) | ~(pl.col("relevance") > 0).any().over("topic_id")
+        qrels = qrels.filter(scored)
     # Many splits are scored at once, as topics of their own: a call costs more than the topics of a small collection.
     together = max(1, _ROWS // (len(topics) * cutoff))
     sums, counts = dict.fromkeys(topics, 0.0), dict.fromkeys(topics, 0)
@@ -79,7 +89,7 @@ def fixed_list(
         names = {split: f"{split} " if together > 1 else "" for split in some}
         halves = {split: folds(topics, 2, seed + split) for split in some}
         lists = [
-            _scored_list(worth, halves[split][1 - side], halves[split][side], cutoff).with_columns(_copy(names[split]))
+            _scored_list(gains, halves[split][1 - side], halves[split][side], cutoff).with_columns(_copy(names[split]))
             for split in some
             for side in (0, 1)
         ]
@@ -98,8 +108,8 @@ def fixed_list(
     by_topic = {topic: sums[topic] / counts[topic] for topic in topics if counts[topic]}
     if not by_topic:
         raise InputError("no topic has a relevant document", "give judgments that name some", where="the qrels")
-    cluster = _clusters(qrels.filter(pl.col("relevance") >= scoring.rel), list(by_topic))
-    low, high = _interval(np.array(list(by_topic.values())), cluster, confidence, resamples, seed)
+    cluster = clusters(qrels.filter(pl.col("relevance") >= scoring.rel), list(by_topic))
+    low, high = interval(np.array(list(by_topic.values())), cluster, confidence, resamples, seed)
     mean = float(np.mean(list(by_topic.values())))
     return Floor(mean, low, high, cutoff, len(by_topic), int(cluster.max()) + 1, by_topic)
 
@@ -108,7 +118,7 @@ def _copy(prefix: str) -> pl.Expr:
     return pl.concat_str(pl.lit(prefix), "topic_id").alias("topic_id") if prefix else pl.col("topic_id")
 
 
-def _worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
+def worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
     """The gain of each document over the ideal gain of its topic: topic_id, doc_id, worth."""
     gains = qrels.filter(pl.col("relevance") > 0).sort(
         "topic_id", "relevance", "doc_id", descending=[False, True, False]
@@ -120,35 +130,46 @@ def _worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
     )
 
 
-def _scored_list(worth: pl.DataFrame, learnt: tuple[str, ...], tried: tuple[str, ...], cutoff: int) -> pl.DataFrame:
+def _scored_list(gains: pl.DataFrame, learnt: tuple[str, ...], tried: tuple[str, ...], cutoff: int) -> pl.DataFrame:
     """The list of some topics as a run over others."""
-    own = worth.filter(pl.col("topic_id").is_in(list(learnt))).group_by("doc_id").agg(pl.col("worth").sum())
+    own = gains.filter(pl.col("topic_id").is_in(list(learnt))).group_by("doc_id").agg(pl.col("worth").sum())
     best = own.with_columns(pl.col("worth").round(12)).sort("worth", "doc_id", descending=[True, False]).head(cutoff)
     ranked = best.select("doc_id", (pl.int_range(pl.len()) + 1).alias("rank"))
     ranked = ranked.with_columns((-pl.col("rank")).cast(pl.Float64).alias("score"))
     return pl.DataFrame({"topic_id": tried}).join(ranked, how="cross", maintain_order="left_right")
 
 
-def _clusters(relevant: pl.DataFrame, topics: list[str]) -> NDArray[np.int64]:
+def clusters(relevant: pl.DataFrame, topics: list[str]) -> NDArray[np.int64]:
     """The cluster of each topic: those that share relevant documents, directly or through others."""
     number = {topic: at for at, topic in enumerate(topics)}
     held = relevant.filter(pl.col("topic_id").is_in(topics))
     rows = np.array([number[topic] for topic in held["topic_id"]], np.int64)
     documents = held["doc_id"].rank("dense").to_numpy().astype(np.int64) - 1 if len(held) else rows
-    size = len(topics) + int(documents.max() + 1 if len(held) else 0)
-    ends = (rows, documents + len(topics))
-    graph = scipy.sparse.coo_array((np.ones(len(rows)), ends), shape=(size, size))
-    found: NDArray[np.int64] = scipy.sparse.csgraph.connected_components(graph, directed=False)[1][: len(topics)]
+    # The first topic of each document, and of that one's documents, and so on: scipy.sparse.csgraph is slow to load.
+    found, before = np.arange(len(topics)), np.full(len(topics), -1)
+    while not np.array_equal(found, before):
+        before, first = found, np.full(len(held) + 1, len(topics))
+        np.minimum.at(first, documents, before[rows])
+        found = before.copy()
+        np.minimum.at(found, rows, first[documents])
+        found = found[found]
     return np.unique(found, return_inverse=True)[1]
 
 
-def _interval(
+def interval(
     values: Floats, cluster: NDArray[np.int64], confidence: float, resamples: int, seed: int
 ) -> tuple[float | None, float | None]:
     """Percentiles of means over clusters that are drawn again."""
     sums, sizes = np.bincount(cluster, values), np.bincount(cluster)
-    if len(sums) < 2:
+    if 2 * sizes.max() >= len(values) > 1 or len(sums) < 2:
+        # Drawn again, one cluster that holds half of the topics is there twice, or not at all.
         return None, None
+    if len(sums) > _MANY:
+        # So many means are normal, and drawing them again takes seconds, or all memory.
+        mean = float(sums.sum() / sizes.sum())
+        error = math.sqrt(float(np.sum((sums - mean * sizes) ** 2))) / float(sizes.sum())
+        reach = float(scipy.special.ndtri((1 + confidence) / 2)) * error
+        return mean - reach, mean + reach
     drawn = np.random.default_rng(seed).integers(0, len(sums), (resamples, len(sums)))
     means = sums[drawn].sum(axis=1) / sizes[drawn].sum(axis=1)
     low, high = np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2])

@@ -17,6 +17,7 @@ from truerank.audits.collection.documents import DocumentTable, read_document_ta
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
 from truerank.audits.collection.effects import CollectionChange, measured_effect
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
+from truerank.audits.collection.floors import candidate_instances, floors
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
 from truerank.audits.collection.judgments import (
     JudgmentTable,
@@ -43,12 +44,11 @@ from truerank.audits.collection.verdicts import effect_here, looked_for, verdict
 from truerank.core.plain import plain
 from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
-from truerank.judging.ratings import read_ratings
 from truerank.measures.magnitudes import proportion
 from truerank.measures.scoring import conforming, named_runs
 from truerank.near_duplicates import within
 from truerank.near_duplicates.shingles import Shingles
-from truerank.options import Flag, Labels, Out, Scoring, Workers, command
+from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
@@ -71,6 +71,8 @@ def _answers(judged: Labels) -> dict[tuple[str, str], Answer]:
     """What people said, by pair of document ids."""
     if not judged:
         return {}
+    # Here: without labels an audit need not load what reads them.
+    from truerank.judging.ratings import read_ratings
 
     def answer_of(labels: tuple[str, ...]) -> str | None:
         return next((label for label in labels if label in _ANSWERS), None)
@@ -379,6 +381,10 @@ def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, A
     if pairs is not None:
         frame, facts["ceilings"] = ceilings(pairs, options.measures, scoring, unreachable(found))
         low.append(ceiling_instances(frame))
+        resampling = Resampling(options.resamples, options.confidence, options.seed)
+        facts["floors"], high = floors(pairs, options.measures, scoring, resampling, material.documents)
+        known = None if material.documents is None else material.documents.count
+        low += [*high, candidate_instances(pairs, options.measures, material.runs, known)]
     if material.documents is not None:
         facts["similarity"] = _bands(material.duplicates, options.confidence)
     if pairs is not None and material.runs:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 import re
 from array import array
 from collections import Counter
@@ -153,10 +154,42 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
 _SCRIPT_SHARE, _SCRIPT_FEWEST = 0.01, 50
+#: Documents of a list of extreme ones.
+_LISTED: Final = 100
 #: Candidates that are remembered for one kind.
 _MOST_HELD: Final = 200_000
 #: Characters of a text that are looked through for damage and markup, at its beginning and at its end.
 _LETTERS_LOOKED_AT: Final = 20_000
+
+
+class ExtremeDocuments:
+    """The first and last documents by place, by id and by length, gathered in one pass."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._first: list[str] = []
+        self._kept: dict[str, list[tuple[Any, ...]]] = {
+            name: [] for name in ("last of the file first", "longest first", "highest id first")
+        }
+
+    def add(self, doc_id: str, characters: int) -> None:
+        """Takes a document."""
+        self._seen += 1
+        if len(self._first) < _LISTED:
+            self._first.append(doc_id)
+        keys: tuple[tuple[Any, ...], ...] = (
+            (self._seen, doc_id), (characters, doc_id), (len(doc_id) if doc_id.isdecimal() else 0, doc_id)
+        )  # fmt: skip
+        for kept, key in zip(self._kept.values(), keys, strict=True):
+            if len(kept) < _LISTED:
+                heapq.heappush(kept, key)
+            elif key > kept[0]:
+                heapq.heapreplace(kept, key)
+
+    def lists(self) -> dict[str, list[str]]:
+        """The lists by name, the first document first."""
+        kept = {name: [key[-1] for key in sorted(keys, reverse=True)] for name, keys in self._kept.items()}
+        return {"first of the file first": self._first, **kept} if self._seen else {}
 
 
 @dataclass(eq=False)
@@ -168,6 +201,7 @@ class DocumentTable:
         found: rows by kind of finding.
         repeated: ids that are there more than once.
         empty: ids of documents without a text.
+        extremes: the first and last documents by place, id and length.
     """
 
     source: DocumentSource
@@ -176,6 +210,7 @@ class DocumentTable:
     found: dict[str, list[Row]] = field(default_factory=dict)
     repeated: frozenset[str] = frozenset()
     empty: set[str] = field(default_factory=set)
+    extremes: ExtremeDocuments = field(default_factory=ExtremeDocuments)
 
     def distinct(self) -> Iterator[Document]:
         """The first document of each id, those without a text left out."""
@@ -257,6 +292,7 @@ class _Scan:
         row: Row = {"doc_id": document.doc_id, "line": record.line}
         raw = document.text
         text = normalise(raw)
+        self.table.extremes.add(document.doc_id, len(text))
         if unwritable(document.doc_id):
             self._note("unwritable-document-id", row, f"id '{document.doc_id[:80]}'")
         if not text:

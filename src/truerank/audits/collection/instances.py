@@ -21,13 +21,15 @@ _OWN: Final = [name for name in INSTANCE_SCHEMA if name not in ("part", "kind")]
 class Instances:
     """The instances of one kind: rows of topic_id, doc_id, other, line, detail, `of` so many that there could be.
 
-    There may be more than rows, where one row stands for a property of all.
+    There may be more than rows, where one row stands for a property of all. `here` says in a sentence what it does to
+    scores in this collection.
     """
 
     kind: str
     rows: pl.DataFrame
     of: int
     count: int
+    here: str = ""
 
 
 def instances(

@@ -17,7 +17,6 @@ from truerank.audits.collection.judgments import CHANGES, JudgmentTable, closed,
 from truerank.audits.collection.results import CollectionAudit, load_audit
 from truerank.core.result import Result
 from truerank.errors import InputError
-from truerank.judging.ratings import read_ratings
 from truerank.measures.equivalence import EQUIVALENT_SCHEMA, Combine
 from truerank.options import Flag, Labels, Out, command
 from truerank.records import Input, Qrel
@@ -151,6 +150,9 @@ def clean(
 
 def _judged_again(judged: Labels, frame: pl.DataFrame) -> dict[tuple[str, str], int]:
     """The grades that people gave to documents, by topic and document."""
+    # Here: without labels a command need not load what reads them.
+    from truerank.judging.ratings import read_ratings
+
     ratings = read_ratings(judged, scheme=("relevance-documents", "relevance-passages"))
     scheme = ratings.scheme
     if scheme is None or not scheme.graded:

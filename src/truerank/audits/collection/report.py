@@ -74,6 +74,7 @@ def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
         ("effect", "What cleaning does to the runs", _effect(facts.get("effect"), "cleaning")),
         ("versions-effect", "What the new judgments do to the runs", _effect(facts.get("versions"), "versions")),
         ("ceilings", "What a perfect system reaches", _ceilings(facts.get("ceilings"))),
+        ("floors", "What needs no query", _floors(facts.get("floors"))),
         ("similarity", "How alike the documents are", _bands(facts.get("similarity"))),
         ("suspects", "Judgments that the runs contradict", _suspects(facts.get("suspects"))),
         ("list", "Every instance", _listing(result)),
@@ -177,6 +178,27 @@ def _ceilings(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
             heads("Measure, Ceiling:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
             tuple(tuple(one[name] for name in ("measure", "mean", "below", "lowest", "topic")) for one in lines),
         )
+
+
+def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
+    if not lines:
+        return
+    what = {"collection": "the collection", "judged": "the judged documents of a topic"}
+    rows = (
+        (one["measure"], what[one["of"]], one["name"], *(one["floor"][end] for end in ("mean", "low", "high")),
+         one["floor"]["topics"], one["above_random"])
+        for one in lines
+    )  # fmt: skip
+    yield Table(
+        "What rankings score that never read the query. The best fixed list is made on half of the topics, and scored "
+        "on the other half.",
+        heads("Measure, Ranked, By, Score:.4f, from:.4f, to:.4f, Topics:,d, Above random order=above:+.4f"),
+        tuple(rows),
+        notes=(
+            "The intervals draw topics again; for fixed lists, topics that share relevant documents are drawn "
+            "together: where half of them or more do, there is none.",
+        ),
+    )
 
 
 def _bands(bands: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:

@@ -156,6 +156,8 @@ def _named(parts: Sequence[str]) -> str:
 
 def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:
     """One sentence with figures; empty where there is nothing to compute."""
+    if found.here:
+        return found.here
     if found.kind in ("duplicate-topic", "near-duplicate-topic") and found.count < found.of:
         return f"A mean over {found.of:,d} topics rests on {found.of - found.count:,d} different ones."
     if found.kind == "no-relevant" and found.count < found.of:

@@ -1,0 +1,100 @@
+"""Estimate: what rankings score that never read the query, and whether a measure looks at all candidates at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import polars as pl
+
+from truerank.audits.collection.documents import DocumentTable
+from truerank.audits.collection.instances import Instances, instances
+from truerank.measures.grammar import parse_measures
+from truerank.measures.null_rankers import NullRanker, null_rankers
+from truerank.options import Resampling, Scoring
+
+#: A list for all topics that scores so much in the mean is a finding, and an order of the judged documents whose
+#: interval is so much above random order.
+_HIGH, _TELLING = 0.05, 0.1
+#: Fewer topics than these show no order.
+_FEWEST = 10
+#: The share of the topics whose runs must agree on the candidates.
+_AGREE = 0.9
+
+
+def floors(
+    pairs: pl.DataFrame, measures: str, scoring: Scoring, resampling: Resampling, documents: DocumentTable | None
+) -> tuple[list[dict[str, Any]], list[Instances]]:
+    """What null rankers score by each measure, as rows for the page; and what is a finding by the first measure."""
+    facts, found = [], list[Instances]()
+    for place, measure in enumerate(parse_measures(measures)):
+        rankers = null_rankers(
+            pairs, str(measure), scoring, lists=None if documents is None else documents.extremes.lists(),
+            documents=None if documents is None else documents.count,
+            confidence=resampling.confidence, resamples=resampling.resamples, seed=resampling.seed,
+        )  # fmt: skip
+        facts += [{"measure": str(measure), **one.json()} for one in rankers if one.floor.mean is not None]
+        if place == 0:
+            found = [*_high(rankers, pairs["topic_id"].n_unique(), str(measure)), *_telling(rankers, str(measure))]
+    return facts, found
+
+
+def _least(ranker: NullRanker) -> float:
+    """What a list scores: the cross-fitted one in the mean, one of several that were tried at least."""
+    low = ranker.floor.mean if ranker.name == "the best fixed list" else ranker.floor.low
+    return (ranker.floor.mean if low is None else low) or 0.0
+
+
+def _high(rankers: Sequence[NullRanker], topics: int, measure: str) -> Iterator[Instances]:
+    chance = max(
+        (one.floor.mean or 0.0 for one in rankers if (one.name, one.of) == ("random order", "collection")), default=0.0
+    )
+    lists = [one for one in rankers if one.of == "collection" and one.name != "random order"]
+    high = [one for one in lists if _least(one) - chance >= _HIGH and one.floor.topics >= _FEWEST]
+    best = max(high, key=_least, default=None)
+    if best is None:
+        return
+    scored = sorted(best.floor.by_topic.items(), key=lambda pair: (-pair[1], pair[0]))
+    rows = [
+        {"topic_id": topic, "detail": f"{best.name}: {measure} {score:.3f}"} for topic, score in scored if score > 0
+    ]
+    here = f"{best.name[0].upper()}{best.name[1:]} scores {best.floor.mean:.3f} by {measure} as a mean over all topics."
+    yield replace(instances("high-floor", rows, topics), here=here)
+
+
+def _telling(rankers: Sequence[NullRanker], measure: str) -> Iterator[Instances]:
+    orders = [one for one in rankers if (one.above_random_low or 0.0) >= _TELLING and one.floor.topics >= _FEWEST]
+    best = max(orders, key=lambda one: one.above_random or 0.0, default=None)
+    if best is not None:
+        scores = best.floor.by_topic.items()
+        rows = [{"topic_id": topic, "detail": f"{best.name}: {measure} {score:.3f}"} for topic, score in scores]
+        above = f"{best.above_random:.3f} above random order"
+        here = f"Ranked by {best.name}, they score {best.floor.mean:.3f} by {measure}, which is {above}."
+        yield replace(instances("telling-order", rows, best.floor.topics), here=here)
+
+
+def candidate_instances(
+    pairs: pl.DataFrame, measures: str, runs: Mapping[str, pl.DataFrame], documents: int | None
+) -> Instances:
+    """Topics with no more candidates than a measure's cut-off: all documents, or those that all runs rank."""
+    topics = pairs.select(pl.col("topic_id").unique(maintain_order=True))
+    candidates = topics.with_columns(pl.lit(documents, pl.Int64).alias("candidates"))
+    if len(runs) > 1:
+        every = pl.concat([run.select("topic_id", "doc_id").unique() for run in runs.values()])
+        counted = every.group_by("topic_id", "doc_id").len("runs").group_by("topic_id").agg(
+            pl.len().cast(pl.Int64).alias("ranked"), (pl.col("runs") == len(runs)).all().alias("agree")
+        )  # fmt: skip
+        if int(counted["agree"].sum()) >= _AGREE * len(counted):
+            candidates = candidates.join(counted.filter("agree"), on="topic_id", how="left", maintain_order="left")
+            candidates = candidates.with_columns(pl.min_horizontal("candidates", "ranked"))
+    rows = []
+    cut = [one for one in parse_measures(measures) if one.params.get("cutoff")]
+    for measure in cut:
+        cutoff = int(measure.params["cutoff"])
+        few = candidates.filter(pl.col("candidates") <= cutoff)
+        rows += [
+            {"topic_id": topic, "detail": f"{measure}: {count:,d} candidates"}
+            for topic, count in few.select("topic_id", "candidates").iter_rows()
+        ]
+    return instances("few-candidates", rows, max(1, len(cut)) * len(topics))
