@@ -411,3 +411,76 @@ def test_topics_whose_answer_stands_in_a_training_example_leak(tmp_path: Path) -
     assert found is not None
     assert (found.word, found.topics, found.documents) == ("CONTAMINATED", {"t2"}, {"d2"})
     assert example_leaks(asked("queries.tsv"), steps) is None
+
+
+def test_the_best_of_many_that_were_tried_is_no_finding_by_itself(tmp_path: Path) -> None:
+    draw = random.Random(13)
+    grades = {f"t{n}": {f"t{n}-d{m}": int(m < 4) for m in range(16)} for n in range(40)}
+
+    def noisy(sight: float) -> dict[str, dict[str, float]]:
+        return {t: {doc: sight * grade + draw.gauss(0, 1) for doc, grade in own.items()} for t, own in grades.items()}
+
+    tried = {f"config-{n}": noisy(1.0) for n in range(40)}
+    scores = evaluate(grades, tried, "nDCG@10")
+    order = scores.sorted("nDCG@10").runs
+    best, other = order[0], order[25]
+    pair = {best: tried[best], other: tried[other]}
+    plain = truerank.check(qrels=grades, run=pair, baseline=other)
+    assert plain.base is not None and plain.base.effect == "stands"
+    assert "choice" not in {one.question for one in plain.answers}
+    folder = tmp_path / "tried"
+    folder.mkdir()
+    for name, run in tried.items():
+        lines = (f"{t} Q0 {doc} 0 {score!r} {name}" for t, own in run.items() for doc, score in own.items())
+        (folder / f"{name}.run").write_text("\n".join(lines) + "\n")
+    for given in (tried, str(folder)):
+        found = truerank.check(qrels=grades, run=pair, baseline=other, tried=given)
+        answer = found.answer("choice")
+        assert (answer.word, answer.effect) == ("THE CHOICE EXPLAINS IT", "not shown")
+        assert (answer.facts["tried"], answer.facts["place"]) == (39, 1)
+        assert abs(answer.facts["cross_fitted"]) < answer.facts["lead"]
+        assert found.conclusion.word == "HOLDS EXCEPT"
+        assert "among 39 configurations" in found.conclusion.reason
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(OptionError, match="no file in"):
+        truerank.check(qrels=grades, run=pair, tried=str(tmp_path / "empty"))
+
+
+def test_repetitions_of_both_systems_say_what_running_again_may_change(tmp_path: Path) -> None:
+    grades, runs = collection(topics=40, lead=0.6)
+    draw = random.Random(2)
+
+    def again(name: str, spread: float) -> dict[str, dict[str, dict[str, float]]]:
+        found = {}
+        for number in range(3):
+            shift = draw.gauss(0, spread)
+            found[f"{name}.{number}"] = {
+                t: {d: s + (shift * grades[t][d]) + draw.gauss(0, 0.2) for d, s in own.items()}
+                for t, own in runs[name].items()
+            }
+        return found
+
+    pair = {name: runs[name] for name in ("good", "plain")}
+    quiet = {name: again(name, 0.0) for name in pair}
+    found = truerank.check(qrels=grades, run=pair, baseline="plain", repeats=quiet)
+    answer = found.answer("repeats")
+    assert (answer.word, found.conclusion.word) == ("MORE THAN THE NOISE", "HOLDS")
+    assert answer.facts["system"]["repeats"] == 3 and answer.facts["system"]["by_repeat"] < 0.02
+    for own in [again(name, 0.7) for name in pair]:
+        for key, run in own.items():
+            lines = (f"{t} Q0 {doc} 0 {score!r} {key}" for t, held in run.items() for doc, score in held.items())
+            (tmp_path / f"{key}.run").write_text("\n".join(lines) + "\n")
+    loud = truerank.check(
+        qrels=grades, run=pair, baseline="plain",
+        repeats=[f"{name}={tmp_path}/{name}.*.run" for name in pair],
+    )  # fmt: skip
+    answer = loud.answer("repeats")
+    assert answer.effect == "not shown" and loud.conclusion.word == "HOLDS EXCEPT"
+    assert "run again" in loud.conclusion.reason and "with 3 repetitions" in answer.settles
+    for wrong, what in (
+        ("good", "names no system"),
+        (f"good={tmp_path}/x.*", "0 files"),
+        (f"other={tmp_path}", "neither"),
+    ):
+        with pytest.raises(OptionError, match=what):
+            truerank.check(qrels=grades, run=pair, repeats=[wrong])

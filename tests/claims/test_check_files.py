@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from pathlib import Path
 
 import pytest
@@ -156,3 +157,29 @@ def test_marks_of_the_forest_plot_need_no_colour() -> None:
 
     assert len({drawn(mark) for mark in ("filled", "hollow", "cross", "range")}) == 4
     assert "figures" in drawn("filled")
+
+
+def test_a_lead_that_a_list_for_all_topics_has_is_an_exception() -> None:
+    grades, runs = collection(lead=0.5)
+    shared = [f"shared{n}" for n in range(4)]
+    grades = {topic: {**own, **dict.fromkeys(shared, 1)} for topic, own in grades.items()}
+    listed = {topic: {name: 9.0 - place for place, name in enumerate(shared)} for topic in grades}
+    result = truerank.check(qrels=grades, run={"list": listed, "plain": runs["plain"]}, baseline="plain")
+    assert result.conclusion.word != "HOLDS"
+    files = result.answer("files")
+    assert "never reads the query scores as much" in files.exception
+    assert files.facts["floor"]["mean"] > 0.3
+
+
+def test_a_reranker_is_compared_with_random_order_of_what_it_got() -> None:
+    grades, runs = collection()
+    result = truerank.check(qrels=grades, run=runs, baseline="plain")
+    floor = result.answer("files").facts["floor"]
+    assert (floor["ranks"], floor["by"]) == ("judged", "random order")
+    assert 0 < floor["mean"] < 0.5 and result.conclusion.word == "HOLDS"
+    draw = random.Random(5)
+    blind = {topic: {doc: draw.random() for doc in own} for topic, own in grades.items()}
+    worse = {topic: {doc: draw.gauss(0, 1) - own[doc] / 2 for doc in own} for topic, own in grades.items()}
+    other = truerank.check(qrels=grades, run={"blind": blind, "worse": worse}, baseline="worse")
+    assert other.conclusion.word != "HOLDS"
+    assert "an order of the judged documents that never reads the query" in other.answer("files").exception

@@ -16,7 +16,12 @@ from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
-from truerank.claims.scoring_questions import chance_answer, policies_answer
+from truerank.claims.scoring_questions import (
+    chance_answer,
+    choice_answer,
+    policies_answer,
+    repeats_answer,
+)
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
 from truerank.errors import InputError, OptionError
@@ -146,6 +151,8 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
         "unjudged": lambda: unjudged_answer(claim, material.teams),
         "pools": pools,
         "models": lambda: models_answer(given, material, claim, steps),
+        "choice": lambda: choice_answer(claim, material.tried, given.resampling),
+        "repeats": lambda: repeats_answer(claim, material.repeats),
         "policies": lambda: policies_answer(claim, given.options.measures),
     }
 

@@ -20,6 +20,7 @@ from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
 from truerank.measures.floors import fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.null_rankers import NullRanker, null_rankers
 from truerank.measures.rankings import places
 from truerank.sources import open_documents, read_topics
 from truerank.text.printable import listed
@@ -124,6 +125,15 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "inverted": "rank documents the wrong way round",
     "other collection": "fit no topic",
 }
+#: Null rankers by what they rank; one that scores less is none to speak of.
+_FLOORS: Final = {
+    "collection": "the best list that never reads the query",
+    "judged": "an order of the judged documents that never reads the query",
+}
+_RERANKED: Final = ("random order", "often relevant elsewhere")
+_LOW: Final = 0.01
+#: Of what both runs hold, so few unjudged documents are those of rerankers of judged ones.
+_UNJUDGED: Final = 0.01
 #: Faults of a larger share of the topics are faults of all.
 _MOST: Final = 0.5
 _DEPTH: Final = 10
@@ -142,8 +152,8 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
         facts["scores"] = _scores(claim)
-        floor = fixed_list(qrels, claim.measure, claim.scoring, seed=given.resampling.seed)
-        facts["floor"] = floor._asdict() | {"by_topic": None}
+        null = _null_ranker(claim, qrels, given)
+        facts["floor"] = {**null.floor.json(), "ranks": null.of, "by": null.name}
     if grave:
         return ClaimAnswer(
             "files", "FILES AT FAULT", " ".join(fault.reason for fault in grave), "unknown",
@@ -156,17 +166,50 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         "files", "FAULTS" if faults else "AS THEY SEEM", f"{named} {evidence}".strip(), "unknown", "",
         settles=" ".join(dict.fromkeys(fault.remedy for fault in faults if fault.weight != "note")), facts=facts,
     )  # fmt: skip
-    return answer if claim is None else _allowed_for(claim, answer, faults, given)
+    return answer if claim is None else _allowed_for(claim, answer, faults, given, null)
 
 
-def _allowed_for(claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...], given: Inquiry) -> ClaimAnswer:
+def _null_ranker(claim: Claim, qrels: pl.DataFrame, given: Inquiry) -> NullRanker:
+    """The best ranking that never reads the query: a list for all topics, or what rerankers got in another order."""
+    fixed = fixed_list(qrels, claim.measure, claim.scoring, seed=given.resampling.seed)
+    own = NullRanker("the best fixed list", "collection", fixed)
+    if not claim.runs:
+        return own
+    ranked = pl.concat([run.select("topic_id", "doc_id") for run in claim.pair.values()]).join(
+        qrels.select("topic_id").unique(), on="topic_id", how="semi"
+    )
+    unjudged = ranked.join(qrels, on=["topic_id", "doc_id"], how="anti")
+    if not len(ranked) or len(unjudged) > _UNJUDGED * len(ranked):
+        return own
+    # Judged documents were reranked.
+    others = null_rankers(qrels, claim.measure, claim.scoring, seed=given.resampling.seed)
+    # Orders by id are left to the collection audit: no ranker is known to rank by them.
+    judged = [
+        one
+        for one in others
+        if one.of == "judged" and one.name in _RERANKED and one.floor.topics == qrels["topic_id"].n_unique()
+    ]
+    return max((own, *judged), key=lambda one: one.floor.mean or 0.0)
+
+
+def _above(claim: Claim, null: NullRanker) -> ClaimEstimate:
+    """What the system has above a null ranker, on the topics that it answers."""
+    by_topic, topics = null.floor.by_topic, claim.evaluation.topics
+    answered = set(claim.runs[claim.system]["topic_id"].unique() if claim.runs else topics)
+    lowest = np.array([by_topic.get(one, np.nan) if one in answered else np.nan for one in topics])
+    return claim.estimate(claim.evaluation.of(claim.system, claim.measure) - lowest, "above the floor")
+
+
+def _allowed_for(
+    claim: Claim, answer: ClaimAnswer, faults: tuple[RunFault, ...], given: Inquiry, null: NullRanker
+) -> ClaimAnswer:
     """The answer with what leaving out the topics that a fault touches does, and with what else changes the claim."""
     own = [fault for fault in faults if fault.run in ("", claim.system, claim.baseline)]
     touched = [fault for fault in own if fault.weight == "topics"]
     exceptions = tuple(_exceptions(claim, own))
-    floor, scores = answer.facts["floor"]["mean"], answer.facts["scores"]
-    if floor is not None and not lower_is_better(claim.measure) and floor >= scores[claim.system]["score"]:
-        exceptions += (("that a list that never reads the query scores as much", claim.base),)
+    floor = null.floor.mean or 0.0
+    if not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands":
+        exceptions += ((f"that {_FLOORS[null.of]} scores as much, as far as chance lets see", claim.base),)
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     consequence = "The files do not change the difference."
     if exceptions:
@@ -263,13 +306,14 @@ def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
 def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
     if claim is None:
         return ""
-    scores, floor = facts["scores"], facts["floor"]["mean"]
+    scores, floor = facts["scores"], facts["floor"]
     parts = [
         f"{name} has {row['score']:.3f} {claim.measure} ({row['judged']:.0%} of its first results judged; results of a "
         f"topic: {row['results'][0]:,d} to {row['results'][2]:,d}, median {row['results'][1]:,d})"
         for name, row in scores.items()
     ]
-    lowest = "" if floor is None else f" The best list that never reads the query has {floor:.3f}."
+    named = _FLOORS[floor["ranks"]]
+    lowest = "" if floor["mean"] is None else f" {named[0].upper()}{named[1:]} has {floor['mean']:.3f}."
     return f"{', '.join(parts)}.{lowest}"
 
 

@@ -13,7 +13,7 @@ import polars as pl
 
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
-from truerank.measures.scoring import named_runs
+from truerank.measures.scoring import has_runs, named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries
@@ -40,6 +40,10 @@ class ClaimSources(Options):
             experiment too. In Python also runs by name.
         baseline: the run that the claim compares with; by default the second best of all.
         system: the run that the claim calls better; by default the best of the others.
+        tried: runs of all configurations that the system was chosen from on these topics, as files or a folder; repeat
+            the option for several. In Python also runs by name.
+        repeats: runs that are repetitions of the system or the baseline, such as a=a.*.run; repeat the option for the
+            other one. In Python also runs by name, by system.
         train: training queries; repeat the option for several sources.
         docs: the documents.
         previous: the documents as they were judged, where `docs` is a later version of them.
@@ -55,6 +59,8 @@ class ClaimSources(Options):
     run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
     baseline: Annotated[str | None, Flag(metavar="NAME")] = None
     system: Annotated[str | None, Flag(metavar="NAME")] = None
+    tried: Annotated[Any, Flag(metavar="DIR", reads=list[str])] = ()
+    repeats: Annotated[Any, Flag(metavar="NAME=FILES", reads=list[str])] = ()
     train: Annotated[tuple[str, ...], _SEVERAL] = ()
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
     previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
@@ -107,7 +113,9 @@ class ClaimOptions(Options):
 SAMPLE_NAME: Final = "sample"
 _GROUPS: Final = ("sources", "options", "judged", "encoding", "resampling", "scoring")
 #: Fields that name files, perhaps after NAME=.
-_PATHS: Final = frozenset(("test", "qrels", "run", "train", "docs", "previous", "metadata", "variants", "cache", "out"))
+_PATHS: Final = frozenset(
+    ("test", "qrels", "run", "tried", "train", "docs", "previous", "metadata", "variants", "cache", "out")
+)
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
 #: Files that a fault names.
 _FEW: Final = 3
@@ -150,6 +158,7 @@ class Inquiry:
         """What is read, as the manifest names it."""
         given = self.sources
         runs = named_runs(given.run) if given.has("run") else {}
+        tried = named_runs(tried_files(given.tried)) if given.has("tried") else {}
         found = inputs_of(
             test=given.test, qrels=given.qrels if given.has("qrels") else None, train=given.train, docs=given.docs,
             previous=given.previous, metadata=given.metadata, variants=self.options.variants,
@@ -161,6 +170,12 @@ class Inquiry:
             *(input_of("table", one.path) for one in self.readings if one.table is not None and one.path in files),
             *found,
             *(input_of("run", source, name) for name, source in runs.items()),
+            *(input_of("tried", source, name) for name, source in tried.items()),
+            *(
+                input_of("repeats", source, f"{system}={name}")
+                for system, files in (repeat_files(given.repeats) if given.has("repeats") else {}).items()
+                for name, source in named_runs(files).items()
+            ),
             *(input_of("model_judgments", source, name) for name, source in models),
             *(input_of("labels", _split(one)[1]) for one in self.judged.labels if isinstance(one, str)),
         )
@@ -311,6 +326,8 @@ class ClaimMaterial:
         models: judgments of models by name: sources, or values of a program.
         test: the name of the test set.
         scores: of a score table, by system: columns topic_id and value.
+        tried: all configurations that the system was chosen from, by name, as the runs.
+        repeats: by system, its repetitions by name.
     """
 
     sources: ClaimSources
@@ -320,6 +337,8 @@ class ClaimMaterial:
     models: Mapping[str, Any]
     test: str
     scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    tried: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
 
 
 def completed(sources: ClaimSources) -> ClaimSources:
@@ -363,13 +382,10 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     _look_at(sources)
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
-    runs = {}
-    for name, one in (named_runs(sources.run) if sources.has("run") else {}).items():
-        frame = read_run_frame(one) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
-        if "rank" not in frame.columns:
-            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
-            frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
-        runs[name] = frame.select("topic_id", "doc_id", "rank", "score")
+    runs = _read_runs(sources.run if sources.has("run") else {})
+    tried = _read_runs(tried_files(sources.tried) if sources.has("tried") else {})
+    repeated = repeat_files(sources.repeats) if sources.has("repeats") else {}
+    repeats = {name: _read_runs(files) for name, files in repeated.items()}
     teams = {}
     if sources.metadata is not None:
         known = read_metadata([sources.metadata], RowFilter({})).runs
@@ -378,8 +394,62 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     qrels = usable(read_judgments(sources.qrels)) if sources.has("qrels") else None
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
-        sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name
+        sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
+        repeats=repeats,
     )  # fmt: skip
+
+
+def tried_files(given: Any) -> Any:
+    """Runs as they are, and the files of a folder in its place.
+
+    Raises:
+        OptionError: a folder without files.
+    """
+    if not isinstance(given, str | Path | list | tuple):
+        return given
+    found: list[Any] = []
+    for one in [given] if isinstance(given, str | Path) else given:
+        if isinstance(one, str | Path) and Path(one).is_dir():
+            files = [file for file in sorted(Path(one).iterdir()) if file.is_file() and not file.name.startswith(".")]
+            if not files:
+                raise OptionError("tried", f"no file in {one}", "name the folder that holds the runs")
+            found += [str(file) for file in files]
+        else:
+            found.append(one)
+    return found
+
+
+def repeat_files(given: Any) -> dict[str, Any]:
+    """The repetitions of each system: runs by name, or the files that a pattern names.
+
+    Raises:
+        OptionError: neither, or a pattern that names fewer than two files.
+    """
+    if isinstance(given, Mapping):
+        return dict(given)
+    found: dict[str, Any] = {}
+    for one in [given] if isinstance(given, str) else given:
+        name, equals, pattern = str(one).partition("=")
+        if not equals or not name:
+            raise OptionError("repeats", f"'{one}' names no system", "write NAME=FILES, such as a=runs/a.*.run")
+        path = Path(pattern)
+        files = tried_files(path) if path.is_dir() else sorted(map(str, path.parent.glob(path.name)))
+        if len(files) < 2:
+            raise OptionError("repeats", f"{len(files)} files are named by {pattern}", "name two repetitions at least")
+        found[name] = files
+    return found
+
+
+def _read_runs(given: Any) -> dict[str, pl.DataFrame]:
+    """The runs by name, with ranks."""
+    runs = {}
+    for name, one in (named_runs(given) if has_runs(given) else {}).items():
+        frame = read_run_frame(one) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        if "rank" not in frame.columns:
+            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
+            frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
+        runs[name] = frame.select("topic_id", "doc_id", "rank", "score")
+    return runs
 
 
 def _look_at(sources: ClaimSources) -> None:

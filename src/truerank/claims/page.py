@@ -339,8 +339,8 @@ def _runs(result: Check) -> Table:
         Column("Median", **number), Column("Most", **number),
     )  # fmt: skip
     rows = [(name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items()]
-    if rows and (floor := result.answer("files").facts["floor"]["mean"]) is not None:
-        rows.append(("the best list that never reads the query", floor, None, None, None, None))
+    if rows and (floor := result.answer("files").facts["floor"])["mean"] is not None:
+        rows.append((f"never reads the query: {floor['by']}", floor["mean"], None, None, None, None))
     return Table("Both runs, before any repair.", columns, tuple(rows))
 
 

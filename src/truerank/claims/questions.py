@@ -37,6 +37,7 @@ class Question:
         what: what is run, in a few words.
         seconds: roughly how long that takes on two processors, for the sources and the number of trials.
         role: the input beside which a finding is shown.
+        asked_by: the input that asks it; without that the question is not named.
     """
 
     name: str
@@ -46,6 +47,7 @@ class Question:
     what: str
     seconds: Callable[[ClaimSources, int], float]
     role: str = "qrels"
+    asked_by: str = ""
 
     @property
     def rule(self) -> Rule:
@@ -129,6 +131,14 @@ QUESTIONS: Final = (
         ("run", "qrels", "model_judgments"), "audit of the model's judgments", lambda *_: 3.0, role="model_judgments",
     ),
     Question(
+        "choice", "Chosen among all tried", "the choice among what was tried", ("run", "qrels", "tried"),
+        "the best of all that were tried, under random signs", lambda *_: 2.0, role="run", asked_by="tried",
+    ),
+    Question(
+        "repeats", "Running again", "the noise of running again", ("run", "qrels", "repeats"),
+        "the difference beside the noise between repetitions", lambda *_: 1.0, role="run", asked_by="repeats",
+    ),
+    Question(
         "policies", "Measure and conventions",
         "measure and conventions", _CLAIM, "every measure, order of ties and rule for missing topics", lambda *_: 1.0,
     ),
@@ -162,6 +172,8 @@ def planned(
             raise OptionError("ignore", f"{needed[0]} cannot be left out", "the word of the conclusion rests on it")
     plan = []
     for each in QUESTIONS:
+        if each.asked_by and not sources.has(each.asked_by):
+            continue
         left = chosen and each.name not in _ALWAYS and not each.rule.code.startswith(chosen)
         if left or (codes and each.rule.code.startswith(codes)):
             plan.append(PlannedQuestion(each.name, False))

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
+import polars as pl
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, signed
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.results import ClaimAnswer
-from truerank.measures import Significance, compare_evaluations, detectable_difference
+from truerank.core.plain import plain
+from truerank.errors import OptionError
+from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
-from truerank.measures.grammar import parse_measures
-from truerank.options import Missing, Scoring, Ties
+from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.repeats import repeated_difference
+from truerank.measures.selection import chosen_lead
+from truerank.options import Missing, Resampling, Scoring, Ties
 from truerank.text.printable import listed
 
 _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
@@ -76,6 +81,90 @@ def _ends(one: ClaimEstimate) -> str:
     return (
         "of the difference" if one.low is None or one.high is None else f"from {signed(one.low)} to {signed(one.high)}"
     )
+
+
+def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: Resampling) -> ClaimAnswer:
+    """Whether the lead is more than that of the best of all configurations that were tried on these topics."""
+    own = {claim.system: claim.runs[claim.system], claim.baseline: claim.runs[claim.baseline]}
+    # The system may be among them by its name, or by another one.
+    others = {name: run for name, run in tried.items() if name not in own}
+    found = evaluate(claim.qrels, {**own, **others}, claim.measure, claim.scoring)
+    sign = -1.0 if lower_is_better(claim.measure) else 1.0
+    scores = sign * np.stack([found.of(name, claim.measure) for name in found.runs], axis=1)
+    scores = scores[np.isfinite(scores).all(axis=1)]
+    place = {name: number for number, name in enumerate(found.runs)}
+    baseline = scores[:, place[claim.baseline]]
+    columns = [
+        number
+        for name, number in place.items()
+        if name == claim.system
+        or (name != claim.baseline and not np.array_equal(scores[:, number], scores[:, place[claim.system]]))
+    ]
+    lead = chosen_lead(
+        scores[:, columns], baseline, columns.index(place[claim.system]),
+        confidence=claim.confidence, resamples=resampling.resamples, seed=resampling.seed,
+    )  # fmt: skip
+    row = ClaimEstimate(
+        f"best of {lead.tried:,d} tried", lead.lead, lead.low, lead.high, len(scores),
+        effect_of(lead.lead, lead.low, lead.high),
+    )  # fmt: skip
+    evidence = (
+        f"{lead.tried:,d} configurations were tried, and {claim.system} is number {lead.place} of them. The best of so "
+        f"many leads by as much with p = {lead.p:.2g} (max-t). Chosen on one half of the topics and measured on the "
+        f"other, the best one leads by {signed(lead.cross_fitted)}."
+    )
+    word = "MORE THAN THE CHOICE" if row.effect == "stands" else "THE CHOICE EXPLAINS IT"
+    consequence = f"With the choice taken into account the difference is {row.figures()}."
+    return ClaimAnswer(
+        "choice", word, evidence, row.effect, consequence, (row,),
+        "" if row.effect == "stands" else f"Measure {claim.system} on topics that it was not chosen on.",
+        exception=f"when the choice of {claim.system} among {lead.tried:,d} configurations on these topics counts",
+        facts=lead._asdict(),
+    )  # fmt: skip
+
+
+def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame]]) -> ClaimAnswer:
+    """Whether the difference is more than the noise between repetitions of the same systems.
+
+    Raises:
+        OptionError: repetitions of a run that the claim does not name.
+    """
+    for name in repeats:
+        if name not in (claim.system, claim.baseline):
+            remedy = f"name {claim.system} or {claim.baseline}"
+            raise OptionError("repeats", f"'{name}' is neither the system nor the baseline", remedy)
+    sign = -1.0 if lower_is_better(claim.measure) else 1.0
+    both = []
+    for name in (claim.system, claim.baseline):
+        found = evaluate(claim.qrels, dict(repeats.get(name, {name: claim.runs[name]})), claim.measure, claim.scoring)
+        both.append(sign * np.stack([found.of(one, claim.measure) for one in found.runs], axis=1))
+    known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
+    apart = repeated_difference(both[0][known], both[1][known], confidence=claim.level)
+    row = ClaimEstimate(
+        "for other repetitions", apart.mean, apart.low, apart.high, int(known.sum()),
+        effect_of(apart.mean, apart.low, apart.high),
+    )  # fmt: skip
+    told = []
+    for name, noise in zip((claim.system, claim.baseline), (apart.system, apart.baseline), strict=True):
+        if noise.repeats == 1:
+            told.append(f"{name} was run once")
+            continue
+        end = "the upper end is open with two" if noise.high is None else f"to {noise.high:.3f}"
+        told.append(f"{name}: {noise.by_repeat:.3f} over {noise.repeats} repetitions ({noise.low:.3f}, {end})")
+    single = apart.topics_only[0] > 0 and row.effect != "stands"
+    word = "MORE THAN THE NOISE" if row.effect == "stands" else "CANNOT TELL" if single else "WITHIN THE NOISE"
+    most = max(apart.system.repeats, apart.baseline.repeats)
+    plan = [
+        f"{least:.3f} with {count} repetitions and {topics:,d} topics"
+        for count, topics, least in apart.detectable
+        if count >= most
+    ]
+    return ClaimAnswer(
+        "repeats", word, f"Standard deviation between repetitions, beyond chance of topics: {'; '.join(told)}.",
+        row.effect, f"For other repetitions, too, the difference is {row.figures()}.", (row,),
+        "" if row.effect == "stands" else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
+        exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),
+    )  # fmt: skip
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats, Ints
 from truerank.audits.pool.pools import first_documents
 from truerank.audits.pool.stopping import StoppingRule, TopicJudgments, TopicOutcome, apply_rule
-from truerank.audits.pool.trials import Traced
 from truerank.errors import OptionError
 from truerank.measures import parse_measures
 from truerank.measures.effectiveness import RankedJudgments, computes, score
@@ -29,6 +28,9 @@ from truerank.measures.grammar import aggregate_of, lower_is_better
 from truerank.measures.orders import kendall, ranks
 from truerank.measures.rankings import GradeTable, Hits
 from truerank.options import Scoring
+
+if TYPE_CHECKING:
+    from truerank.audits.pool.trials import Traced
 
 #: Judgments that are scored at once.
 _CHUNK: Final = 1 << 19

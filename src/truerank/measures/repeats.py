@@ -1,0 +1,171 @@
+"""The noise of running again: a difference between two systems beside that between repetitions of each.
+
+Scores are y = mean + topic + repeat + rest, with random topics and repeats; the rest holds the interaction of both.
+Source: Satterthwaite (1946) for the degrees of freedom of a difference; Williams (1962) for the interval of a
+component; Searle, Casella and McCulloch (1992), Variance Components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+
+from truerank.arrays import Floats
+from truerank.errors import InputError
+
+
+class RepeatNoise(NamedTuple):
+    """What the scores of one system's repetitions vary by, as standard deviations; 0 where an estimate is below it.
+
+    Attributes:
+        repeats: how many.
+        topics: how many.
+        by_topic: between topics.
+        by_repeat: between the means of repetitions, beyond what the rest explains.
+        rest: of one topic in one repetition: the interaction, and all else.
+        low: the lower end of the interval of `by_repeat`.
+        high: the upper end; None where so few repetitions give none.
+    """
+
+    repeats: int
+    topics: int
+    by_topic: float
+    by_repeat: float
+    rest: float
+    low: float
+    high: float | None
+
+
+class RepeatedDifference(NamedTuple):
+    """The mean difference of two systems, for other topics and other repetitions.
+
+    Attributes:
+        mean: of the first minus the second, over topics and repetitions.
+        low: the lower end of its interval.
+        high: the upper end.
+        freedom: Satterthwaite's degrees of freedom.
+        topics_only: the lower and the upper end if repetitions were all alike.
+        system: the noise of the first.
+        baseline: that of the second.
+        detectable: the smallest difference that would be found with a power of 0.8, by repetitions and topics.
+    """
+
+    mean: float
+    low: float
+    high: float
+    freedom: float
+    topics_only: tuple[float, float]
+    system: RepeatNoise
+    baseline: RepeatNoise
+    detectable: tuple[tuple[int, int, float], ...]
+
+
+class _Squares(NamedTuple):
+    """Mean squares of topics, repeats and the rest, with the degrees of freedom of the last two."""
+
+    topics: float
+    repeats: float
+    rest: float
+    free: tuple[float, float]
+
+
+def _squares(scores: Floats) -> _Squares:
+    topics, repeats = scores.shape
+    mean = scores.mean()
+    by_topic, by_repeat = scores.mean(axis=1), scores.mean(axis=0)
+    rest = scores - by_topic[:, None] - by_repeat[None, :] + mean
+    free = (float(max(1, repeats - 1)), float(max(1, (repeats - 1) * (topics - 1))))
+    return _Squares(
+        float(repeats * np.sum((by_topic - mean) ** 2) / (topics - 1)),
+        float(topics * np.sum((by_repeat - mean) ** 2) / free[0]),
+        float(np.sum(rest**2) / free[1]),
+        free,
+    )
+
+
+def repeat_noise(scores: Floats, confidence: float = 0.95) -> RepeatNoise:
+    """The variance components of one system's repetitions.
+
+    Args:
+        scores: shape (topics, repeats); finite.
+        confidence: of the interval of the noise between repetitions (Williams and Tukey).
+
+    Raises:
+        InputError: fewer than two topics or repetitions.
+    """
+    topics, repeats = scores.shape
+    if topics < 2 or repeats < 2:
+        raise InputError(f"{topics} topics and {repeats} repeats", "give two of each at least")
+    squares = _squares(scores)
+    between = max(0.0, (squares.repeats - squares.rest) / topics)
+    ends = ((1 - confidence) / 2, (1 + confidence) / 2)
+    ratios = scipy.special.fdtri(*squares.free, ends)
+    least = max(0.0, (squares.repeats / ratios[1] - squares.rest) / topics)
+    # Two repetitions leave the upper end open: it would be thirty times what was seen.
+    most = (squares.repeats - squares.rest * ratios[0]) / topics * squares.free[0]
+    most /= 2 * float(scipy.special.gammaincinv(squares.free[0] / 2, ends[0]))
+    high = float(np.sqrt(max(0.0, most))) if repeats > 2 else None
+    return RepeatNoise(
+        repeats, topics, float(np.sqrt(max(0.0, (squares.topics - squares.rest) / repeats))), float(np.sqrt(between)),
+        float(np.sqrt(squares.rest)), float(np.sqrt(least)), high,
+    )  # fmt: skip
+
+
+def repeated_difference(
+    system: Floats, baseline: Floats, *, confidence: float = 0.95, sizes: Sequence[int] = (1, 2, 3, 5, 10)
+) -> RepeatedDifference:
+    """The difference of two systems with the noise of topics and of repetitions.
+
+    Args:
+        system: shape (topics, repeats); finite.
+        baseline: shape (topics, repeats of its own); finite, of the same topics.
+        confidence: of the interval.
+        sizes: numbers of repetitions, and multiples of the topics, for which the detectable difference is computed.
+
+    Raises:
+        InputError: fewer than two topics, or fewer than two repetitions of both.
+    """
+    topics = len(system)
+    repeated = [one for one in (system, baseline) if one.shape[1] > 1]
+    if topics < 2 or not repeated:
+        raise InputError("no repetitions", "give two runs of one system at least, of two topics or more")
+    by_topic = system.mean(axis=1) - baseline.mean(axis=1)
+    mean = float(by_topic.mean())
+    own = float(by_topic.var(ddof=1)) / topics
+    variance, parts = own, [own**2 / (topics - 1)]
+    between, rest = 0.0, 0.0
+    for one in repeated:
+        squares, repeats = _squares(one), one.shape[1]
+        found = (squares.repeats - squares.rest) / topics / repeats
+        rest += squares.rest / len(repeated) * 2
+        if found > 0:
+            variance += found
+            parts += [
+                (squares.repeats / topics / repeats) ** 2 / squares.free[0],
+                (squares.rest / topics / repeats) ** 2 / squares.free[1],
+            ]
+            between += found * repeats
+    freedom = variance**2 / sum(parts) if variance > 0 else float(topics - 1)
+    share = (1 + confidence) / 2
+    reach = float(scipy.special.stdtrit(max(freedom, 1.0), share)) * float(np.sqrt(variance))
+    alone = float(scipy.special.stdtrit(topics - 1, share)) * float(np.sqrt(own))
+    # What topics alone bring, without the rest of single repetitions that is in their differences.
+    inside = sum(_squares(one).rest / one.shape[1] for one in repeated)
+    pure = max(0.0, own * topics - inside)
+    z = float(scipy.special.ndtri(share) + scipy.special.ndtri(0.8))
+    planned = tuple(
+        (repeats, topics * times, z * float(np.sqrt((pure + rest / repeats) / (topics * times) + between / repeats)))
+        for repeats in sizes
+        for times in (1, 4)
+    )
+    noise = [
+        repeat_noise(one, confidence) if one.shape[1] > 1
+        else RepeatNoise(1, topics, float(one.std(ddof=1)), 0.0, 0.0, 0.0, None)
+        for one in (system, baseline)
+    ]  # fmt: skip
+    return RepeatedDifference(
+        mean, mean - reach, mean + reach, freedom, (mean - alone, mean + alone), noise[0], noise[1], planned
+    )
