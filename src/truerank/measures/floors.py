@@ -11,7 +11,6 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
-from truerank.errors import InputError
 from truerank.measures.cross_validation import folds
 from truerank.measures.grammar import parse_measures
 from truerank.measures.scoring import evaluate
@@ -32,7 +31,7 @@ class Floor(NamedTuple):
     """What one list for all topics scores on topics that it was not made from.
 
     Attributes:
-        mean: over topics and splits; None with fewer than two topics.
+        mean: over topics and splits; None with fewer than two topics, or without relevant documents.
         low: the lower end of its interval; None where half of the topics or more are one cluster.
         high: the upper end.
         documents: how many the list holds.
@@ -107,7 +106,7 @@ def fixed_list(
                     counts[topic] += 1
     by_topic = {topic: sums[topic] / counts[topic] for topic in topics if counts[topic]}
     if not by_topic:
-        raise InputError("no topic has a relevant document", "give judgments that name some", where="the qrels")
+        return Floor(None, None, None, 0, len(topics), len(topics), {})
     cluster = clusters(qrels.filter(pl.col("relevance") >= scoring.rel), list(by_topic))
     low, high = interval(np.array(list(by_topic.values())), cluster, confidence, resamples, seed)
     mean = float(np.mean(list(by_topic.values())))

@@ -80,3 +80,10 @@ def test_long_documents_and_high_ids_are_scored_as_lists(tmp_path: Path) -> None
     by_name = {one["name"]: one["floor"]["mean"] for one in found.facts["floors"]}
     assert by_name["longest first"] > 0.5 > by_name["last of the file first"] == by_name["highest id first"]
     assert by_name["random order"] < 0.05
+
+
+def test_judgments_without_a_relevant_document_have_no_floor() -> None:
+    qrels = {"t1": {"a": 0}, "t2": {"b": 0}}
+    found = collection.audit(qrels=qrels, run={"r": {"t1": {"a": 2.0}, "t2": {"b": 1.0}}})
+    assert {one.kind.code for one in found.findings} >= {"QREL20", "COLL07"}
+    assert found.facts["floors"] == []

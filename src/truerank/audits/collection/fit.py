@@ -138,7 +138,7 @@ def _rules(
                 known.add(rule.tobytes())
                 rules.append(rule)
                 names.append((name, step))
-    return np.array(rules, np.int64).reshape(-1, len(rows)), names
+    return np.array(rules, np.int64).reshape(len(rules), len(rows)), names
 
 
 def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:

@@ -94,7 +94,7 @@ def candidate_instances(
         cutoff = int(measure.params["cutoff"])
         few = candidates.filter(pl.col("candidates") <= cutoff)
         rows += [
-            {"topic_id": topic, "detail": f"{measure}: {count:,d} candidates"}
+            {"topic_id": topic, "detail": f"{measure}: {count:,d} {'candidate' if count == 1 else 'candidates'}"}
             for topic, count in few.select("topic_id", "candidates").iter_rows()
         ]
     return instances("few-candidates", rows, max(1, len(cut)) * len(topics))
