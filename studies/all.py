@@ -19,6 +19,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "collection_effect": Small(["--copies 60 --draws 50"]),
     "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
     "corrected_scores": Small(["coverage --simulations 10"]),
+    "echo": Small(["plants --sets cacm --count 2"]),
     "explain": Small(["inject --sets cacm --pairs 3"]),
     "floors": Small(["claims --sets cacm --count 1"]),
     "leakage_sensitivity": Small(["titanic"], shared=False),

@@ -83,8 +83,8 @@ _REPAIRED: Final = frozenset((
     "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments", "shuffled-judgments",
     "unrelated-judgments", "inverted-grades",
 ))  # fmt: skip
-#: Notes that concern the claim where relevant documents are among what they name.
-_HEARD: Final = ("short-document",)
+#: Notes that are tried on the claim.
+_HEARD: Final = ("short-document", "echo")
 #: Kinds of judgments that can be read in another way, which is then tried.
 _READ: Final = ("contradicted-pair", "off-scale-grade")
 #: A fault of a larger share of the topics has no remainder to compare with.

@@ -15,6 +15,7 @@ import polars as pl
 
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
+from truerank.audits.collection.echo import echoes
 from truerank.audits.collection.effects import CollectionChange, measured_effect
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
 from truerank.audits.collection.floors import candidate_instances, floors
@@ -50,8 +51,10 @@ from truerank.near_duplicates import within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.sources.golden import read_golden
+from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
+from truerank.sources.queries import open_queries
 from truerank.sources.recognition import golden_parts
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import check_kept, open_engine
@@ -213,7 +216,7 @@ def audit(
         with TemporaryDirectory() as folder:
             return audited(Job(Path(folder), open_engine(work.engine, work.workers), progress))
     inputs = inputs_of(
-        table=table, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train,
+        table=table, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train, asked=parts.asked,
         previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
     )  # fmt: skip
@@ -275,6 +278,8 @@ def _audited(
     if contradicted is not None:
         found += [one for one in contradicted.instances() if one.count]
     facts, low = _facts(material, found)
+    echo, repeated = _echo(material, parts.asked, choice)
+    low += repeated
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
     findings = _findings(found, pairs, scoring.rel, choice)
@@ -293,6 +298,7 @@ def _audited(
         read=_counts(material),
         facts={
             **facts,
+            **({} if echo is None else {"echo": echo}),
             **({} if fit is None else {"fit": fit.json()}),
             **({} if contradicted is None else {"suspects": contradicted.facts()}),
             "looked_for": looked_for(parts.given, choice),
@@ -360,6 +366,20 @@ def _fit(material: _Material, found: Sequence[Instances]) -> Fit | None:
         rel=material.scoring.rel,
         seed=material.options.seed,
     )
+
+
+def _echo(material: _Material, asked: str | None, choice: RuleChoice) -> tuple[dict[str, Any] | None, list[Instances]]:
+    """What topics have in common with their relevant documents, in a pass over the documents."""
+    topics, documents, pairs, options = material.topics, material.documents, material.pairs, material.options
+    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
+    if topics is None or documents is None or pairs is None or not wanted:
+        return None, []
+    relevant = pairs.filter(pl.col("relevance") >= material.scoring.rel).group_by("topic_id").agg("doc_id")
+    questions = [] if asked is None else [one.text for one in open_queries(parse(asked))]
+    return echoes(
+        topics.texts(), documents.distinct(), dict(relevant.iter_rows()), questions,
+        confidence=options.confidence, seed=options.seed,
+    )  # fmt: skip
 
 
 def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspects | None:

@@ -75,6 +75,7 @@ def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
         ("versions-effect", "What the new judgments do to the runs", _effect(facts.get("versions"), "versions")),
         ("ceilings", "What a perfect system reaches", _ceilings(facts.get("ceilings"))),
         ("floors", "What needs no query", _floors(facts.get("floors"))),
+        ("echo", "Topics and the words of documents", _echo(facts.get("echo"))),
         ("similarity", "How alike the documents are", _bands(facts.get("similarity"))),
         ("suspects", "Judgments that the runs contradict", _suspects(facts.get("suspects"))),
         ("list", "Every instance", _listing(result)),
@@ -199,6 +200,30 @@ def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
             "together: where half of them or more do, there is none.",
         ),
     )
+
+
+def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
+    if not facts:
+        return
+    rows: list[tuple[Cell, ...]] = [
+        ("share of a topic's words in a relevant document", *facts["share"]),
+        ("share of them in any document", facts["others"], None, None),
+        ("relevant documents that are first by the number of these words", *facts["first"]),
+        ("relevant documents that echo the topic", *facts["echo"]),
+    ]
+    notes = [f"Of {facts['topics']:,d} topics with four different content words or more; means over topics."]
+    if asked := facts["asked"]:
+        rows += [
+            ("share of a topic's words in the document that has most", asked["nearest"], None, None),
+            ("the same for questions of people with as many words", asked["nearest_asked"], None, None),
+            ("difference of these two", *asked["difference"]),
+        ]
+        notes.append(f"{asked['topics']:,d} topics were compared with {asked['questions']:,d} questions of people.")
+    yield Table(
+        "A document echoes a topic where it holds 70% of its content words, or at "
+        "least three of them, and half of all, in one piece.",
+        heads("What, Mean:.3f, from:.3f, to:.3f"), tuple(rows), notes=tuple(notes),
+    )  # fmt: skip
 
 
 def _bands(bands: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:

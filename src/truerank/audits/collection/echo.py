@@ -1,0 +1,252 @@
+"""Estimate: whether topics repeat the words of their relevant documents, as questions that were made from them do."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import scipy
+
+from truerank.arrays import Floats, Ints
+from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.texts import plain_words
+from truerank.records import Document
+from truerank.text.words import FUNCTION_WORDS, stem
+
+#: A document echoes where it has so many content words of a topic in one piece, and such a share of all, or so many.
+_RUN, _PIECE, _SHARE = 3, 0.5, 0.7
+#: Different content words that show an echo at least; words of a topic that are looked at, and of a document.
+_FEWEST, _MOST, _READ = 4, 100, 5_000
+#: Topics with fewer relevant documents than that, and questions, show nothing.
+_TOPICS: Final = 10
+#: Relevant documents of a topic, and questions of people, that are looked at.
+_OF_TOPIC, _ASKED = 20, 2_000
+#: The share of echoes that is a finding. People's topics have .05 (CACM) and .07 (Vaswani): studies/echo.py.
+_HIGH: Final = 0.15
+#: Above what people's questions have, this is one.
+_ABOVE: Final = 0.1
+_BLOCK: Final = 2_000
+#: Topics of equal length are compared: the lower ends of classes, in content words.
+_LENGTHS: Final = (4, 5, 6, 7, 9, 12, 17, 25)
+
+
+class _Relevant(NamedTuple):
+    """What a topic has in common with one of its relevant documents.
+
+    Attributes:
+        shared: the number of different content words.
+        run: content words in the longest stretch that is in both in one piece.
+    """
+
+    topic: int
+    doc_id: str
+    shared: int
+    run: int
+
+
+class _Words(dict[str, int]):
+    """A number for each word: 0 and above for the stem of a topic's content word, below -1 for a function word."""
+
+    def __init__(self) -> None:
+        super().__init__((word, -2 - at) for at, word in enumerate(sorted(FUNCTION_WORDS)))
+        self.stems: dict[str, int] = {}
+
+    def of_topic(self, text: str) -> list[int]:
+        """The numbers of a topic's words, which become known."""
+        found = plain_words(text)[:_MOST]
+        for word in found:
+            if word not in FUNCTION_WORDS:
+                self[word] = self.stems.setdefault(stem(word), len(self.stems))
+        return [self[word] for word in found]
+
+    def __missing__(self, word: str) -> int:
+        if len(self) > 1 << 20:
+            return self.stems.get(stem(word), -1)
+        self[word] = number = self.stems.get(stem(word), -1)
+        return number
+
+
+def longest_run(one: Sequence[int], other: Sequence[int]) -> int:
+    """Content words in the longest stretch of words that both texts have in one piece."""
+    best, before = 0, dict[int, int]()
+    places: dict[int, list[int]] = {}
+    for at, word in enumerate(other):
+        places.setdefault(word, []).append(at)
+    for word in one:
+        here = {at: before.get(at - 1, 0) + (word >= 0) for at in places.get(word, ())}
+        best, before = max(best, *here.values(), 0), here
+    return best
+
+
+class WordOverlap:
+    """How many documents have how many words of each text, and what relevant ones have, gathered in one pass.
+
+    Attributes:
+        topics: ids of the texts.
+        sizes: their different content words, shape (texts,).
+        nearest: the most of them that a document has, shape (texts,).
+        relevant: what was found for relevant documents.
+    """
+
+    def __init__(self, texts: Mapping[str, str], wanted: Mapping[str, Collection[str]]) -> None:
+        words = self._words = _Words()
+        self.topics = list(texts)
+        self._forms = [words.of_topic(text) for text in texts.values()]
+        held = [sorted({word for word in one if word >= 0}) for one in self._forms]
+        self.sizes = np.array([len(one) for one in held], np.int64)
+        columns = np.repeat(np.arange(len(held)), self.sizes)
+        rows = np.array([word for one in held for word in one], np.int64)
+        self._asked = scipy.sparse.csr_matrix(
+            (np.ones(len(rows), np.int32), (rows, columns)), shape=(max(1, len(words.stems)), len(held))
+        )
+        self._seen = np.zeros((len(held), int(self.sizes.max(initial=0)) + 1), np.int64)
+        self.documents = 0
+        self.nearest = np.zeros(len(held), np.int64)
+        self.relevant: list[_Relevant] = []
+        self._of: dict[str, list[int]] = {}
+        for at, topic in enumerate(self.topics):
+            for doc in sorted(wanted.get(topic, ()))[:_OF_TOPIC] if self.sizes[at] >= _FEWEST else ():
+                self._of.setdefault(doc, []).append(at)
+
+    def read(self, documents: Iterable[Document]) -> WordOverlap:
+        """Takes all documents."""
+        stream = iter(documents)
+        while block := list(islice(stream, _BLOCK)):
+            self._add(block)
+        # Documents that share no word were not counted.
+        self._seen[:, 0] = self.documents - self._seen[:, 1:].sum(axis=1)
+        return self
+
+    def _add(self, block: Sequence[Document]) -> None:
+        words = self._words
+        texts = [[words[word] for word in plain_words(one.text)[:_READ]] for one in block]
+        held = [[word for word in set(one) if word >= 0] for one in texts]
+        places = np.array([place for one in held for place in one], np.int64)
+        ends = np.cumsum([0, *map(len, held)])
+        matrix = scipy.sparse.csr_matrix(
+            (np.ones(len(places), np.int32), places, ends), shape=(len(block), self._asked.shape[0])
+        )
+        shared = (matrix @ self._asked).tocoo()
+        counts, width = shared.data.astype(np.int64), self._seen.shape[1]
+        flat = np.bincount(shared.col.astype(np.int64) * width + counts, minlength=self._seen.size)
+        self._seen += flat.reshape(self._seen.shape)
+        np.maximum.at(self.nearest, shared.col, counts)
+        self.documents += len(block)
+        for row, one in enumerate(block):
+            for at in self._of.get(one.doc_id, ()):
+                own = len({word for word in self._forms[at] if word >= 0}.intersection(texts[row]))
+                self.relevant.append(_Relevant(at, one.doc_id, own, longest_run(self._forms[at], texts[row])))
+
+    def place(self, topic: int, shared: int) -> float:
+        """The mean place of a document that has so many words, as equals are in any order."""
+        return float(self._seen[topic, shared + 1 :].sum()) + (float(self._seen[topic, shared]) + 1) / 2
+
+    def share(self, topic: int) -> float:
+        """The mean share of a topic's words that a document has."""
+        seen = self._seen[topic]
+        return float(seen @ np.arange(len(seen))) / max(1, self.documents) / int(self.sizes[topic])
+
+
+def echoes(
+    texts: Mapping[str, str],
+    documents: Iterable[Document],
+    relevant: Mapping[str, Collection[str]],
+    asked: Collection[str] = (),
+    *,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> tuple[dict[str, Any] | None, list[Instances]]:
+    """What topics have in common with their relevant documents: figures for the page, and what is a finding.
+
+    Args:
+        texts: topics by id.
+        documents: all documents, read once.
+        relevant: the relevant documents of each topic.
+        asked: questions that people asked, with which topics are compared.
+        confidence: of the intervals.
+        seed: of the sample of questions.
+
+    Returns:
+        Figures, each with its interval: shares of a topic's content words in its relevant documents and in all; how
+        many of these documents stand first by words alone, and how many echo. None with fewer than ten topics.
+    """
+    others = _sample(asked, frozenset(texts.values()), seed)
+    seen = WordOverlap({**texts, **others}, relevant).read(documents)
+    by_topic: dict[int, list[_Relevant]] = {}
+    for one in seen.relevant:
+        by_topic.setdefault(one.topic, []).append(one)
+    if len(by_topic) < _TOPICS:
+        return None, []
+    means, rows = [], []
+    for at, found in by_topic.items():
+        size = int(seen.sizes[at])
+        echo = [one.run >= max(_RUN, _PIECE * size) or one.shared >= _SHARE * size for one in found]
+        first = [seen.place(at, one.shared) < 2 for one in found]
+        means.append([float(np.mean(each)) for each in ([one.shared / size for one in found], first, echo)])
+        best = max(found, key=lambda one: (one.run, one.shared))
+        if 2 * sum(echo) >= len(found):
+            detail = f"{best.shared} of {size} words, {best.run} in one piece"
+            rows.append({"topic_id": seen.topics[at], "other": best.doc_id, "detail": detail})
+    z = float(scipy.special.ndtri((1 + confidence) / 2))
+    share, first_place, echoed = (_interval(column, z) for column in np.array(means).T)
+    facts: dict[str, Any] = {
+        "topics": len(by_topic), "share": share, "first": first_place, "echo": echoed,
+        "others": float(np.mean([seen.share(at) for at in by_topic])), "asked": _compared(seen, len(texts), z),
+    }  # fmt: skip
+    kinds = []
+    if echoed[1] >= _HIGH:
+        here = (
+            f"Of a topic's relevant documents, {echoed[0]:.0%} hold its words as if it were made from them; {_PEOPLE}."
+        )
+        kinds.append(replace(instances("echo", rows, len(by_topic)), here=here))
+    if (compared := facts["asked"]) and compared["difference"][1] > 0 and compared["difference"][0] >= _ABOVE:
+        here = (
+            f"The document that has most words of a topic has {compared['nearest']:.0%} of them; of a question of as "
+            f"many words that people asked it has {compared['nearest_asked']:.0%}."
+        )
+        kinds.append(replace(instances("echo-above-people", rows, len(by_topic)), here=here))
+    return facts, kinds
+
+
+_PEOPLE: Final = "of those of people's topics, 5% do in CACM and 7% in Vaswani"
+
+
+def _sample(asked: Collection[str], known: Collection[str], seed: int) -> dict[str, str]:
+    """Some of the questions, under ids that no topic has."""
+    fresh = sorted(set(asked) - set(known))
+    if len(fresh) > _ASKED:
+        fresh = [fresh[at] for at in np.sort(np.random.default_rng(seed).choice(len(fresh), _ASKED, replace=False))]
+    return {f"\n{at}": text for at, text in enumerate(fresh)}
+
+
+def _interval(values: Floats, z: float) -> list[float]:
+    mean, reach = float(values.mean()), z * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return [mean, mean - reach, mean + reach]
+
+
+def _compared(seen: Overlap, topics: int, z: float) -> dict[str, Any] | None:
+    """Topics beside questions of as many content words: the share of them that the nearest document has."""
+    sizes: Ints = np.searchsorted(_LENGTHS, seen.sizes, side="right")
+    share = seen.nearest / np.maximum(1, seen.sizes)
+    own, asked = [], []
+    variance = total = 0.0
+    for length in range(1, len(_LENGTHS) + 1):
+        here, there = share[:topics][sizes[:topics] == length], share[topics:][sizes[topics:] == length]
+        if len(here) and len(there) > 1:
+            own += here.tolist()
+            asked += [float(there.mean())] * len(here)
+            variance += len(here) ** 2 * float(there.var(ddof=1)) / len(there)
+            total += len(there)
+    if len(own) < _TOPICS or total < _TOPICS:
+        return None
+    differences = np.array(own) - np.array(asked)
+    reach = z * math.sqrt(float(differences.var(ddof=1)) / len(own) + variance / len(own) ** 2)
+    mean = float(differences.mean())
+    return {
+        "questions": int(total), "topics": len(own), "nearest": float(np.mean(own)),
+        "nearest_asked": float(np.mean(asked)), "difference": [mean, mean - reach, mean + reach],
+    }  # fmt: skip

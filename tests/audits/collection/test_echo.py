@@ -1,0 +1,115 @@
+"""Topics that repeat the words of their relevant documents."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from truerank.audits import collection
+from truerank.audits.collection.echo import WordOverlap, echoes, longest_run
+from truerank.records import Document
+
+SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("ab", "ek", "im", "ol", "ur")]
+
+
+def vocabulary(count: int) -> list[str]:
+    """Different words that no stemmer shortens."""
+    return [first + second for first in SYLLABLES for second in SYLLABLES][:count]
+
+
+def documents(count: int = 300, seed: int = 3) -> dict[str, str]:
+    words, draw = np.array(vocabulary(2_000)), np.random.default_rng(seed)
+    return {f"d{at}": " ".join(words[draw.choice(2_000, 40, replace=False)]) for at in range(count)}
+
+
+def questions(docs: dict[str, str], *, copied: int, own: int, seed: int = 4) -> dict[str, str]:
+    """One for each of the first documents: so many words in a row out of it, and so many others."""
+    words, draw = np.array(vocabulary(2_000)), np.random.default_rng(seed)
+    found = {}
+    for doc in list(docs)[:60]:
+        start = int(draw.integers(0, 30))
+        others = words[draw.choice(2_000, own, replace=False)].tolist()
+        found[f"q{doc}"] = " ".join(["what is the", *docs[doc].split()[start : start + copied], *others])
+    return found
+
+
+def audited(docs: dict[str, str], topics: dict[str, str], asked: list[str] | None = None):
+    relevant = {topic: [topic[1:]] for topic in topics}
+    return echoes(topics, (Document(one, body=text) for one, text in docs.items()), relevant, asked or [])
+
+
+def test_shares_and_places_are_those_of_plain_loops() -> None:
+    docs = documents()
+    topics = questions(docs, copied=3, own=3)
+    seen = WordOverlap(topics, {topic: [topic[1:]] for topic in topics}).read(
+        Document(o, body=t) for o, t in docs.items()
+    )
+    content = {topic: set(text.split()) - {"what", "is", "the"} for topic, text in topics.items()}
+    held = {doc: set(text.split()) for doc, text in docs.items()}
+    assert len(seen.relevant) == len(topics)
+    for one in seen.relevant:
+        topic = seen.topics[one.topic]
+        counts = [len(content[topic] & words) for words in held.values()]
+        own = len(content[topic] & held[one.doc_id])
+        ahead, equal = sum(each > own for each in counts), sum(each == own for each in counts)
+        assert (one.shared, seen.place(one.topic, own)) == (own, ahead + (equal + 1) / 2)
+        assert seen.share(one.topic) == pytest.approx(np.mean(counts) / len(content[topic]))
+        assert seen.nearest[one.topic] == max(counts)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "run"),
+    [([1, 2, 3], [9, 1, 2, 3, 9], 3), ([1, -5, 2], [1, -5, 2], 2), ([1, 2], [2, 1], 1), ([1], [], 0), ([], [1], 0)],
+)
+def test_the_longest_run_counts_content_words(one: list[int], other: list[int], run: int) -> None:
+    assert longest_run(one, other) == run
+
+
+def test_copied_questions_are_told_and_others_are_not() -> None:
+    docs = documents()
+    facts, found = audited(docs, questions(docs, copied=6, own=1))
+    assert facts is not None
+    assert facts["echo"] == [1.0, 1.0, 1.0]
+    (echo,) = found
+    assert (echo.kind, echo.count, echo.of) == ("echo", 60, 60)
+    assert "7 in one piece" not in str(echo.rows["detail"][0]) and "6 in one piece" in str(echo.rows["detail"][0])
+    facts, found = audited(docs, questions(docs, copied=2, own=5))
+    assert facts is not None and facts["echo"][0] == 0 and not found
+
+
+def test_questions_of_people_are_the_measure_where_they_are_given() -> None:
+    docs = documents()
+    asked = list(questions(docs, copied=3, own=4, seed=9).values())
+    facts, found = audited(docs, questions(docs, copied=3, own=4), asked)
+    assert facts is not None
+    low, high = facts["asked"]["difference"][1:]
+    assert low < 0 < high and not found
+    _, found = audited(docs, questions(docs, copied=6, own=1), asked)
+    assert [one.kind for one in found] == ["echo", "echo-above-people"]
+
+
+def test_too_few_topics_or_words_show_nothing() -> None:
+    docs = documents()
+    assert audited(docs, dict(list(questions(docs, copied=6, own=1).items())[:9])) == (None, [])
+    assert audited(docs, questions(docs, copied=3, own=0)) == (None, [])
+    assert audited({}, questions(docs, copied=6, own=0)) == (None, [])
+
+
+def test_the_audit_shows_echoes(tmp_path: Path) -> None:
+    docs = documents()
+    topics = questions(docs, copied=6, own=1)
+    for name, texts in (("docs", docs), ("topics", topics)):
+        rows = (json.dumps({"_id": one, "text": text}) + "\n" for one, text in texts.items())
+        (tmp_path / f"{name}.jsonl").write_text("".join(rows))
+    log = questions(docs, copied=2, own=5, seed=8).values()
+    (tmp_path / "log.tsv").write_text("".join(f"l{at}\t{text}\n" for at, text in enumerate(log)))
+    found = collection.audit(
+        docs=str(tmp_path / "docs.jsonl"), topics=str(tmp_path / "topics.jsonl"), asked=str(tmp_path / "log.tsv"),
+        qrels={topic: {topic[1:]: 1} for topic in topics}, out=tmp_path / "out",
+    )  # fmt: skip
+    assert {"COLL19", "COLL20"} <= {one.kind.code for one in found.findings}
+    assert "Topics and the words of documents" in (tmp_path / "out" / "report.html").read_text()
+    assert found.facts["echo"]["asked"]["questions"] == 60
