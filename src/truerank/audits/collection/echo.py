@@ -228,7 +228,7 @@ def _interval(values: Floats, z: float) -> list[float]:
     return [mean, mean - reach, mean + reach]
 
 
-def _compared(seen: Overlap, topics: int, z: float) -> dict[str, Any] | None:
+def _compared(seen: WordOverlap, topics: int, z: float) -> dict[str, Any] | None:
     """Topics beside questions of as many content words: the share of them that the nearest document has."""
     sizes: Ints = np.searchsorted(_LENGTHS, seen.sizes, side="right")
     share = seen.nearest / np.maximum(1, seen.sizes)
