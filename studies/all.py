@@ -41,6 +41,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "second_hand": Small(["develop --per-cell 1"]),
     "selection": Small(["level --draws 4"], shared=False),
     "severity": Small(["queries msmarco --topics 20"]),
+    "smaller_corpus": Small(["--simulations 2"]),
     "suspects": Small(["--collection cacm --seeds 1"], {"proposals of pooled plants": r"\| pooled \| relevant \| #"}),
     "survivorship_depths": Small(["--simulate 3 --queries 300"]),
     "tools": Small(["develop --only truerank --per-cell 1"]),

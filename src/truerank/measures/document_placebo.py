@@ -115,7 +115,7 @@ class RankedDocuments:
     judgments: _Judgments
     runs: Mapping[tuple[str, Ties], _RunRows]
     scoring: Scoring
-    _classes: dict[tuple[int, tuple[str, ...]], Ints] = field(default_factory=dict, init=False, repr=False)
+    _classes: dict[tuple[int, tuple[str, ...], bool], Ints] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -218,14 +218,21 @@ class RankedDocuments:
             means.append((values * scored).sum(axis=1) / np.maximum(1, scored.sum(axis=1)))
         return np.stack(means, axis=1)
 
-    def classes(self, near: int, matched_by: Sequence[str] = ()) -> Ints:
-        """Documents that are alike, by number; -1 for those that are not removed at random."""
-        key = near, tuple(matched_by)
+    def classes(self, near: int, matched_by: Sequence[str] = (), by_state: bool = False) -> Ints:
+        """Documents that are alike, by number; -1 for those that are not removed at random.
+
+        Args:
+            near: ranks that count as near the top.
+            matched_by: runs that rank alike documents about as high.
+            by_state: alike are documents that are relevant to some topic, those that are judged and relevant to none,
+                and the others near the top, or a little below.
+        """
+        key = near, tuple(matched_by), by_state
         if key not in self._classes:
             self._classes[key] = self._alike(*key)
         return self._classes[key]
 
-    def _alike(self, near: int, matched_by: Sequence[str]) -> Ints:
+    def _alike(self, near: int, matched_by: Sequence[str], by_state: bool) -> Ints:
         count, known = len(self.documents), self.judgments
         level, relevant = known.grade >= self.scoring.rel, self.relevant
         deep, top = self._retrieved(_MARGIN * near), self._retrieved(near)
@@ -241,7 +248,11 @@ class RankedDocuments:
         _, role = np.unique(np.stack([topic, grade]), axis=1, return_inverse=True)
         numbers = np.random.default_rng(0).integers(1, np.iinfo(np.int64).max, int(role.max(initial=0)) + 1)
         signature = np.zeros(count, np.int64)
-        np.add.at(signature, document, numbers[role])
+        if by_state:
+            # Judged as not relevant, near the top or not.
+            signature[known.document] = 1
+        else:
+            np.add.at(signature, document, numbers[role])
         height = np.zeros(count, np.int64)
         if matched_by:
             high = self.height(matched_by, _MARGIN * near)
@@ -381,13 +392,25 @@ def document_placebos(
     *,
     matched_by: str | None = None,
     contrast: tuple[str, str] | None = None,
+    by_state: bool = False,
     resampling: Resampling = Resampling(resamples=1_000),
 ) -> tuple[Placebo, ...]:
-    """Compares the removal of documents with the removal of as many random documents that are alike."""
+    """Compares the removal of documents with the removal of as many random documents that are alike.
+
+    Args:
+        ranked: judgments and runs.
+        removed: ids of documents.
+        measures: of whose means the change is compared.
+        matched_by: alike documents are ranked about as high by this run, or by all (difficulty).
+        contrast: two runs whose difference is looked at.
+        by_state: alike are all documents of the same judged state, as in a corpus that is smaller by chance.
+        resampling: of the random removals.
+    """
     names = matching_runs(ranked, matched_by)
     gone = ranked.documents.is_in(list(removed)).to_numpy()
     return tuple(
-        _compared(ranked, gone, measure, names, resampling, contrast=contrast) for measure in parse_measures(measures)
+        _compared(ranked, gone, measure, names, resampling, contrast=contrast, by_state=by_state)
+        for measure in parse_measures(measures)
     )
 
 
@@ -407,6 +430,7 @@ def _compared(
     resampling: Resampling,
     *,
     contrast: tuple[str, str] | None,
+    by_state: bool = False,
 ) -> Placebo:
     relevant = int((gone & ranked.relevant).sum())
     what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {relevant:,d} relevant"
@@ -414,10 +438,10 @@ def _compared(
     if aggregate_of(measure) != "mean" or not effectiveness.computes(measure):
         return cannot_tell("This measure is not computed for random removals of documents.")
     near = measure.params.get("cutoff") or _NEAR
-    classes = ranked.classes(near, matched_by)
+    classes = ranked.classes(near, matched_by, by_state)
     pool = np.flatnonzero(classes >= 0)
     chosen = gone[pool]
-    compared = share_compared(ranked, gone, near, matched_by)
+    compared = share_compared(ranked, gone, near, matched_by, by_state)
     if not compared or removal_choices(chosen, classes[pool], 1) == 1:
         why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
         return cannot_tell(f"{why.capitalize()}: no choice is random.")
@@ -458,7 +482,9 @@ def _compared(
     )
 
 
-def share_compared(ranked: RankedDocuments, removed: Flags, near: int, matched_by: Sequence[str]) -> float:
+def share_compared(
+    ranked: RankedDocuments, removed: Flags, near: int, matched_by: Sequence[str], by_state: bool = False
+) -> float:
     """The share of the removed documents for which others could go: of the relevant ones, if there are any.
 
     Each counts by how high the runs rank it: one that no run finds moves hardly a score.
@@ -466,7 +492,7 @@ def share_compared(ranked: RankedDocuments, removed: Flags, near: int, matched_b
     Args:
         removed: which documents are removed, shape (documents,).
     """
-    classes = ranked.classes(near, matched_by) + 1
+    classes = ranked.classes(near, matched_by, by_state) + 1
     taken = np.bincount(classes, removed)
     free = (taken < np.bincount(classes))[classes] & (classes > 0)
     counted = removed & ranked.relevant if (removed & ranked.relevant).any() else removed

@@ -16,10 +16,10 @@ import polars as pl
 from truerank.audits.collection.documents import DocumentTable, read_document_table
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
 from truerank.audits.collection.echo import echoes
-from truerank.audits.collection.effects import CollectionChange, measured_effect
+from truerank.audits.collection.effects import CollectionChange, measured_effect, told_removal
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
 from truerank.audits.collection.floors import candidate_instances, floors
-from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances
+from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances, instances
 from truerank.audits.collection.judgments import (
     JudgmentTable,
     closed,
@@ -45,11 +45,13 @@ from truerank.audits.collection.verdicts import effect_here, looked_for, verdict
 from truerank.core.plain import plain
 from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
+from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.measures.magnitudes import proportion
 from truerank.measures.scoring import conforming, named_runs
 from truerank.near_duplicates import within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
+from truerank.sources.documents import open_documents
 from truerank.sources.golden import read_golden
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
@@ -217,6 +219,7 @@ def audit(
             return audited(Job(Path(folder), open_engine(work.engine, work.workers), progress))
     inputs = inputs_of(
         table=table, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train, asked=parts.asked,
+        previous=parts.previous,
         previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
     )  # fmt: skip
@@ -280,6 +283,8 @@ def _audited(
     facts, low = _facts(material, found)
     echo, repeated = _echo(material, parts.asked, choice)
     low += repeated
+    smaller, gone = _smaller(material, parts.previous)
+    low += gone
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
     findings = _findings(found, pairs, scoring.rel, choice)
@@ -299,6 +304,7 @@ def _audited(
         facts={
             **facts,
             **({} if echo is None else {"echo": echo}),
+            **({} if smaller is None else {"smaller": smaller}),
             **({} if fit is None else {"fit": fit.json()}),
             **({} if contradicted is None else {"suspects": contradicted.facts()}),
             "looked_for": looked_for(parts.given, choice),
@@ -380,6 +386,27 @@ def _echo(material: _Material, asked: str | None, choice: RuleChoice) -> tuple[d
         topics.texts(), documents.distinct(), dict(relevant.iter_rows()), questions,
         confidence=options.confidence, seed=options.seed,
     )  # fmt: skip
+
+
+def _smaller(material: _Material, previous: str | None) -> tuple[dict[str, Any] | None, list[Instances]]:
+    """What the documents that only an earlier version has do to runs."""
+    documents, pairs, options = material.documents, material.pairs, material.options
+    if previous is None or documents is None or pairs is None or not material.runs:
+        return None, []
+    wanted = asked_for(pairs, material.runs, None) - documents.present
+    before, removed = 0, list[str]()
+    for block in open_documents(previous, keep_empty=True).records():
+        before += len(block)
+        removed += [one.document.doc_id for one in block if one.document.doc_id in wanted]
+    relevant = set(pairs.filter(pl.col("relevance") >= material.scoring.rel)["doc_id"])
+    resampling = Resampling(options.resamples, options.confidence, options.seed)
+    ranked = RankedDocuments.of(pairs, dict(material.runs), material.scoring)
+    placebos = document_placebos(ranked, removed, options.measures, by_state=True, resampling=resampling)
+    rows = [{"doc_id": one, "detail": "relevant" if one in relevant else ""} for one in removed]
+    here = told_removal(placebos[0]) if removed else ""
+    facts = {"before": before, "now": documents.count, "counted": len(removed), "relevant": len(relevant & {*removed}),
+             "placebos": [one.json() for one in placebos]}  # fmt: skip
+    return facts, [replace(instances("smaller-corpus", rows, len(asked_for(pairs, material.runs, None))), here=here)]
 
 
 def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspects | None:

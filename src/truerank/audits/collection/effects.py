@@ -103,6 +103,17 @@ def measured_effect(
     return CollectionEffect(counts, scores, orders, tuple(placebos))
 
 
+def told_removal(placebo: Placebo, most: int = 3) -> str:
+    """The change of each system beside that of random removals, in sentences."""
+    changes = [
+        f"{one.system} changes by {one.change:+.3f}, and without as many random documents of the same judged state by "
+        f"{one.low:+.3f} to {one.high:+.3f}"
+        for one in placebo.systems[:most]
+    ]
+    more = f"; {len(placebo.systems) - most} more runs on the page" if len(placebo.systems) > most else ""
+    return f"By {placebo.measure}, {'; '.join(changes)}{more}." if changes else placebo.reason
+
+
 def _score(before: Evaluation, after: Evaluation, measure: str, run: str, confidence: float) -> ScoreChange:
     places = {topic: place for place, topic in enumerate(after.topics)}
     shared = [(here, places[topic]) for here, topic in enumerate(before.topics) if topic in places]

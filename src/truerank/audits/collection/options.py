@@ -19,6 +19,7 @@ class Parts(Options):
         topics: the topics.
         train: queries of other splits of the collection; repeat the option for several.
         asked: questions that people asked, such as a query log: do topics repeat documents more than these do?
+        previous: an earlier version of the documents, in which the runs searched: what does the smaller corpus do?
         previous_qrels: an earlier version of the judgments. In Python as the judgments.
         run: TREC runs, whose scores show what the faults do; repeat the option for several. In Python also runs by
             name.
@@ -29,6 +30,7 @@ class Parts(Options):
     topics: Annotated[str | None, Flag(metavar="SRC")] = None
     train: Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])] = ()
     asked: Annotated[str | None, Flag(metavar="SRC")] = None
+    previous: Annotated[str | None, Flag(metavar="SRC")] = None
     previous_qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None
     run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
 
@@ -43,7 +45,7 @@ class Parts(Options):
         """The names of the inputs that are there."""
         return frozenset(
             name
-            for name in ("qrels", "docs", "topics", "train", "asked", "previous_qrels", "run")
+            for name in ("qrels", "docs", "topics", "train", "asked", "previous", "previous_qrels", "run")
             if (value := getattr(self, name)) is not None and not (isinstance(value, tuple | list) and not value)
         )
 

@@ -73,6 +73,7 @@ def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
         *((part, heading, _of_part(result, part)) for part, heading in _HEADINGS.items()),
         ("effect", "What cleaning does to the runs", _effect(facts.get("effect"), "cleaning")),
         ("versions-effect", "What the new judgments do to the runs", _effect(facts.get("versions"), "versions")),
+        ("smaller", "What the smaller corpus does to the runs", _smaller(facts.get("smaller"))),
         ("ceilings", "What a perfect system reaches", _ceilings(facts.get("ceilings"))),
         ("floors", "What needs no query", _floors(facts.get("floors"))),
         ("echo", "Topics and the words of documents", _echo(facts.get("echo"))),
@@ -131,7 +132,12 @@ def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Pict
     what = "Intervals are Student's t over topics. Random changes do the same to as many random judgments and results."
     yield Prose((f"{changes}{dropped}. {what}",))
     yield from effect_tables(effect)
-    for place, placebo in enumerate(effect["placebos"]):
+    yield from _pictures(effect["placebos"], name)
+
+
+def _pictures(placebos: Sequence[Mapping[str, Any]], name: str) -> Iterator[Picture]:
+    """The change of each run beside random ones, by measure."""
+    for place, placebo in enumerate(placebos):
         rows = [ChangeRow(one["system"], one["change"], one["low"], one["high"]) for one in placebo["systems"]]
         caption = (
             f"Change of {placebo['measure']} by run (dots), and where {placebo['draws']:,d} random changes of the same "
@@ -139,6 +145,27 @@ def _effect(effect: Mapping[str, Any] | None, name: str) -> Iterator[Part | Pict
         )
         figure = change_rows(rows, x_label=f"change of {placebo['measure']}")
         yield Picture(f"{name}-{place}", caption, figure)
+
+
+def _smaller(facts: Mapping[str, Any] | None) -> Iterator[Part | Picture]:
+    if not facts:
+        return
+    yield Prose((
+        f"{facts['before']:,d} documents before, {facts['now']:,d} now; {facts['counted']:,d} of those that are gone "
+        f"are judged or in a run, {facts['relevant']:,d} of them relevant. Their results leave the runs that were "
+        "given, and topics that lose every relevant document leave the means. As many random documents of the same "
+        "judged state do, too: relevant; judged and not relevant; not judged; near the top of a run, or below.",
+    ))  # fmt: skip
+    names = ("system", "before", "after", "change", "low", "high", "p_corrected")
+    rows = [
+        (one["measure"], *(system[name] for name in names))
+        for one in facts["placebos"] for system in one["systems"]
+    ]  # fmt: skip
+    if rows:
+        columns = heads("Measure, Run, Before:.4f, After:.4f, Change:+.4f")
+        random = Column.numbers("+.4f", "from", "to", above=("Random removals",))
+        yield Table("Scores without these documents.", (*columns, *random, *heads("p:.3f")), tuple(rows))
+    yield from _pictures(facts["placebos"], "smaller")
 
 
 def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
@@ -424,7 +451,7 @@ _INPUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "documents": ("docs", "qrels", "topics"),
     "topics": ("topics", "qrels", "docs"),
     "together": ("qrels", "topics", "docs"),
-    "versions": ("qrels", "previous_qrels"),
+    "versions": ("qrels", "previous_qrels", "previous"),
 }
 
 
