@@ -22,6 +22,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "echo": Small(["plants --sets cacm --count 2"]),
     "explain": Small(["inject --sets cacm --pairs 3"]),
     "floors": Small(["claims --sets cacm --count 1"]),
+    "label_noise": Small(["--sets cacm --draws 2"]),
     "leakage_sensitivity": Small(["titanic"], shared=False),
     "leaderboard": Small(["planted --draws 1"], {"planted mixes found": r"\| BOARD03 \| #/1"}),
     "leakage_verdicts": Small(["--sets 2 --lines 200"]),

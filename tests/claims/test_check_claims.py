@@ -484,3 +484,32 @@ def test_repetitions_of_both_systems_say_what_running_again_may_change(tmp_path:
     ):
         with pytest.raises(OptionError, match=what):
             truerank.check(qrels=grades, run=pair, repeats=[wrong])
+
+
+def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> None:
+    draw = random.Random(4)
+    truth = {f"t{n}": {f"t{n}-d{m}": int(m < 5) for m in range(25)} for n in range(60)}
+    judged = {topic: {doc: grade ^ int(draw.random() < 0.15) for doc, grade in own.items()}
+              for topic, own in truth.items()}  # fmt: skip
+
+    def by(first: dict[str, dict[str, int]], sight: float, noise: float = 1.0) -> dict[str, dict[str, float]]:
+        return {t: {doc: sight * grade + noise * draw.gauss(0, 1) for doc, grade in own.items()}
+                for t, own in first.items()}  # fmt: skip
+
+    whole = {topic: truth[topic] for topic in list(truth)[:30]}
+    follows = truerank.check(
+        qrels=judged, run={"follows": by(judged, 3.0), "plain": by(truth, 3.0)}, baseline="plain", judged_again=whole
+    )
+    answer = follows.answer("labels")
+    assert follows.base is not None and follows.base.effect == "stands"
+    assert (answer.word, answer.effect == "stands") == ("WRONG JUDGMENTS MAY EXPLAIN IT", False)
+    assert follows.conclusion.word != "HOLDS"
+    better = truerank.check(
+        qrels=judged, run={"better": by(truth, 3.0), "plain": by(truth, 0.5)}, baseline="plain", judged_again=whole
+    )
+    assert better.answer("labels").word == "MORE THAN WRONG JUDGMENTS"
+    few = {topic: dict(list(own.items())[:1]) for topic, own in list(truth.items())[:20]}
+    unclear = truerank.check(qrels=judged, run={"better": by(truth, 3.0), "plain": by(truth, 0.5)}, judged_again=few)
+    assert (unclear.answer("labels").word, unclear.answer("labels").effect) == ("CANNOT TELL", "unknown")
+    asked = {one.question for one in truerank.check(qrels=judged, run={"a": by(truth, 1), "b": by(truth, 2)}).answers}
+    assert "labels" not in asked

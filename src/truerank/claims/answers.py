@@ -19,6 +19,7 @@ from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, Cla
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
+    labels_answer,
     policies_answer,
     repeats_answer,
 )
@@ -151,6 +152,7 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
         "unjudged": lambda: unjudged_answer(claim, material.teams),
         "pools": pools,
         "models": lambda: models_answer(given, material, claim, steps),
+        "labels": lambda: labels_answer(claim, material.again, given.resampling),
         "choice": lambda: choice_answer(claim, material.tried, given.resampling),
         "repeats": lambda: repeats_answer(claim, material.repeats),
         "policies": lambda: policies_answer(claim, given.options.measures),

@@ -44,6 +44,8 @@ class ClaimSources(Options):
             the option for several. In Python also runs by name.
         repeats: runs that are repetitions of the system or the baseline, such as a=a.*.run; repeat the option for the
             other one. In Python also runs by name, by system.
+        judged_again: pairs of these judgments that people judged again, drawn at random; judgments, label files or
+            judging stores. In Python as the judgments.
         train: training queries; repeat the option for several sources.
         docs: the documents.
         previous: the documents as they were judged, where `docs` is a later version of them.
@@ -61,6 +63,7 @@ class ClaimSources(Options):
     system: Annotated[str | None, Flag(metavar="NAME")] = None
     tried: Annotated[Any, Flag(metavar="DIR", reads=list[str])] = ()
     repeats: Annotated[Any, Flag(metavar="NAME=FILES", reads=list[str])] = ()
+    judged_again: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str], rare=True)] = ()
     train: Annotated[tuple[str, ...], _SEVERAL] = ()
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
     previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
@@ -161,6 +164,7 @@ class Inquiry:
         tried = named_runs(tried_files(given.tried)) if given.has("tried") else {}
         found = inputs_of(
             test=given.test, qrels=given.qrels if given.has("qrels") else None, train=given.train, docs=given.docs,
+            judged_again=given.judged_again or None,
             previous=given.previous, metadata=given.metadata, variants=self.options.variants,
         )  # fmt: skip
         several = [given.model_judgments] if isinstance(given.model_judgments, str) else given.model_judgments
@@ -328,6 +332,7 @@ class ClaimMaterial:
         scores: of a score table, by system: columns topic_id and value.
         tried: all configurations that the system was chosen from, by name, as the runs.
         repeats: by system, its repetitions by name.
+        again: pairs that were judged again: columns topic_id, doc_id, relevance; None where there are none.
     """
 
     sources: ClaimSources
@@ -339,6 +344,7 @@ class ClaimMaterial:
     scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     tried: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
+    again: pl.DataFrame | None = None
 
 
 def completed(sources: ClaimSources) -> ClaimSources:
@@ -395,8 +401,17 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     named = sources.test or (sources.qrels if isinstance(sources.qrels, str) else None) or sources.docs or "the data"
     return ClaimMaterial(
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
-        repeats=repeats,
+        repeats=repeats, again=_again(sources),
     )  # fmt: skip
+
+
+def _again(sources: ClaimSources) -> pl.DataFrame | None:
+    if not sources.has("judged_again"):
+        return None
+    # Here: few checks have second judgments, and reading labels takes time to load.
+    from truerank.audits.collection.label_noise import read_again
+
+    return read_again(sources.judged_again)
 
 
 def tried_files(given: Any) -> Any:

@@ -131,6 +131,10 @@ QUESTIONS: Final = (
         ("run", "qrels", "model_judgments"), "audit of the model's judgments", lambda *_: 3.0, role="model_judgments",
     ),
     Question(
+        "labels", "Wrong judgments", "wrong judgments", ("run", "qrels", "judged_again"),
+        "the difference by a sample that was judged again", lambda *_: 1.0, asked_by="judged_again",
+    ),
+    Question(
         "choice", "Chosen among all tried", "the choice among what was tried", ("run", "qrels", "tried"),
         "the best of all that were tried, under random signs", lambda *_: 2.0, role="run", asked_by="tried",
     ),

@@ -167,6 +167,42 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
     )  # fmt: skip
 
 
+def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampling) -> ClaimAnswer:
+    """What is left of the difference by the grades of pairs that were judged again."""
+    # Here: few checks have second judgments.
+    from truerank.audits.collection.label_noise import label_noise
+
+    if again is None:
+        raise OptionError("judged_again", "no pair that was judged again", "give judgments of some pairs")
+    noise, found = label_noise(
+        claim.qrels, again, claim.pair, claim.measure, scoring=claim.scoring,
+        resampling=Resampling(resampling.resamples, claim.level, resampling.seed), target="topics",
+    )  # fmt: skip
+    wrong = found[0]
+    evidence = (
+        f"{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again. {wrong.here}"
+    )
+    rows = []
+    for one in noise["differences"]:
+        sign = -1.0 if lower_is_better(one["measure"]) else 1.0
+        low, high = sorted(sign * one[end] for end in ("corrected_low", "corrected_high"))
+        label = "judged again" + ("" if one["measure"] == claim.measure else f", by {one['measure']}")
+        mean = sign * one["corrected"]
+        rows.append(ClaimEstimate(label, mean, low, high, len(claim.evaluation.topics), effect_of(mean, low, high)))
+    if not rows:
+        return ClaimAnswer(
+            "labels", "CANNOT TELL", f"{evidence} {' '.join(noise['remarks'])}".strip(), "unknown", "", (),
+            "Have more pairs judged again, or all of some topics.", facts={"again": noise["again"]},
+        )  # fmt: skip
+    stands = all(row.effect == "stands" for row in rows)
+    return ClaimAnswer(
+        "labels", "MORE THAN WRONG JUDGMENTS" if stands else "WRONG JUDGMENTS MAY EXPLAIN IT", evidence.strip(),
+        rows[0].effect, f"By the second judgments of all pairs the difference is {rows[0].figures()}.", tuple(rows),
+        "" if stands else "Have more pairs judged again, or correct the judgments.",
+        exception="by the grades of the pairs that were judged again", facts={"again": noise["again"]},
+    )  # fmt: skip
+
+
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
     """(h) The claim under every measure, order of ties and rule for missing topics."""
     main: list[ClaimEstimate] = []

@@ -220,6 +220,7 @@ def audit(
     inputs = inputs_of(
         table=table, qrels=parts.qrels, docs=parts.docs, topics=parts.topics, train=parts.train, asked=parts.asked,
         previous=parts.previous,
+        judged_again=parts.judged_again or None,
         previous_qrels=parts.previous_qrels,
         run=list(named_runs(parts.run).values()) if "run" in parts.given else None, labels=judged.labels,
     )  # fmt: skip
@@ -285,6 +286,8 @@ def _audited(
     low += repeated
     smaller, gone = _smaller(material, parts.previous)
     low += gone
+    noise, wrong = _noise(material, parts)
+    low += wrong
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
     findings = _findings(found, pairs, scoring.rel, choice)
@@ -305,6 +308,7 @@ def _audited(
             **facts,
             **({} if echo is None else {"echo": echo}),
             **({} if smaller is None else {"smaller": smaller}),
+            **({} if noise is None else {"noise": noise}),
             **({} if fit is None else {"fit": fit.json()}),
             **({} if contradicted is None else {"suspects": contradicted.facts()}),
             "looked_for": looked_for(parts.given, choice),
@@ -407,6 +411,21 @@ def _smaller(material: _Material, previous: str | None) -> tuple[dict[str, Any] 
     facts = {"before": before, "now": documents.count, "counted": len(removed), "relevant": len(relevant & {*removed}),
              "placebos": [one.json() for one in placebos]}  # fmt: skip
     return facts, [replace(instances("smaller-corpus", rows, len(asked_for(pairs, material.runs, None))), here=here)]
+
+
+def _noise(material: _Material, parts: Parts) -> tuple[dict[str, Any] | None, list[Instances]]:
+    """What wrong judgments allow, by pairs that were judged again."""
+    if material.pairs is None or "judged_again" not in parts.given:
+        return None, []
+    # Here: without them an audit need not load what corrects scores.
+    from truerank.audits.collection.label_noise import label_noise, read_again
+
+    options = material.options
+    resampling = Resampling(options.resamples, options.confidence, options.seed)
+    return label_noise(
+        material.pairs, read_again(parts.judged_again), material.runs, options.measures,
+        scoring=material.scoring, resampling=resampling,
+    )  # fmt: skip
 
 
 def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspects | None:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 from truerank.errors import OptionError
 from truerank.options import Flag, Options, Range
+
+_INPUTS: Final = (
+    "qrels", "docs", "topics", "train", "asked", "judged_again", "previous", "previous_qrels", "run"
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,8 @@ class Parts(Options):
         topics: the topics.
         train: queries of other splits of the collection; repeat the option for several.
         asked: questions that people asked, such as a query log: do topics repeat documents more than these do?
+        judged_again: pairs that were judged again, drawn at random; judgments, label files or judging stores: what do
+            wrong judgments allow? In Python as the judgments.
         previous: an earlier version of the documents, in which the runs searched: what does the smaller corpus do?
         previous_qrels: an earlier version of the judgments. In Python as the judgments.
         run: TREC runs, whose scores show what the faults do; repeat the option for several. In Python also runs by
@@ -30,6 +36,7 @@ class Parts(Options):
     topics: Annotated[str | None, Flag(metavar="SRC")] = None
     train: Annotated[tuple[str, ...], Flag(metavar="SRC", reads=list[str])] = ()
     asked: Annotated[str | None, Flag(metavar="SRC")] = None
+    judged_again: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str])] = ()
     previous: Annotated[str | None, Flag(metavar="SRC")] = None
     previous_qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None
     run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
@@ -45,7 +52,7 @@ class Parts(Options):
         """The names of the inputs that are there."""
         return frozenset(
             name
-            for name in ("qrels", "docs", "topics", "train", "asked", "previous", "previous_qrels", "run")
+            for name in _INPUTS
             if (value := getattr(self, name)) is not None and not (isinstance(value, tuple | list) and not value)
         )
 

@@ -75,6 +75,7 @@ def _sections(result: CollectionAudit) -> tuple[ReportSection, ...]:
         ("versions-effect", "What the new judgments do to the runs", _effect(facts.get("versions"), "versions")),
         ("smaller", "What the smaller corpus does to the runs", _smaller(facts.get("smaller"))),
         ("ceilings", "What a perfect system reaches", _ceilings(facts.get("ceilings"))),
+        ("noise", "What wrong judgments allow", _noise(facts.get("noise"))),
         ("floors", "What needs no query", _floors(facts.get("floors"))),
         ("echo", "Topics and the words of documents", _echo(facts.get("echo"))),
         ("similarity", "How alike the documents are", _bands(facts.get("similarity"))),
@@ -205,6 +206,53 @@ def _ceilings(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
             "lowest.",
             heads("Measure, Ceiling:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
             tuple(tuple(one[name] for name in ("measure", "mean", "below", "lowest", "topic")) for one in lines),
+        )
+
+
+def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
+    if not facts:
+        return
+    rows = ((one["grade"], one["judgments"], one["again"], one["relevant"], one["share"], one["low"], one["high"])
+            for one in facts["grades"])  # fmt: skip
+    yield Table(
+        "Judgments that were judged again, and the share that got the same grade.",
+        heads("Grade, Judgments:,d, Judged again=again:,d, Relevant then=relevant:,d, Same grade=same:.3f, "
+              "from:.3f, to:.3f"), tuple(rows),
+        notes=(
+            "The second judgment is taken to be right, and the pairs as if drawn at random. The intervals are Clopper "
+            "and Pearson's.",
+            *([f"{facts['beside']:,d} further pairs, {facts['beside_relevant']:,d} of them relevant, have no judgment "
+               "here; they are left out."] if facts["beside"] else []),
+        ),
+    )  # fmt: skip
+    if facts["ceilings"]:
+        yield Table(
+            "What a ranking by the second judgments scores by the first, on topics whose relevant documents were all "
+            "judged again: without those that are called wrong, and at most, with them behind the relevant ones. Above "
+            "that, systems differ by wrong judgments alone.",
+            heads("Measure, Topics:,d, Without wrong ones=least:.4f, At most=most:.4f, from:.4f, to:.4f"),
+            tuple(
+                tuple(one[name] for name in ("measure", "n", "least", "mean", "low", "high"))
+                for one in facts["ceilings"]
+            ),
+        )
+    ends = ("corrected", "corrected_low", "corrected_high")
+    scores = [(one["measure"], one["run"], one["model"], *(one[end] for end in ends)) for one in facts["scores"]]
+    if not scores and facts["remarks"]:
+        yield Prose((" ".join(facts["remarks"]),))
+    if scores:
+        yield Table(
+            "Scores of these topics by the judgments, and by the second judgments, as far as the sample tells.",
+            heads("Measure, Run, By the judgments=first:.4f, Corrected:.4f, from:.4f, to:.4f"), tuple(scores),
+            notes=tuple(facts["remarks"]),
+        )  # fmt: skip
+    apart = [(one["measure"], f"{one['first']} − {one['second']}", one["model"], *(one[end] for end in ends))
+             for one in facts["differences"]]  # fmt: skip
+    if apart:
+        yield Table(
+            "Differences: an interval that holds 0 says that wrong judgments alone can be what is seen.",
+            heads("Measure, Runs, By the judgments=first:+.4f, Corrected:+.4f, from:+.4f, to:+.4f"),
+            tuple(apart),
         )
 
 
