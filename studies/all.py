@@ -43,6 +43,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "selection": Small(["level --draws 4"], shared=False),
     "severity": Small(["queries msmarco --topics 20"]),
     "smaller_corpus": Small(["--simulations 2"]),
+    "spans": Small(["--sets cacm"]),
     "suspects": Small(["--collection cacm --seeds 1"], {"proposals of pooled plants": r"\| pooled \| relevant \| #"}),
     "survivorship_depths": Small(["--simulate 3 --queries 300"]),
     "tools": Small(["develop --only truerank --per-cell 1"]),

@@ -32,8 +32,8 @@ from truerank.sources.streamed import StreamedSource
 from truerank.text.normalising import normalise
 
 _IDS: Final = (
-    "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid", "passage_id",
-    "passage-id", "did", "id",
+    "chunk_id", "_id", "doc_id", "docid", "docno", "document_id", "doc-id", "corpus-id", "corpus_id", "pid",
+    "passage_id", "passage-id", "did", "id",
 )  # fmt: skip
 _TITLES: Final = ("title", "headline", "doc_title", "heading")
 _URLS: Final = ("url", "uri", "link", "target_url")
@@ -94,6 +94,29 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
         yield _repaired(FoundDocument(document, where, row.line, row.repaired))
     if first is not None and not usable:
         raise columns.no_column(names, column, _TEXT, where, first.line)
+
+
+def document_rows(source: str) -> Iterator[tuple[str, frozenset[str], Row, str]]:
+    """The rows of a table of documents: its id, the names of the columns of id, title and body, the row and the text.
+
+    Nothing where the source is no table.
+    """
+    spec = grammar.parse(source)
+    if spec.scheme != "file":
+        return
+    path, form = spec.path, document_form(spec.path, spec.format)
+    if form == "beir":
+        path, form = cast(Path, formats.corpus_file(path)), "jsonl"
+    if form not in ("jsonl", "json", "csv", "parquet") and not (form == "tsv" and has_names(path)):
+        return
+    names: tuple[str, ...] = ()
+    keys = _Keys(None, None, None, None)
+    for row in rows(path, form):
+        if tuple(row.values) != names:
+            names = tuple(row.values)
+            keys = _keys(names, spec.column)
+        own = frozenset(key for key in (keys.identifier, keys.title, keys.body) if key is not None)
+        yield identifier_of(row, keys.identifier), own, row, _text(row.values, keys.body) or ""
 
 
 def documents_of_parquet(path: Path, column: str | None) -> FoundStream:

@@ -76,6 +76,8 @@ def _carrying_summary(result: Carrying) -> Summary:
         ("", "their grades differ", result.differing),
         ("judgments written", "", result.written),
     ]
+    if result.doubtful is not None:
+        rows.append(("new chunks to judge", f"found by {result.by}", len(result.doubtful)))
     note = f"Several judgments of one document: {COMBINE[result.combine]}."
     tables = [_counts_table("judgments carried over.", rows, result, note)]
     if result.experts is not None:
@@ -88,6 +90,11 @@ def _write_carrying(result: Carrying, job: Run) -> None:
     for name, part in result.parts.items():
         with job.output(result.files[name].name) as stream:
             stream.writelines(line.encode("utf-8", "replace") for line in _tsv(part))
+    if result.doubtful is not None:
+        lines = (f"{topic} Q0 {doc} {at} {score:.4f} carried\n"
+                 for at, (topic, doc, score) in enumerate(result.doubtful.iter_rows(), 1))  # fmt: skip
+        with job.output(result.files["doubtful"].name) as stream:
+            stream.writelines(line.encode("utf-8", "replace") for line in lines)
     if result.out is not None:
         with job.output(result.out.name) as stream:
             for part in result.qrels.iter_slices(_AT_ONCE):

@@ -139,6 +139,8 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
         experts: what experts say of the carried labels, where they were given.
         warnings: what a user must know, one sentence each.
         out: the file of the new judgments; the others stand beside it.
+        doubtful: of chunks: topic_id, doc_id and score of new chunks that hold a part of a relevant one, to be judged.
+        by: of chunks: offsets or text, by which they were found; "" otherwise.
     """
 
     qrels: pl.DataFrame
@@ -156,13 +158,16 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
     experts: ExpertComparison | None
     warnings: tuple[str, ...]
     out: Path | None = None
+    doubtful: pl.DataFrame | None = None
+    by: str = ""
 
     @property
     def files(self) -> dict[str, Path]:
         """What stands beside the new judgments, by what it holds."""
         if self.out is None:
             return {}
-        endings = {**{name: f"{name}.tsv" for name in self.parts}, "manifest": "manifest.json"}
+        run = {} if self.doubtful is None else {"doubtful": "doubtful.run"}
+        endings = {**{name: f"{name}.tsv" for name in self.parts}, **run, "manifest": "manifest.json"}
         return {name: self.out.with_name(f"{self.out.name}.{ending}") for name, ending in endings.items()}
 
     def counts(self) -> dict[str, Any]:
@@ -176,6 +181,7 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
             "out": None if self.out is None else str(self.out),
             "files": {name: str(path) for name, path in self.files.items()},
             **self.counts(),
+            **({} if self.doubtful is None else {"by": self.by, "doubtful": len(self.doubtful)}),
             "combine": self.combine,
             "reasons": [{"status": status, "reason": reason, "judgments": n} for status, reason, n in self.reasons],
             "experts": None if self.experts is None else self.experts.json(),
@@ -196,7 +202,8 @@ def carry(
 ) -> Carrying:
     """Writes judgments of passages as judgments of documents, or those of one version for another.
 
-    Each judgment that was not carried or was put together with others is listed, with the reason.
+    Each judgment that was not carried or was put together with others is listed, with the reason. Judgments of chunks
+    go to the chunks of another cutting with `spans`; what holds a part of a relevant chunk is listed for judging.
 
     Args:
         qrels: the judgments to carry over.
@@ -205,7 +212,8 @@ def carry(
         rel: the lowest grade of a carried judgment that counts as relevant.
         experts: how often experts disagree.
         out: the new judgments, TREC qrels; the name says the compression. Beside the file stand FILE.lost.tsv,
-            FILE.ambiguous.tsv, FILE.merged.tsv, with experts FILE.disagreements.tsv, and FILE.manifest.json.
+            FILE.ambiguous.tsv, FILE.merged.tsv, with experts FILE.disagreements.tsv, with spans FILE.doubtful.run, and
+            FILE.manifest.json.
         progress: receives progress updates.
 
     Returns:
@@ -222,13 +230,23 @@ def carry(
         --expert-qrels nist.qrels --out docs.qrels
 
         truerank transfer carry --qrels cast.qrels --pattern cast --out docs.qrels.gz
+
+        truerank transfer carry --qrels golden.qrels --spans chunks-200.jsonl --docs chunks-500.jsonl --out new.qrels
     """
     way, spec = route.checked(), grammar.parse(qrels)
     if out is not None:
         refuse_overwrite(spec.path if spec.scheme == "file" else None, Path(out))
     frame = read_qrels_frame(spec)
-    links = links_of(way, frame["doc_id"].unique(maintain_order=True), progress or Quiet())
-    rows = frame.with_row_index("row").join(links, on="doc_id", how="left", maintain_order="left")
+    judged, doubtful, by = frame["doc_id"].unique(maintain_order=True), None, ""
+    if way.spans is not None and way.docs is not None:
+        # Here: it takes time to load what reads chunks, and few judgments are of chunks.
+        from truerank.audits.transfer.matching.spans import pieces, spanned
+
+        found, by = pieces(way.spans, way.docs, frozenset(judged), progress or Quiet())
+        rows, doubtful = spanned(frame.with_row_index("row"), found, rel, way.min_overlap)
+    else:
+        links = links_of(way, judged, progress or Quiet())
+        rows = frame.with_row_index("row").join(links, on="doc_id", how="left", maintain_order="left")
     rows, merged = _combined(rows, combine)
     kept = merged.select("topic_id", pl.col("found").alias("doc_id"), pl.col("grade").alias("relevance"))
     kept = kept.cast(QREL_SCHEMA)  # type: ignore[arg-type]
@@ -241,12 +259,16 @@ def carry(
         grades = (rel, experts.expert_rel)
         compared = compare_with_experts(kept, experts.expert_qrels, grades, experts.confidence)
     result = _result(frame, rows, merged, kept, combine=combine, rel=rel, experts=compared)
+    result = replace(result, doubtful=doubtful, by=by)
     if out is None:
         return result
     result = replace(result, out=Path(out))
-    inputs = inputs_of(qrels=qrels, mapping=way.mapping, docs=way.docs, expert_qrels=experts.expert_qrels)
+    inputs = inputs_of(
+        qrels=qrels, mapping=way.mapping, spans=way.spans, docs=way.docs, expert_qrels=experts.expert_qrels
+    )
     options = {
-        "to": way.to, "pattern": way.pattern, "combine": combine, "rel": rel, "expert_rel": experts.expert_rel,
+        "to": way.to, "pattern": way.pattern, "min_overlap": way.min_overlap, "combine": combine,
+        "rel": rel, "expert_rel": experts.expert_rel,
         "confidence": experts.confidence,
     }  # fmt: skip
     with started("transfer carry", (*inputs, *_matched(way)), options, out, file=True) as job:
@@ -319,8 +341,8 @@ def _result(
     return Carrying(
         qrels=kept,
         parts=parts,
-        read=len(rows),
-        carried=int(status.get("matched", 0)),
+        read=len(frame),
+        carried=rows.filter(pl.col("status") == "matched")["row"].n_unique(),
         written=len(kept),
         merged=len(several),
         differing=int((merged["grades"] > 1).sum()),

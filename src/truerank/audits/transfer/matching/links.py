@@ -11,7 +11,7 @@ import polars as pl
 
 from truerank.audits.transfer.matching.versions import FOUND_SCHEMA, Matched, load_matched, read_mapping
 from truerank.errors import OptionError
-from truerank.options import Flag, Options
+from truerank.options import Flag, Options, Range
 from truerank.sources.documents import open_documents
 from truerank.work.progress import Progress
 
@@ -31,20 +31,25 @@ _LISTED: Final = 20
 
 @dataclass(frozen=True)
 class Route(Options):
-    """Where judgments go; one of three ways.
+    """Where judgments go; one of four ways.
 
     Attributes:
         matched: the folder that `transfer match` wrote. In Python also what it returned.
         to: with `matched`: the version to carry to; by default the second of two.
         mapping: a table of ids with two columns: judged id, id to carry to.
         pattern: the id holds that of its document: qna, cast, segment, window, or an expression with one group.
-        docs: with `mapping` or `pattern`: the collection; what it lacks is lost.
+        spans: the chunks that were judged, where `docs` has the chunks of another cutting: a judgment goes to the
+            chunks that hold the same stretch of text, by the columns of document, start and end, or by words.
+        min_overlap: with `spans`: a new chunk that holds at least so much of a relevant one is relevant.
+        docs: with `mapping` or `pattern`: the collection; what it lacks is lost. With `spans`: the new chunks.
     """
 
     matched: Annotated[Matched | str | Path | None, Flag(metavar="DIR", reads=Path)] = None
     to: Annotated[str | None, Flag(metavar="NAME")] = None
     mapping: Annotated[str | None, Flag(metavar="FILE")] = None
     pattern: Annotated[str | None, Flag(metavar="NAME|REGEX")] = None
+    spans: Annotated[str | None, Flag(metavar="SRC")] = None
+    min_overlap: Annotated[float, Range(above=0, at_most=1)] = 0.8
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
 
     def __post_init__(self) -> None:
@@ -60,14 +65,18 @@ class Route(Options):
         """
         if not self._ways():
             raise _one_way()
+        if self.spans is not None and self.docs is None:
+            raise OptionError("docs", "judged chunks without new ones", "give the chunks of the new cutting")
         return self
 
     def _ways(self) -> list[object]:
-        return [way for way in (self.matched, self.mapping, self.pattern) if way is not None]
+        return [way for way in (self.matched, self.mapping, self.pattern, self.spans) if way is not None]
 
 
 def _one_way() -> OptionError:
-    return OptionError("matched", "judgments are carried in one way", "give one of `matched`, `mapping` and `pattern`")
+    return OptionError(
+        "matched", "judgments are carried in one way", "give one of `matched`, `mapping`, `pattern` and `spans`"
+    )
 
 
 def links_of(route: Route, judged: pl.Series, progress: Progress) -> pl.DataFrame:
