@@ -256,23 +256,34 @@ def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
         )
 
 
+_ONE_CLUSTER: Final = (
+    ": here half of them or more are one cluster, so that the intervals are for other topics of the same kind."
+)
+
+
 def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if not lines:
         return
-    what = {"collection": "the collection", "judged": "the judged documents of a topic"}
+    what = {
+        "collection": "the collection", "candidates": "what all runs rank for a topic",
+        "judged": "the judged documents of a topic",
+    }  # fmt: skip
     rows = (
         (one["measure"], what[one["of"]], one["name"], *(one["floor"][end] for end in ("mean", "low", "high")),
          one["floor"]["topics"], one["above_random"])
         for one in lines
     )  # fmt: skip
+    shared = all(one["floor"]["drawn"] == "clusters" for one in lines if one["of"] == "collection")
     yield Table(
         "What rankings score that never read the query. The best fixed list is made on half of the topics, and scored "
         "on the other half.",
         heads("Measure, Ranked, By, Score:.4f, from:.4f, to:.4f, Topics:,d, Above random order=above:+.4f"),
         tuple(rows),
         notes=(
-            "The intervals draw topics again; for fixed lists, topics that share relevant documents are drawn "
-            "together: where half of them or more do, there is none.",
+            "The intervals are for other topics; of lists over the collection, for other clusters of topics that share "
+            f"relevant documents{'.' if shared else _ONE_CLUSTER}",
+            "Where all scores are equal, the order of ties is the ranking. Relevant ones first, or last: what a rule "
+            "for ties scores at most, or at least.",
         ),
     )
 
