@@ -445,7 +445,8 @@ def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, A
     pairs, options, scoring = material.pairs, material.options, material.scoring
     low: list[Instances] = []
     if pairs is not None:
-        frame, facts["ceilings"] = ceilings(pairs, options.measures, scoring, unreachable(found))
+        copies = representatives(material.duplicates.groups())
+        frame, facts["ceilings"] = ceilings(pairs, options.measures, scoring, unreachable(found), copies)
         low.append(ceiling_instances(frame))
         resampling = Resampling(options.resamples, options.confidence, options.seed)
         candidates = shared_candidates(material.runs)

@@ -202,10 +202,12 @@ def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
 def _ceilings(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if lines:
         yield Table(
-            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, and the "
-            "lowest.",
-            heads("Measure, Ceiling:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
-            tuple(tuple(one[name] for name in ("measure", "mean", "below", "lowest", "topic")) for one in lines),
+            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, the mean if "
+            "every text is returned once (where two relevant documents of a topic have the same), and the lowest.",
+            heads("Measure, Ceiling:.4f, Each text once=once:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
+            tuple(
+                tuple(one[name] for name in ("measure", "mean", "once", "below", "lowest", "topic")) for one in lines
+            ),
         )
 
 
@@ -291,12 +293,17 @@ def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
 def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
     if not facts:
         return
-    rows: list[tuple[Cell, ...]] = [
-        ("share of a topic's words in a relevant document", *facts["share"]),
-        ("share of them in any document", facts["others"], None, None),
-        ("relevant documents that are first by the number of these words", *facts["first"]),
-        ("relevant documents that echo the topic", *facts["echo"]),
-    ]
+    names = {
+        "share": "share of a topic's words in a relevant document",
+        "run": "share of them in the longest stretch that both have in one piece",
+        "reciprocal": "reciprocal place of a relevant document by the number of these words",
+        "first": "relevant documents that are first by it",
+        "echo": "relevant documents that echo the topic",
+    }
+    rows: list[tuple[Cell, ...]] = [(name, *facts[key]) for key, name in names.items()]
+    rows.insert(1, ("share of them in any document", facts["others"], None, None))
+    for of, own in facts["people"].items():
+        rows += [(f"{names[key]}, above people's topics in {of}", *own[key]) for key in ("share", "echo")]
     notes = [f"Of {facts['topics']:,d} topics with four different content words or more; means over topics."]
     if asked := facts["asked"]:
         rows += [
