@@ -25,12 +25,18 @@ runs the true and the given difference with a 95% normal interval. `favour`: the
 
 `suspects`: truth.json has the wrong rows of judgments.qrels (and the rows that were lost), and how well a plain score
 made of the ranks tells them. A pooled document that the collection does not judge relevant counts as not relevant.
+
+`echo`: VARIANT-STRENGTH: topics made by rule from one document each, which is their judgment; mixture-0.3-VARIANT: 30%
+of these among the collection's own topics with one relevant document each, drawn at random; people, people-single,
+people-nearest (one relevant document each, the one that shares most words: chosen, not generated): clean; log-NAME:
+topics.tsv of real queries only. truth.json has the generated topics and each part's scores.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hand_rulers_echo
 import hand_rulers_labels
 import hand_rulers_null
 
@@ -38,6 +44,7 @@ CASES: dict[str, Callable[[str, Path, int], Iterator[str]]] = {
     "null": hand_rulers_null.write,
     "labels": hand_rulers_labels.write_labels,
     "suspects": hand_rulers_labels.write_suspects,
+    "echo": hand_rulers_echo.write,
 }
 
 
