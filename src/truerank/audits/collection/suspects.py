@@ -45,6 +45,12 @@ _KNOTS: Final = (5, 20, 80, 320)
 #: Documents of the pool that a topic brings for each of its relevant ones when the model is fitted, at most.
 _OTHERS: Final = 50
 _PRIOR: Final = 3.0
+#: Candidates, and the share of flips, above a score that say how many can be wrong.
+_TOLD, _SEEN = 10, 0.05
+#: Runs that allow more than this to be wrong say nothing of it.
+_ALLOWED: Final = 0.4
+#: One in so many proposals may be of documents that nobody judged relevant, at least.
+_PART: Final = 4
 #: Texts of so many documents are compared at most.
 _TEXTS: Final = 200_000
 _KEYS: Final = ["topic_id", "doc_id"]
@@ -62,11 +68,15 @@ class Proposals(NamedTuple):
             wrong ones expected among it and those before it.
         of: how many were looked at.
         detected: the share of flips that score as high as the last proposal; 0 without proposals.
+        rate: the share of the relevant judgments that is taken to be wrong for `expected`.
+        at_most: the share of them that can be wrong in this way, by the runs: where all that scores high is.
     """
 
     rows: pl.DataFrame
     of: int
     detected: float
+    rate: float
+    at_most: float
 
 
 @dataclass(frozen=True)
@@ -104,6 +114,7 @@ class Suspects:
                 expected = float(found.rows["expected"][-1]) if len(found.rows) else None
                 about[name] = {
                     "proposed": len(found.rows), "of": found.of, "expected": expected, "detected": found.detected,
+                    "rate": found.rate, "at_most": found.at_most,
                 }  # fmt: skip
         return about
 
@@ -115,7 +126,7 @@ class Suspects:
                 place = pl.int_range(1, pl.len() + 1)
                 share = (100 * pl.col("expected")).round().cast(pl.Int64)
                 said = grade.otherwise(pl.format("grade {}", "grade"))
-                words = f"{{}}; proposal {{}}; if {self.share:.0%} of the judgments are wrong, {{}}% of those so far"
+                words = f"{{}}; proposal {{}}; if {found.rate:.0%} of the judgments are wrong, {{}}% of those so far"
                 detail = pl.format(words, said, place, share)
                 yield instances(kind, found.rows.with_columns(detail=detail), found.of)
 
@@ -183,14 +194,32 @@ def suspects(
         words = _Words.of(looked, texts(looked.rows["doc_id"].unique().to_list()), topics)
     scores, flips = _scored(looked, families, words, seed)
     relevant, others = looked.relevant, looked.pooled & ~looked.relevant
-    wrong = share * float(relevant.sum())
     # A relevant document that is in no pool cannot be missed there: it is not a flip of the other kind.
     missed = (relevant & looked.pooled).astype(np.float64) / float(relevant.sum())
-    return Suspects(
-        "", named, rbo, len(looked.topics), share,
-        _proposed(looked.rows, relevant, scores, flips / flips.sum(), wrong),
-        _proposed(looked.rows, others, -scores, missed, wrong), words is not None,
-    )  # fmt: skip
+    graded = looked.rows["grade"].is_not_null().to_numpy()
+    lists = [
+        _proposed(looked.rows, some, own, of, share=share, relevant=int(relevant.sum()))
+        for some, own, of in (
+            (relevant, scores, flips / flips.sum()),
+            # What was judged not relevant, and what nobody judged: the first are fewer, more of them may be wrong.
+            (others & graded, -scores, missed),
+            (others & ~graded, -scores, missed),
+        )
+    ]
+    doubted, *overlooked = lists
+    missing, room = _together(overlooked), int(share * graded.sum())
+    # All proposals together are no more than that share of the judgments; a part of them is kept for each kind.
+    kept = min(len(missing.rows), max(room // _PART, room - len(doubted.rows)))
+    doubted = doubted._replace(rows=doubted.rows.head(room - kept))
+    missing = missing._replace(rows=missing.rows.head(kept))
+    return Suspects("", named, rbo, len(looked.topics), share, doubted, missing, words is not None)
+
+
+def _together(parts: Sequence[Proposals]) -> Proposals:
+    """Proposals of two kinds as one, those of the first kind before the others."""
+    rows = pl.concat([one.rows for one in parts])
+    first = next((one for one in parts if len(one.rows)), parts[0])
+    return Proposals(rows, sum(one.of for one in parts), first.detected, first.rate, first.at_most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -449,20 +478,31 @@ def _nearest(cosines: Floats, without: Ints) -> Floats:
     return np.stack(means, axis=1)
 
 
-def _proposed(rows: pl.DataFrame, candidates: Flags, scores: Floats, flips: Floats, wrong: float) -> Proposals:
+def _proposed(
+    rows: pl.DataFrame, candidates: Flags, scores: Floats, flips: Floats, *, share: float, relevant: int
+) -> Proposals:
     """The candidates with the highest scores, while at least half of them are expected to be wrong.
 
     Args:
+        rows: topic_id, doc_id, grade.
+        candidates: those that are looked at.
+        scores: by row; the higher the more like a flip.
         flips: of all flips, the share for which each row stands.
-        wrong: how many judgments are taken to be wrong; no more are proposed.
+        share: of the relevant judgments that is taken to be wrong; at least half of what the runs allow, at most all.
+        relevant: how many there are; no more than the share of them are proposed.
     """
     own = np.flatnonzero(candidates)
     own = own[np.lexsort((own, -scores[own]))]
     order = np.argsort(-scores, kind="stable")
     total = np.append(0.0, np.cumsum(flips[order]))
     detected = total[np.searchsorted(-scores[order], -scores[own], side="right")]
-    expected = np.minimum(1.0, wrong * detected / np.arange(1, len(own) + 1))
-    last = min(int(np.flatnonzero(np.append(True, expected >= WRONG)).max()), int(wrong))
+    number = np.arange(1, len(own) + 1)
+    # If all candidates above a score were wrong, so many would be.
+    told = np.flatnonzero((number >= _TOLD) & (detected >= _SEEN))
+    at_most = float(min(1.0, (number[told] / (relevant * detected[told])).min(initial=1.0)))
+    rate = min(max(share, at_most * WRONG), at_most) if at_most <= _ALLOWED else share
+    expected = np.minimum(1.0, rate * relevant * detected / number)
+    last = min(int(np.flatnonzero(np.append(True, expected >= WRONG)).max()), int(share * relevant))
     chosen = own[:last]
     found = rows[chosen].with_columns(score=pl.Series(scores[chosen]), expected=pl.Series(expected[:last]))
-    return Proposals(found, len(own), float(detected[last - 1]) if last else 0.0)
+    return Proposals(found, len(own), float(detected[last - 1]) if last else 0.0, rate, at_most)
