@@ -103,16 +103,16 @@ def _suspects(about: Mapping[str, Any] | None) -> Iterator[Part]:
     rates = (about["share"], about["share"] / 5)
     rows = (
         (names[name], one["proposed"], one["of"], one["rate"], one["expected"],
-         *(one["expected"] and one["expected"] * min(1.0, rate / one["rate"]) for rate in rates), one["at_most"],
+         *(one["expected"] and one["expected"] * min(1.0, rate / one["rate"]) for rate in rates), one["allowed"],
          one["detected"])
         for name, one in about.items() if name in names
     )  # fmt: skip
     wrong = (f"if {rate:.0%} are=wrong{at}:.0%" for at, rate in enumerate(rates))
     yield Table(
-        "Proposals, and the share of them expected to be wrong if so many of the relevant judgments are. At most: what "
-        "the runs allow, if all that is ranked so were wrong. Detected: the share of flips that is proposed.",
+        "Proposals, and the share of them expected to be wrong if so many of the relevant judgments are. The runs "
+        "allow: how many would be wrong if all that is ranked so were. Detected: the share of flips that is proposed.",
         heads(f"documents, proposed:,d, of:,d, taken to be wrong=rate:.1%, expected:.0%, {', '.join(wrong)}, "
-              "at most=at_most:.1%, detected:.0%"), tuple(rows),
+              "the runs allow=allowed:.1%, detected:.0%"), tuple(rows),
     )  # fmt: skip
 
 

@@ -69,14 +69,14 @@ class Proposals(NamedTuple):
         of: how many were looked at.
         detected: the share of flips that score as high as the last proposal; 0 without proposals.
         rate: the share of the relevant judgments that is taken to be wrong for `expected`.
-        at_most: the share of them that can be wrong in this way, by the runs: where all that scores high is.
+        allowed: how large the runs let that share be: as if all that scores high were wrong.
     """
 
     rows: pl.DataFrame
     of: int
     detected: float
     rate: float
-    at_most: float
+    allowed: float
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Suspects:
                 expected = float(found.rows["expected"][-1]) if len(found.rows) else None
                 about[name] = {
                     "proposed": len(found.rows), "of": found.of, "expected": expected, "detected": found.detected,
-                    "rate": found.rate, "at_most": found.at_most,
+                    "rate": found.rate, "allowed": found.allowed,
                 }  # fmt: skip
         return about
 
@@ -196,30 +196,17 @@ def suspects(
     relevant, others = looked.relevant, looked.pooled & ~looked.relevant
     # A relevant document that is in no pool cannot be missed there: it is not a flip of the other kind.
     missed = (relevant & looked.pooled).astype(np.float64) / float(relevant.sum())
-    graded = looked.rows["grade"].is_not_null().to_numpy()
-    lists = [
-        _proposed(looked.rows, some, own, of, share=share, relevant=int(relevant.sum()))
-        for some, own, of in (
-            (relevant, scores, flips / flips.sum()),
-            # What was judged not relevant, and what nobody judged: the first are fewer, more of them may be wrong.
-            (others & graded, -scores, missed),
-            (others & ~graded, -scores, missed),
-        )
-    ]
-    doubted, *overlooked = lists
-    missing, room = _together(overlooked), int(share * graded.sum())
+    doubted, missing = (
+        _proposed(looked.rows, some, own, of, share=share, relevant=int(relevant.sum()), rising=rising)
+        # What is not judged may be relevant beyond any share: there the runs allow more than is wrong.
+        for some, own, of, rising in ((relevant, scores, flips / flips.sum(), True), (others, -scores, missed, False))
+    )
     # All proposals together are no more than that share of the judgments; a part of them is kept for each kind.
+    room = int(share * looked.rows["grade"].count())
     kept = min(len(missing.rows), max(room // _PART, room - len(doubted.rows)))
     doubted = doubted._replace(rows=doubted.rows.head(room - kept))
     missing = missing._replace(rows=missing.rows.head(kept))
     return Suspects("", named, rbo, len(looked.topics), share, doubted, missing, words is not None)
-
-
-def _together(parts: Sequence[Proposals]) -> Proposals:
-    """Proposals of two kinds as one, those of the first kind before the others."""
-    rows = pl.concat([one.rows for one in parts])
-    first = next((one for one in parts if len(one.rows)), parts[0])
-    return Proposals(rows, sum(one.of for one in parts), first.detected, first.rate, first.at_most)
 
 
 @dataclass(frozen=True, eq=False)
@@ -479,7 +466,14 @@ def _nearest(cosines: Floats, without: Ints) -> Floats:
 
 
 def _proposed(
-    rows: pl.DataFrame, candidates: Flags, scores: Floats, flips: Floats, *, share: float, relevant: int
+    rows: pl.DataFrame,
+    candidates: Flags,
+    scores: Floats,
+    flips: Floats,
+    *,
+    share: float,
+    relevant: int,
+    rising: bool,
 ) -> Proposals:
     """The candidates with the highest scores, while at least half of them are expected to be wrong.
 
@@ -488,8 +482,9 @@ def _proposed(
         candidates: those that are looked at.
         scores: by row; the higher the more like a flip.
         flips: of all flips, the share for which each row stands.
-        share: of the relevant judgments that is taken to be wrong; at least half of what the runs allow, at most all.
+        share: of the relevant judgments that is taken to be wrong, and no more than the runs allow.
         relevant: how many there are; no more than the share of them are proposed.
+        rising: whether at least half of what the runs allow is taken to be wrong.
     """
     own = np.flatnonzero(candidates)
     own = own[np.lexsort((own, -scores[own]))]
@@ -499,10 +494,10 @@ def _proposed(
     number = np.arange(1, len(own) + 1)
     # If all candidates above a score were wrong, so many would be.
     told = np.flatnonzero((number >= _TOLD) & (detected >= _SEEN))
-    at_most = float(min(1.0, (number[told] / (relevant * detected[told])).min(initial=1.0)))
-    rate = min(max(share, at_most * WRONG), at_most) if at_most <= _ALLOWED else share
+    allowed = float(min(1.0, (number[told] / (relevant * detected[told])).min(initial=1.0)))
+    rate = share if allowed > _ALLOWED else min(allowed, max(share, rising * allowed * WRONG))
     expected = np.minimum(1.0, rate * relevant * detected / number)
-    last = min(int(np.flatnonzero(np.append(True, expected >= WRONG)).max()), int(share * relevant))
+    last = min(int(np.flatnonzero(np.append(True, expected >= WRONG - 1e-9)).max()), int(share * relevant))
     chosen = own[:last]
     found = rows[chosen].with_columns(score=pl.Series(scores[chosen]), expected=pl.Series(expected[:last]))
-    return Proposals(found, len(own), float(detected[last - 1]) if last else 0.0, rate, at_most)
+    return Proposals(found, len(own), float(detected[last - 1]) if last else 0.0, rate, allowed)
