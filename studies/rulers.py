@@ -5,6 +5,7 @@
     python studies/rulers.py ceilings …
     python studies/rulers.py wrong    …
     python studies/rulers.py suspects …
+    python studies/rulers.py echo     …
 
 The planter does not know the rules, and writes what is true beside each folder. CACM is what rules may be mended on;
 the other sets are reported. Folders that are not there yet are planted first. Intervals are Clopper and Pearson's.
@@ -26,6 +27,7 @@ import numpy as np
 import truerank
 from common import require_shared, table
 from truerank.audits.collection.documents import read_document_table
+from truerank.audits.collection.echo import MEASURED, echoes
 from truerank.audits.collection.floors import candidate_instances, shared_candidates
 from truerank.audits.collection.floors import floors as null_floors
 from truerank.audits.collection.suspects import Suspects, suspects
@@ -36,8 +38,10 @@ from truerank.sources import read_qrels_frame, read_run_frame
 from truerank.sources.documents import open_documents
 
 Row = Sequence[object]
-PLANTERS = {"floors": "null", "claims": "null", "ceilings": "labels", "wrong": "labels", "suspects": "suspects"}
-PLACES = {"floors": "rulers", "claims": "claims", "ceilings": "ceilings", "wrong": "wrong-labels", "suspects": "."}
+PLANTERS = {
+    "floors": "null", "claims": "null", "ceilings": "labels", "wrong": "labels", "suspects": "suspects", "echo": "echo",
+}  # fmt: skip
+PLACES = {"floors": "rulers", "claims": "claims", "ceilings": "ceilings", "wrong": "wrong-labels"}
 RULES = {"COLL16": "high-floor", "COLL17": "telling-order", "COLL18": "few-candidates"}
 
 
@@ -57,7 +61,7 @@ def folders(given: argparse.Namespace, name: str, seed: int) -> Iterator[tuple[P
         words = [PLANTERS[given.question], name, str(given.folder), "--seed", str(seed)]
         subprocess.run([sys.executable, str(script), *words], check=True, stdout=subprocess.DEVNULL)
         (place / "done").touch()
-    for one in sorted((place / PLACES[given.question]).iterdir()):
+    for one in sorted((place / PLACES.get(given.question, ".")).iterdir()):
         if (one / "truth.json").exists():
             yield one, json.loads((one / "truth.json").read_text())
 
@@ -247,9 +251,58 @@ def suspect(given: argparse.Namespace) -> None:
     print(table(heads.split(","), rows))
 
 
+def echo(given: argparse.Namespace) -> None:
+    """Topics that were made from their documents."""
+    rows: list[Row] = []
+    found: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    for name in given.sets:
+        for seed in given.seeds:
+            planted = dict(folders(given, name, seed))
+            own = next(one for one in planted if one.name == "people")
+            people = list(read_topic_table(parts_of(own)["topics"]).texts().values())
+            for folder, truth in planted.items():
+                parts = parts_of(folder)
+                if "qrels" not in parts:
+                    continue
+                relevant: dict[str, set[str]] = {}
+                for topic, doc, grade in read_qrels_frame(parts["qrels"]).iter_rows():
+                    if grade > 0:
+                        relevant.setdefault(topic, set()).add(doc)
+                stream = (one for one in open_documents(parts["docs"], keep_empty=True))
+                asked = people if truth["plant"] else ()
+                facts, kinds = echoes(read_topic_table(parts["topics"]).texts(), stream, relevant, asked)
+                called = {one.kind for one in kinds if one.count}
+                share = truth["share_generated"]
+                of = "people's" if not share else "all generated" if share == 1 else f"{share:.0%} generated"
+                found.setdefault((name, of), []).append(("echo" in called, "echo-above-people" in called))
+                means = () if facts is None else [f"{facts[one][0]:.2f}" for one in MEASURED]
+                rows.append(
+                    (
+                        name,
+                        seed,
+                        folder.name,
+                        *means,
+                        *("yes" if one in called else "" for one in ("echo", "echo-above-people")),
+                    )
+                )
+    heads = f"set,seed,folder,{','.join(MEASURED)},COLL19,COLL20 beside people's"
+    print(table(heads.split(","), rows))
+    print()
+    print(table(("set", "topics", "COLL19", "COLL20"), [
+        (*key, counted([one for one, _ in own]), counted([one for _, one in own])) for key, own in sorted(found.items())
+    ]))  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    functions = {"floors": floors, "claims": claims, "ceilings": ceilings, "wrong": wrong, "suspects": suspect}
+    functions = {
+        "floors": floors,
+        "claims": claims,
+        "ceilings": ceilings,
+        "wrong": wrong,
+        "suspects": suspect,
+        "echo": echo,
+    }
     parser.add_argument("question", choices=[*functions])
     parser.add_argument("--sets", nargs="+", default=["cacm"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
