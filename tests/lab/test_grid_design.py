@@ -102,7 +102,7 @@ FAULTS = {
     "topic-count": ("depth: 8", "topic_count: many", 8, "expected an integer, got 'many'"),
     "checkpoint-and-rows": ("instances: test.jsonl", "instances: test.jsonl, checkpoint: x", 12, "(or 'checkpoint')"),
     "checkpoint-size": ("instances: test.jsonl", "checkpoint: monot5:x", 12, "a checkpoint is not trained"),
-    "placeholder": ("none.jsonl", "'none-{sede}.jsonl'", 11, "nothing stands for {sede}. known: {model} and {seed}"),
+    "placeholder": ("none.jsonl", "'none-{sede}.jsonl'", 11, "there is no value for {sede}. known: {model} and {seed}"),
     "drawn-leak": ("test.jsonl", "'test-{seed}.jsonl'", 12, "other rows for each seed"),
     "drawn-fill": (
         "sizes: [24, 60], instances: none.jsonl}\n  test: {kind: test, for: notes, sizes: [24, 60], "

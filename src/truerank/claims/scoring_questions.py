@@ -170,7 +170,7 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         if count >= most
     ]
     return ClaimAnswer(
-        "repeats", word, f"Standard deviation between repetitions, beyond chance of topics: {'; '.join(told)}.",
+        "repeats", word, f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
         row.effect, f"For other repetitions, too, the difference is {row.figures()}.", (row,),
         "" if row.effect == "stands" else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
         exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),

@@ -242,7 +242,7 @@ def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
         yield Prose((" ".join(facts["remarks"]),))
     if scores:
         yield Table(
-            "Scores of these topics by the judgments, and by the second judgments, as far as the sample tells.",
+            "Scores of these topics by the judgments, and by the second judgments, as far as the sample shows.",
             heads("Measure, Run, By the judgments=first:.4f, Corrected:.4f, from:.4f, to:.4f"), tuple(scores),
             notes=tuple(facts["remarks"]),
         )  # fmt: skip

@@ -68,7 +68,7 @@ def claim_verdict(
             word = "HOLDS EXCEPT"
     return Verdict(
         word, sentence, f"{sample['wins']} tasks better, {sample['losses']} worse.",
-        "Tasks are no random sample: the interval takes them for one.", " > ".join(pair),
+        "Tasks are not a random sample; the interval treats them as one.", " > ".join(pair),
     )  # fmt: skip
 
 
