@@ -330,6 +330,7 @@ class ClaimMaterial:
         models: judgments of models by name: sources, or values of a program.
         test: the name of the test set.
         scores: of a score table, by system: columns topic_id and value.
+        repeated_scores: of a score table, by system with repetitions: topic_id, and a column for each.
         tried: all configurations that the system was chosen from, by name, as the runs.
         repeats: by system, its repetitions by name.
         again: pairs that were judged again: columns topic_id, doc_id, relevance; None where there are none.
@@ -345,6 +346,7 @@ class ClaimMaterial:
     tried: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
     again: pl.DataFrame | None = None
+    repeated_scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 def completed(sources: ClaimSources) -> ClaimSources:
@@ -380,7 +382,7 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     from truerank.sources.run_tables import RowFilter, read_metadata
 
     if table is not None:
-        return ClaimMaterial(sources, None, {}, {}, {}, Path(table.name).stem, table.scores)
+        return ClaimMaterial(sources, None, {}, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats)
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
         raise OptionError(
             "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"

@@ -8,6 +8,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from truerank.arrays import Floats
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.core.plain import plain
@@ -139,9 +140,30 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         found = evaluate(claim.qrels, dict(repeats.get(name, {name: claim.runs[name]})), claim.measure, claim.scoring)
         both.append(sign * np.stack([found.of(one, claim.measure) for one in found.runs], axis=1))
     known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
-    apart = repeated_difference(both[0][known], both[1][known], confidence=claim.level)
+    return _repeats_answer(claim, both[0][known], both[1][known])
+
+
+def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) -> ClaimAnswer | None:
+    """The same of a score table with repetitions; None where neither system of the claim has any."""
+    if claim.system not in repeats and claim.baseline not in repeats:
+        return None
+    topics = pl.DataFrame({"topic_id": claim.evaluation.topics})
+    frames = []
+    for name in (claim.system, claim.baseline):
+        alone = topics.with_columns(value=pl.Series(claim.evaluation.of(name, claim.measure)).fill_nan(None))
+        frames.append(topics.join(repeats.get(name, alone), on="topic_id", how="left", maintain_order="left"))
+    both = [frame.drop("topic_id").cast(pl.Float64).to_numpy() for frame in frames]
+    known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
+    if known.sum() < 2:
+        return None
+    return _repeats_answer(claim, both[0][known], both[1][known])
+
+
+def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnswer:
+    """The answer by the scores of both, shape (topics, repetitions)."""
+    apart = repeated_difference(system, baseline, confidence=claim.level)
     row = ClaimEstimate(
-        "for other repetitions", apart.mean, apart.low, apart.high, int(known.sum()),
+        "for other repetitions", apart.mean, apart.low, apart.high, len(system),
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
     told = []
