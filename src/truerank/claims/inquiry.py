@@ -382,7 +382,9 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     from truerank.sources.run_tables import RowFilter, read_metadata
 
     if table is not None:
-        return ClaimMaterial(sources, None, {}, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats)
+        return ClaimMaterial(
+            sources, None, {}, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats
+        )
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
         raise OptionError(
             "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"

@@ -171,10 +171,8 @@ def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
 
 def _named(table: GoldenTable, name: str) -> GoldenTable:
     (frame,) = (table.runs or table.scores).values()
-    repeats = {name: own for own in table.repeats.values()}
-    return (
-        replace(table, scores={name: frame}, repeats=repeats) if table.scores else replace(table, runs={name: frame})
-    )
+    repeats = dict(zip((name,), table.repeats.values(), strict=False))
+    return replace(table, scores={name: frame}, repeats=repeats) if table.scores else replace(table, runs={name: frame})
 
 
 def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: Mapping[str, str | None]) -> None:
@@ -516,9 +514,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
 def _repeats(values: Mapping[str, list[float]], named: Mapping[str, list[str]]) -> pl.DataFrame | None:
     """The repetitions of one system, of the questions that have all of them; None where there are fewer than two."""
     rows = [
-        (topic, repeat, value)
-        for topic, own in values.items()
-        for repeat, value in zip(named[topic], own, strict=True)
+        (topic, repeat, value) for topic, own in values.items() for repeat, value in zip(named[topic], own, strict=True)
     ]
     frame = pl.DataFrame(rows, {"topic_id": pl.String, "repeat": pl.String, "value": pl.Float64}, orient="row")
     if frame["repeat"].n_unique() < 2:
