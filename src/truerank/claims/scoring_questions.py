@@ -16,6 +16,7 @@ from truerank.errors import OptionError
 from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.repeated_runs import scores_of_table
 from truerank.measures.repeats import repeated_difference
 from truerank.measures.selection import chosen_lead
 from truerank.options import Missing, Resampling, Scoring, Ties
@@ -147,12 +148,11 @@ def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) ->
     """The same of a score table with repetitions; None where neither system of the claim has any."""
     if claim.system not in repeats and claim.baseline not in repeats:
         return None
-    topics = pl.DataFrame({"topic_id": claim.evaluation.topics})
-    frames = []
-    for name in (claim.system, claim.baseline):
-        alone = topics.with_columns(value=pl.Series(claim.evaluation.of(name, claim.measure)).fill_nan(None))
-        frames.append(topics.join(repeats.get(name, alone), on="topic_id", how="left", maintain_order="left"))
-    both = [frame.drop("topic_id").cast(pl.Float64).to_numpy() for frame in frames]
+    scores = scores_of_table(claim.evaluation, repeats)
+    both = [
+        scores.get((name, claim.measure), claim.evaluation.of(name, claim.measure)[:, None])
+        for name in (claim.system, claim.baseline)
+    ]
     known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
     if known.sum() < 2:
         return None
