@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats, Ints
 
 _SEED: Final = 0
+#: Differences of draws and pairs that are held at once.
+_CELLS: Final = 1 << 17
 #: Sums of the same numbers in another order differ in their last bits.
 _ROUNDING: Final = 1e-12
 
@@ -137,11 +139,10 @@ class _Drawn:
         if not len(rows):
             return np.zeros(len(self.sums))
         inverse = 1 / self.variance[rows, columns]
-        ratios = np.empty(len(self.sums))
-        for draw, sums in enumerate(self.sums):
-            gap = sums[rows] - sums[columns]
-            ratios[draw] = np.max(gap * gap * inverse)
-        return self.studentised(ratios)
+        step = max(1, _CELLS // len(rows))
+        parts = [self.sums[first : first + step] for first in range(0, len(self.sums), step)]
+        ratios = [np.max(np.square(sums[:, rows] - sums[:, columns]) * inverse, axis=1) for sums in parts]
+        return self.studentised(np.concatenate(ratios))
 
     def by_system(self, values: Floats, confidence: float) -> tuple[NDArray[np.bool_], Ints]:
         """Whether each system is better than each other one by this pair alone, and by all pairs of its row together.
