@@ -37,7 +37,10 @@ _ID: Final = frozenset(
     "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id row_id uuid number nr "
     "no index idx unnamed_0 task task_id".split()
 )
-_SYSTEM: Final = frozenset("system model run retriever engine config configuration experiment pipeline method".split())
+_SYSTEM: Final = frozenset(
+    "system model run retriever engine config configuration experiment pipeline method system_id system_name model_id "
+    "model_name run_id run_name".split()
+)
 _DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
     "retrieved_doc_id corpus_id".split()
@@ -46,7 +49,9 @@ _RANK: Final = frozenset("rank position place".split())
 _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
 _LABEL: Final = frozenset("relevant label judged".split())
 _LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
-_REPEAT: Final = frozenset("repeat trial seed iteration rep attempt".split())
+_REPEAT: Final = frozenset(
+    "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
+)
 _NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 _SCORE: Final = frozenset("score value metric_value result".split())
 _WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
