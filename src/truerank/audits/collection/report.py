@@ -202,10 +202,12 @@ def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
 def _ceilings(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if lines:
         yield Table(
-            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, and the "
-            "lowest.",
-            heads("Measure, Ceiling:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
-            tuple(tuple(one[name] for name in ("measure", "mean", "below", "lowest", "topic")) for one in lines),
+            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, the mean if "
+            "every text is returned once (where two relevant documents of a topic have the same), and the lowest.",
+            heads("Measure, Ceiling:.4f, Each text once=once:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
+            tuple(
+                tuple(one[name] for name in ("measure", "mean", "once", "below", "lowest", "topic")) for one in lines
+            ),
         )
 
 
@@ -256,23 +258,34 @@ def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
         )
 
 
+_ONE_CLUSTER: Final = (
+    ": here half of them or more are one cluster, so that the intervals are for other topics of the same kind."
+)
+
+
 def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if not lines:
         return
-    what = {"collection": "the collection", "judged": "the judged documents of a topic"}
+    what = {
+        "collection": "the collection", "candidates": "what all runs rank for a topic",
+        "judged": "the judged documents of a topic",
+    }  # fmt: skip
     rows = (
         (one["measure"], what[one["of"]], one["name"], *(one["floor"][end] for end in ("mean", "low", "high")),
          one["floor"]["topics"], one["above_random"])
         for one in lines
     )  # fmt: skip
+    shared = all(one["floor"]["drawn"] == "clusters" for one in lines if one["of"] == "collection")
     yield Table(
         "What rankings score that never read the query. The best fixed list is made on half of the topics, and scored "
         "on the other half.",
         heads("Measure, Ranked, By, Score:.4f, from:.4f, to:.4f, Topics:,d, Above random order=above:+.4f"),
         tuple(rows),
         notes=(
-            "The intervals draw topics again; for fixed lists, topics that share relevant documents are drawn "
-            "together: where half of them or more do, there is none.",
+            "The intervals are for other topics; of lists over the collection, for other clusters of topics that share "
+            f"relevant documents{'.' if shared else _ONE_CLUSTER}",
+            "Where all scores are equal, the order of ties is the ranking. Relevant ones first, or last: what a rule "
+            "for ties scores at most, or at least.",
         ),
     )
 
@@ -280,12 +293,17 @@ def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
 def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
     if not facts:
         return
-    rows: list[tuple[Cell, ...]] = [
-        ("share of a topic's words in a relevant document", *facts["share"]),
-        ("share of them in any document", facts["others"], None, None),
-        ("relevant documents that are first by the number of these words", *facts["first"]),
-        ("relevant documents that echo the topic", *facts["echo"]),
-    ]
+    names = {
+        "share": "share of a topic's words in a relevant document",
+        "run": "share of them in the longest stretch that both have in one piece",
+        "reciprocal": "reciprocal place of a relevant document by the number of these words",
+        "first": "relevant documents that are first by it",
+        "echo": "relevant documents that echo the topic",
+    }
+    rows: list[tuple[Cell, ...]] = [(name, *facts[key]) for key, name in names.items()]
+    rows.insert(1, ("share of them in any document", facts["others"], None, None))
+    for of, own in facts["people"].items():
+        rows += [(f"{names[key]}, above people's topics in {of}", *own[key]) for key in ("share", "echo")]
     notes = [f"Of {facts['topics']:,d} topics with four different content words or more; means over topics."]
     if asked := facts["asked"]:
         rows += [
