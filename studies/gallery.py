@@ -36,6 +36,7 @@ from truerank.measures import detectable_difference, evaluate
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
 from truerank.measures.null_rankers import null_rankers
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
+from truerank.sources.benchmarks import fingerprint
 
 SPEC = Path(__file__).with_suffix(".toml")
 MEASURE = "nDCG@10"
@@ -47,7 +48,7 @@ FIRST = 50
 
 @dataclass(frozen=True)
 class Version:
-    """One state of a benchmark: its topics and judgments, as paths below the data folder; empty where there are none."""
+    """One state of a benchmark: topics and judgments as paths below the data folder, empty where there are none."""
 
     name: str
     topics: str
@@ -95,8 +96,9 @@ def read_spec(path: Path = SPEC) -> tuple[tuple[Benchmark, ...], dict[str, str]]
         )
         found.append(
             Benchmark(
-                page, about["name"], about["family"], about["from"], versions, tuple(map(filled, about.get("train", ()))),
-                about.get("docs", ""), about.get("runs", {}), about.get("task", ""), about.get("other_topics", False),
+                page, about["name"], about["family"], about["from"], versions,
+                tuple(map(filled, about.get("train", ()))), about.get("docs", ""), about.get("runs", {}),
+                about.get("task", ""), about.get("other_topics", False),
                 about.get("board", ""),
             )
         )  # fmt: skip
@@ -254,7 +256,7 @@ def _quoted(lines: str) -> str:
 def overlaps(
     benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path, kept: Path
 ) -> tuple[pl.DataFrame, dict[str, str]]:
-    """Topics with the same or nearly the same text in another set: columns test, training, topics, exact, near, words."""
+    """Topics that are in another set: columns test, training, topics, exact, near (which counts those), words."""
     text, names = suite_of(benchmarks, logs, data)
     suite = kept / "suite.yaml"
     suite.write_text(text, encoding="utf-8")
@@ -327,14 +329,17 @@ def facts_of(
 
 def fingerprints(benchmarks: Sequence[Benchmark], data: Path) -> Iterator[dict[str, Any]]:
     """What `truerank.sources.benchmarks` recognises them by."""
-    from truerank.sources.benchmarks import fingerprint
-
     for one in benchmarks:
+        found: dict[str, tuple[list[str], dict[str, Any]]] = {}
         for version in one.versions:
             qrels = read_qrels_frame(str(data / version.qrels)) if version.qrels else None
-            ids = [topic.topic_id for topic in read_topics(str(data / version.topics)).topics] if version.topics else None
-            tasks = [one.task] if one.task and not one.other_topics and version is one.versions[0] else []
-            yield {"page": one.page, "name": one.name, "version": version.name, "tasks": tasks, **fingerprint(ids, qrels)}
+            topics = read_topics(str(data / version.topics)).topics if version.topics else None
+            own = fingerprint(None if topics is None else [topic.topic_id for topic in topics], qrels)
+            # Versions with the same ids and grades are one.
+            found.setdefault(json.dumps(own), ([], own))[0].append(version.name)
+        for names, own in found.values():
+            tasks = [one.task] if one.task and not one.other_topics else []
+            yield {"page": one.page, "name": one.name, "version": " and ".join(names), "tasks": tasks, **own}
 
 
 def main() -> None:
@@ -342,7 +347,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", nargs="*", default=[], help="pages")
     parser.add_argument("--overlaps", type=Path, help="a folder that keeps the comparison of topics")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs/gallery")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs/gallery", help="where the pages go")
+    parser.add_argument("--known", type=Path, default=ROOT / "src/truerank/sources/benchmarks.json")
     options = parser.parse_args()
     require_shared()
     import gallery_pages
@@ -360,6 +366,9 @@ def main() -> None:
         print(one.page, file=sys.stderr, flush=True)
     options.docs.mkdir(parents=True, exist_ok=True)
     gallery_pages.write(facts, None if options.only else gallery_pages.Whole(audited, cells), options.docs)
+    if not options.only:
+        lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in fingerprints(every, SHARED))
+        options.known.write_text(f'{{"benchmarks": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""How the gallery is written: a page of one form for each benchmark, the index, its picture, and the files for others."""
+"""How the gallery is written: a page of one form for each benchmark, the index, its picture, and files for others."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import textwrap
+import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -27,46 +28,9 @@ COMMAND: Final = "python studies/gallery.py"
 HIGH, MANY, LOW = 0.05, 0.02, 0.95
 #: Rows of a page's table of overlaps, and of conventions.
 SHOWN = 8
+SPEC: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("gallery.toml").read_text(encoding="utf-8"))
 #: The columns of gallery.csv, and what they hold.
-COLUMNS: Final[Mapping[str, str]] = {
-    "page": "name of the page and key of gallery.json",
-    "name": "name of the benchmark",
-    "family": "of which it is one",
-    "version": "of the judgments or topics; empty where there is one",
-    "topics": "topics with a text in the file of topics; empty without one",
-    "judged_topics": "topics with a judgment; empty without judgments, as are all columns about them",
-    "judgments": "rows of the file of judgments",
-    "relevant": "those of grade 1 or more",
-    "grades": "judgments by grade, as grade:count",
-    "per_topic_median": "judgments of a topic: median",
-    "per_topic_least": "the fewest",
-    "per_topic_most": "the most",
-    "relevant_median": "relevant documents of a topic: median",
-    "relevant_least": "the fewest",
-    "relevant_most": "the most",
-    "floor": "nDCG@10 of the best list of ten documents that never reads the query, made on half of the topics and scored on the other",
-    "floor_low": "lower end of its 95% interval; empty where half of the topics or more share relevant documents, directly or through others",
-    "floor_high": "upper end",
-    "random_order": "expected nDCG@10 of a random order of a topic's judged documents; empty where all judged are relevant",
-    "ceiling_ndcg10": "nDCG@10 of all judged documents in the order of their grades",
-    "ceiling_r100": "R@100 of the same order",
-    "duplicate_topics": "topics with the text of another one",
-    "near_duplicate_topics": "topics with nearly the text of another one",
-    "twin_topics": "topics that share 80% of their relevant documents with another one, at least three",
-    "repeated_judgments": "judgments of a pair that was judged before, with the same grade or another",
-    "faults": "kinds of faults, as code:count",
-    "doubts": "kinds of doubts, as code:count",
-    "smallest_0.15": "smallest true difference that a t-test over so many topics finds with a power of 0.8 at 0.05, for differences with a standard deviation of 0.15",
-    "smallest_0.20": "the same for 0.20",
-    "smallest_0.25": "the same for 0.25",
-    "sd_of_runs": "median standard deviation of nDCG@10 differences by topic over the pairs of runs that are here; empty without two runs",
-    "smallest_of_runs": "the smallest difference for that",
-    "systems": "systems with a published score; empty without scores of these topics",
-    "neighbours": "pairs of neighbours among the first 50 of them",
-    "neighbours_apart_0.15": "of them, those that differ by smallest_0.15 or more",
-    "truerank": "version that computed the row",
-    "command": "what computes its figures of judgments and topics, in the data folder",
-}  # fmt: skip
+COLUMNS: Final[Mapping[str, str]] = SPEC["columns"]
 _KINDS: Final = {
     "duplicate_topics": ("duplicate-topic",), "near_duplicate_topics": ("near-duplicate-topic",),
     "twin_topics": ("twin-topics",), "repeated_judgments": ("repeated-pair", "contradicted-pair"),
@@ -92,7 +56,6 @@ def write(facts: Sequence[Mapping[str, Any]], whole: Whole | None, folder: Path)
     (folder / "gallery.svg").write_text(
         to_svg_file(picture(facts), name="gallery", description=PICTURE), encoding="utf-8"
     )
-    (folder / "sort.js").write_text(SORT, encoding="utf-8")
     (folder / "gallery.csv").write_text(as_csv(list(map(flat, rows_of(facts)))), encoding="utf-8")
     content = {"truerank": __version__, "command": COMMAND, "columns": COLUMNS, "benchmarks": facts,
                "mteb": board_facts(whole.board)}  # fmt: skip
@@ -162,55 +125,60 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def headline(one: Mapping[str, Any]) -> tuple[str, str]:
-    """The sentence that a reader would quote, and the label of the command behind it."""
-    name, version = one["name"], one["versions"][-1]
-    first = one["versions"][0]
+    """The sentence that a reader would quote, and the label of the command behind it: the first that applies."""
+    return next(_headlines(one))
+
+
+def _headlines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    name, first, last = one["name"], one["versions"][0], one["versions"][-1]
     floor = (first.get("floor") or {}).get("mean") or 0.0
     if floor >= HIGH:
-        return (
-            f"A list of ten documents that never reads the query scores nDCG@10 {floor:{'.2f' if floor >= 0.1 else '.3f'}} on "
-            f"{name}.",
-            "audit",
-        )
-    added = finding(version, "added-judgment")
+        score = f"{floor:.2f}" if floor >= 0.1 else f"{floor:.3f}"
+        yield f"A list of ten documents that never reads the query scores nDCG@10 {score} on {name}.", "audit"
+    added = finding(last, "added-judgment")
     if added and added["count"] >= 0.1 * first["judgments"]:
-        most = version["relevant_per_topic"]["most"]
-        return (
+        most = last["relevant_per_topic"]["most"]
+        yield (
             f"The repaired judgments of {name} add {added['count']:,d} to the {first['judgments']:,d} that were "
-            f"published first; one of {version['judged_topics']:,d} topics has {most:,d} relevant passages.",
+            f"published first; one of {last['judged_topics']:,d} topics has {most:,d} relevant passages.",
             "audit",
         )
-    for kind, what in (
-        ("respelt-document", "{count:,d} of {of:,d} judgments of {name} ({share:.0%}) spell the document's id unlike the document."),
-        ("duplicate-topic", "{count:,d} of {of:,d} topics of {name} ({share:.1%}) have the text of another topic."),
-    ):  # fmt: skip
+    for kind, what in _SHARES.items():
         row = finding(first, kind)
         if row and row["count"] >= MANY * row["of"]:
-            return what.format(name=name, share=row["count"] / row["of"], **row), "audit"
+            yield what.format(name=name, share=row["count"] / row["of"], **row), "audit"
     outside = [row for row in one["overlaps"] or () if row["training"] != one.get("overlap_name")]
     most = max(outside, key=lambda row: row["near"], default=None)
     if most and most["near"] >= 0.01 * most["topics"]:
-        return (
+        yield (
             f"{most['near']:,d} of {most['topics']:,d} topics of {name} ({most['near'] / most['topics']:.1%}) have the "
             f"same or nearly the same words as a text of {most['training']}.",
             "overlaps",
         )
     random = (first.get("random_order") or {}).get("mean") or 0.0
     if random >= 0.1:
-        return (
+        yield (
             f"A random order of each topic's judged documents scores nDCG@10 {random:.2f} on {name}: rerankers of the "
             "judged documents begin there, not at 0.",
             "audit",
         )
     ceiling = first["ceilings"].get("R@100", 1.0)
     if ceiling < LOW:
-        return f"No system can score more than R@100 {ceiling:.2f} on {name}.", "audit"
+        yield f"No system can score more than R@100 {ceiling:.2f} on {name}.", "audit"
     topics = first["judged_topics"] or first["topics"]
-    return (
+    yield (
         f"{name} has {topics:,d} topics: a true difference of {first['smallest']['0.20']:.3f} is found four times in "
         "five if differences have a standard deviation of 0.20 over topics; smaller ones are missed more often.",
         "power",
     )
+
+
+#: First sentences about a share of topics or judgments, by kind of finding.
+_SHARES: Final = {
+    "respelt-document": "{count:,d} of {of:,d} judgments of {name} ({share:.0%}) spell the id of their document in "
+    "another way.",
+    "duplicate-topic": "{count:,d} of {of:,d} topics of {name} ({share:.1%}) have the text of another topic.",
+}
 
 
 def finding(version: Mapping[str, Any], kind: str) -> Mapping[str, Any] | None:
@@ -276,6 +244,11 @@ def _random(version: Mapping[str, Any]) -> str:
     return "–" if not random else f"{random['mean']:.3f} ({random['low']:.3f} to {random['high']:.3f})"
 
 
+def _found(there: str, *kinds: str) -> Callable[[Mapping[str, Any]], str]:
+    """Shows how many instances there are; a dash where nobody could look."""
+    return lambda version: _number(None if version[there] is None else count_of(version, *kinds))
+
+
 _ROWS: Final[tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...]] = (
     ("topics", lambda v: _number(v["topics"])),
     ("documents", lambda v: _number(v["documents"])),
@@ -288,11 +261,11 @@ _ROWS: Final[tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...]] = (
     ("nDCG@10 of a random order of the judged documents (95% interval)", _random),
     ("**ceiling**: nDCG@10", lambda v: _number(v["ceilings"].get("nDCG@10"), ".3f")),
     ("**ceiling**: R@100", lambda v: _number(v["ceilings"].get("R@100"), ".3f")),
-    ("topics with the text of another one", lambda v: _number(None if v["topics"] is None else count_of(v, "duplicate-topic"))),
-    ("topics with nearly the text of another one", lambda v: _number(None if v["topics"] is None else count_of(v, "near-duplicate-topic"))),
-    ("topics with nearly the same relevant documents as another one", lambda v: _number(None if v["judgments"] is None else count_of(v, "twin-topics"))),
-    ("judgments of a pair that was judged before", lambda v: _number(None if v["judgments"] is None else count_of(v, "repeated-pair", "contradicted-pair"))),
-)  # fmt: skip
+    ("topics with the text of another one", _found("topics", "duplicate-topic")),
+    ("topics with nearly the text of another one", _found("topics", "near-duplicate-topic")),
+    ("topics with nearly the same relevant documents as another one", _found("judgments", "twin-topics")),
+    ("judgments of a pair that was judged before", _found("judgments", "repeated-pair", "contradicted-pair")),
+)
 
 
 def _figures(one: Mapping[str, Any]) -> Iterator[str]:
@@ -360,8 +333,8 @@ def _overlaps(one: Mapping[str, Any]) -> Iterator[str]:
     yield table(("set", "same text", "same or nearly the same"), shown, 2)
     rest = f" {len(rows) - SHOWN} more sets are in [overlaps.csv](overlaps.csv)." if len(rows) > SHOWN else ""
     yield (
-        f"Of {topics:,d} topics, those that have the text of a query or topic of the other set, half of its 13-grams, or "
-        f"all its words in this order. Paraphrases were not looked for.{rest} [overlaps](#commands)"
+        f"Of {topics:,d} topics, those that have the text of a query or topic of the other set, half of its 13-grams, "
+        f"or all its words in this order. Paraphrases were not looked for.{rest} [overlaps](#commands)"
     )
 
 
@@ -403,16 +376,18 @@ def _board(one: Mapping[str, Any]) -> Iterator[str]:
         "scores by topic. What the gaps say:"
     )
     rows = [
-        (f"{sd} (assumed)", f"{one['versions'][0]['smallest'][sd]:.3f}", f"{board['apart'][sd]} of {board['neighbours']}",
+        (f"{sd} (assumed)", f"{one['versions'][0]['smallest'][sd]:.3f}", f"{apart} of {board['neighbours']}",
          f"{board['near_best'][sd]:,d}")
-        for sd in board["apart"]
+        for sd, apart in board["apart"].items()
     ]  # fmt: skip
     yield table(
-        ("standard deviation", "smallest difference", "neighbours that far apart", "systems closer to the best than that"),
+        ("standard deviation", "smallest difference", "neighbours that far apart", "systems closer to the best"),
         rows, 3,
     )  # fmt: skip
     trained = f" {board['trained']:,d} name it as training data." if board["trained"] else ""
-    revisions = f" The scores are of {board['revisions']} revisions of the data." if (board["revisions"] or 0) > 1 else ""
+    revisions = (
+        f" The scores are of {board['revisions']} revisions of the data." if (board["revisions"] or 0) > 1 else ""
+    )
     yield (
         f"{board['board'][0].upper()}{board['board'][1:]}: {board['systems']:,d} systems, the best with "
         f"{board['best']:.3f}; the first {board['first']} are {board['span']:.3f} apart, two neighbours "
@@ -455,7 +430,7 @@ def _commands(one: Mapping[str, Any]) -> Iterator[str]:
     first = one["versions"][0]
     topics = first["judged_topics"] or first["topics"]
     lines = "\n".join(dict.fromkeys(version["command"] for version in one["versions"]))
-    yield f"**audit**, in the data folder; `--out` writes the page, `--format json` all figures:"
+    yield "**audit**, in the data folder; `--out` writes the page, `--format json` all figures:"
     yield f"```sh\n{lines}\n```"
     yield "**power**:"
     yield (
@@ -499,7 +474,7 @@ def board_page(board: Leaderboard) -> str:
         "# MTEB, English retrieval results",
         f"> **Of {facts['neighbours']} pairs of neighbours among the first {facts['neighbours'] + 1} models of MTEB's "
         f"English retrieval results, {facts['neighbours_told'] or 'none'} can be told apart.** ([board](#commands))",
-        f"Leaderboard. Looked at: published result files of {facts['systems']:,d} models (embeddings-benchmark/results). "
+        f"Leaderboard. Looked at: result files of {facts['systems']:,d} models (embeddings-benchmark/results). "
         f"truerank {__version__}. [All benchmarks](index.md).",
         "## In figures",
         table(
@@ -515,8 +490,8 @@ def board_page(board: Leaderboard) -> str:
             ],
             1,
         ),
-        "All of them: [board](#commands). Tasks are taken for a sample of tasks of their kind, which they are not: they "
-        "were chosen. Floors, ceilings and duplicates are on the pages of the tasks that have one.",
+        "All of them: [board](#commands). Tasks are taken for a sample of tasks of their kind, which they are not: "
+        "they were chosen. Floors, ceilings and duplicates are on the pages of the tasks that have one.",
         "## Faults and doubts",
         table(("rule", "what", "severity", "places"), rows, 1),
         "[What the rules mean](../reference/rules.md#leaderboard). [board](#commands)",
@@ -544,35 +519,8 @@ def board_page(board: Leaderboard) -> str:
 
 PICTURE: Final = (
     "Each dot is a benchmark. From the top: the score of a list that never reads the query, the highest R@100 that any "
-    "system can reach, and the smallest difference that the topics show if differences have a standard deviation of 0.20."
+    "system can reach, and the smallest difference that the topics show, for a standard deviation of 0.20."
 )
-#: Sorts a table of the page by the heading that is clicked; without it the table is in the order of the page.
-SORT: Final = """\
-for (const table of document.querySelectorAll("table")) {
-  const body = table.tBodies[0];
-  const value = (row, at) => {
-    const text = row.cells[at].textContent.trim();
-    const number = parseFloat(text.replace(/,/g, ""));
-    return Number.isNaN(number) ? (text === "–" ? -Infinity : text.toLowerCase()) : number;
-  };
-  const compare = (a, b) => (typeof a === typeof b ? (a < b ? -1 : a > b ? 1 : 0) : typeof a === "number" ? -1 : 1);
-  [...table.tHead.rows[0].cells].forEach((head, at) => {
-    const button = document.createElement("button");
-    button.append(...head.childNodes);
-    button.style.cssText = "all: unset; cursor: pointer; text-decoration: underline dotted";
-    button.onfocus = () => { if (button.matches(":focus-visible")) button.style.outline = "2px solid"; };
-    button.onblur = () => { button.style.outline = "none"; };
-    head.append(button);
-    button.onclick = () => {
-      const up = head.getAttribute("aria-sort") === "descending";
-      for (const other of table.tHead.rows[0].cells) other.removeAttribute("aria-sort");
-      head.setAttribute("aria-sort", up ? "ascending" : "descending");
-      const rows = [...body.rows].sort((a, b) => compare(value(a, at), value(b, at)) * (up ? 1 : -1));
-      body.append(...rows);
-    };
-  });
-}
-"""
 
 
 def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
@@ -592,13 +540,13 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
         f"MTEB's English retrieval results as a whole: [{told['systems']:,d} models](mteb.md).",
         "## The columns",
         "**floor**: nDCG@10 of the best list of ten documents that never reads the query, on topics that it was not "
-        "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100 at most**: what the "
-        "best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of faults, by "
-        "[rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four times in "
+        "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100 at most**: what "
+        "the best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of faults, "
+        "by [rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four times in "
         "five, for an assumed standard deviation of 0.20.",
         "There are no documents for most benchmarks here, so their verdict is UNKNOWN at best; each page says what was "
-        "not looked at. If you use one of these and `truerank check`, `collection audit` or `leaderboard` recognises it, "
-        "the command names its page, and says how your copy differs.",
+        "not looked at. Where `truerank check`, `collection audit` or `leaderboard` recognises one of these, it "
+        "names its page, and says how your copy differs from the one here.",
         f"Made by `{COMMAND}` (truerank {__version__}) from the data that each page names.",
         '<script src="sort.js"></script>',
     ]
@@ -687,7 +635,8 @@ _STRIPS: Final = (
     _Strip("floor: nDCG@10 without reading the query", lambda row: row["floor"],
            lambda values: [at for at, value in enumerate(values) if value >= HIGH]),
     _Strip("ceiling: R@100 of the best possible ranking", lambda row: row["ceiling_r100"], _low),
-    _Strip("smallest difference that the topics show (standard deviation 0.20)", lambda row: row["smallest_0.20"], _ends),
+    _Strip("smallest difference that the topics show (standard deviation 0.20)", lambda row: row["smallest_0.20"],
+           _ends),
 )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ from truerank.measures.magnitudes import difference_interval
 from truerank.measures.orders import kendall
 from truerank.measures.rank_groups import RankGroups, letters, order_by, rank_groups
 from truerank.options import Flag, Options, Out, Resampling, command
+from truerank.sources.benchmarks import benchmark_of_task
 from truerank.sources.inputs import inputs_of
 from truerank.text.printable import listed
 from truerank.work.publishing import publish
@@ -166,7 +167,7 @@ def leaderboard(
         "rows_of_evidence": len(scores) if evidence is None else len(evidence[0]),
         "chance_over": "Tasks are taken for a sample of tasks of this kind, which they are not: they were chosen."
         if evidence is None else "The tasks are fixed; questions are taken for a sample of questions of their kind.",
-        "tasks_compared": tasks, "remarks": list(board.remarks),
+        "tasks_compared": tasks, "remarks": list(board.remarks), **_gallery(board),
     }  # fmt: skip
     counts = {name: sum(one.rule is rule for one in found) for name, rule in RULES.items()}
     rows = "tasks" if evidence is None else "questions"
@@ -200,6 +201,13 @@ def chosen(cells: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
     own = own.filter(pl.col("split").eq_missing(pl.col("split").first().over("task")))
     means = own.group_by(_KEY).agg(pl.col("score").mean()).sort(_KEY)
     return means, own.filter(pl.col("item").is_not_null()).select(*_KEY, "item", "score")
+
+
+def _gallery(board: ScoreBoard) -> dict[str, Any]:
+    """The benchmarks of the gallery among the tasks."""
+    items = board.cells.group_by("task").agg(pl.col("item").drop_nulls().unique()).sort("task")
+    known = [one for task, ids in items.iter_rows() if (one := benchmark_of_task(task, ids)) is not None]
+    return {"gallery": [one.json() for one in known]} if known else {}
 
 
 def _restricted(board: ScoreBoard, options: LeaderboardOptions) -> ScoreBoard:
