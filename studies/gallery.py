@@ -21,12 +21,13 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from common import ROOT, SHARED, require_shared
+from explain import data as made_run
 from truerank import collection, leakage
 from truerank.audits.leaderboard import leaderboard
 from truerank.audits.leaderboard.audit import Leaderboard, chosen
@@ -34,7 +35,6 @@ from truerank.audits.leaderboard.board import ScoreBoard, read_board
 from truerank.audits.leaderboard.comparability import trained_tasks
 from truerank.measures import detectable_difference, evaluate
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
-from truerank.measures.null_rankers import null_rankers
 from truerank.sources import read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.benchmarks import fingerprint
 
@@ -42,6 +42,10 @@ SPEC = Path(__file__).with_suffix(".toml")
 MEASURE = "nDCG@10"
 #: Standard deviations of differences that are assumed where there are no runs.
 ASSUMED = (0.15, 0.20, 0.25)
+#: Runs that are made where the documents are here, as studies/explain.py makes them.
+MADE = {"BM25": "bm25-0.9-0.4", "query likelihood": "ql-50"}
+#: What never reads the query, as the audit names it.
+_NULL_RANKERS = {"floor": ("the best fixed list", "collection"), "random_order": ("random order", "judged")}
 #: Systems of a leaderboard whose neighbours are compared.
 FIRST = 50
 
@@ -70,12 +74,19 @@ class Benchmark:
     task: str = ""
     other_topics: bool = False
     board: str = ""
+    alone: bool = False
+    made: bool = False
 
     @property
     def parts(self) -> str:
         """What was there to look at."""
         first = self.versions[0]
-        there = {"topics": first.topics, "judgments": first.qrels, "documents": self.docs, "runs": self.runs}
+        there = {
+            "topics": first.topics,
+            "judgments": first.qrels,
+            "documents": self.docs,
+            "runs": self.runs or self.made,
+        }
         return ", ".join(name for name, value in there.items() if value)
 
 
@@ -99,7 +110,8 @@ def read_spec(path: Path = SPEC) -> tuple[tuple[Benchmark, ...], dict[str, str]]
                 page, about["name"], about["family"], about["from"], versions,
                 tuple(map(filled, about.get("train", ()))), about.get("docs", ""), about.get("runs", {}),
                 about.get("task", ""), about.get("other_topics", False),
-                about.get("board", ""),
+                about.get("board", ""), about.get("alone", False),
+                about.get("made", False),
             )
         )  # fmt: skip
     return tuple(found), content["logs"]
@@ -142,8 +154,9 @@ def version_facts(one: Benchmark, version: Version, data: Path) -> dict[str, Any
     facts["documents"] = found.read["docs"]["documents"] if "docs" in found.read else None
     facts |= _judged(read_qrels_frame(str(data / version.qrels)) if version.qrels else None)
     facts["ceilings"] = {row["measure"]: row["mean"] for row in found.facts.get("ceilings", ())}
-    if version.qrels:
-        facts |= _floors(read_qrels_frame(str(data / version.qrels)))
+    floors = {(row["name"], row["of"]): row for row in found.facts.get("floors", ()) if row["measure"] == MEASURE}
+    for name, ranker in _NULL_RANKERS.items():
+        facts[name] = floors[ranker]["floor"] if ranker in floors else None
     facts["findings"] = [
         {"code": row.kind.code, "kind": row.kind.name, "title": row.kind.title, "severity": row.kind.severity,
          "part": row.kind.part, "count": row.count, "of": row.of}
@@ -172,22 +185,16 @@ def _spread(counts: pl.Series) -> dict[str, float]:
             "most": int(counts.to_numpy().max())}  # fmt: skip
 
 
-def _floors(qrels: pl.DataFrame) -> dict[str, Any]:
-    """What rankings score that never read the query."""
-    rankers = {(row.name, row.of): row.floor for row in null_rankers(qrels, MEASURE)}
-    fixed, random = rankers.get(("the best fixed list", "collection")), rankers.get(("random order", "judged"))
-    return {
-        "floor": None if fixed is None else fixed.json(),
-        "random_order": None if random is None else random.json(),
-    }
-
-
 def runs_facts(one: Benchmark, data: Path) -> dict[str, Any] | None:
     """What runs show: how differences vary over topics, and what conventions do to a score."""
-    runs = one.runs and {name: read_run_frame(str(data / path)) for name, path in one.runs.items()}
+    runs = {name: read_run_frame(str(data / path)) for name, path in one.runs.items()}
+    qrels = read_qrels_frame(str(data / one.versions[0].qrels)) if runs else pl.DataFrame()
+    if one.made:
+        with tempfile.TemporaryDirectory() as folder:
+            for name, kept in MADE.items():
+                qrels, runs[name] = made_run(one.page, Path(folder), kept)
     if not runs:
         return None
-    qrels = read_qrels_frame(str(data / one.versions[0].qrels))
     names = [*runs]
     scores = evaluate(qrels, runs, MEASURE)
     values = {name: scores.of(name, MEASURE) for name in names}
@@ -200,6 +207,7 @@ def runs_facts(one: Benchmark, data: Path) -> dict[str, Any] | None:
                           "smallest": detectable_difference(len(gap), sd)})  # fmt: skip
     return {
         "measure": MEASURE,
+        "made": one.made,
         "scores": {name: float(values[name].mean()) for name in names},
         "pairs": pairs,
         "conventions": _conventions(qrels, names[0], runs[names[0]]),
@@ -214,6 +222,9 @@ def _conventions(qrels: pl.DataFrame, name: str, run: pl.DataFrame) -> dict[str,
     for choice in scorer.choices:
         if not choice.sensible or (choice.serves and measure.family not in choice.serves):
             continue
+        if choice.dimension == "unjudged" and qrels["relevance"].to_numpy().min() > 0:
+            # Where only relevant documents are judged, a list without the others is relevant as a whole.
+            continue
         change = scorer.scores(measure, (choice,)).score - plain
         if not math.isnan(change) and abs(change) >= 5e-5:
             changes.append({"code": choice.code, "says": choice.says, "change": change})
@@ -225,47 +236,61 @@ def _conventions(qrels: pl.DataFrame, name: str, run: pl.DataFrame) -> dict[str,
     }  # fmt: skip
 
 
-def suite_of(benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path) -> tuple[str, dict[str, str]]:
-    """The suite of the matrix, and the name of each benchmark's topics in it; equal files are there once."""
+def suites_of(
+    benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The suites of the matrix by name, and the name of each benchmark's topics in them; equal files are there once.
+
+    Where the topics are in another language than the others, a suite has them and their own training queries alone.
+    """
     names: dict[str, str] = {}
     files: dict[bytes, str] = {}
-    training = [f"  {name}:\n    queries: {data / path}" for name, path in logs.items()]
-    tests, own = [], []
+    main = _Suite({name: f"queries: {data / path}" for name, path in logs.items()}, {})
+    suites = {"all": main}
     for one in benchmarks:
         topics = one.versions[0].topics
+        suite = suites.setdefault(one.page, _Suite({}, {})) if one.alone else main
         for path in one.train:
-            training.append(f"  {one.name.replace(' dev', '')} train:\n    queries: {data / path}")
-        if not topics:
-            continue
-        content = (data / topics).read_bytes()
-        if content not in files:
-            files[content] = one.name
-            own.append(f"  {one.name}:\n    topics: {data / topics}")
-            tests.append(f"  {one.name}:\n    topics: {data / topics}")
-        names[one.page] = files[content]
-    lines = ["training:", *training, *own, "test:", *tests]
-    return "\n".join(_quoted(line) for line in lines) + "\n", names
+            suite.training[f"{one.name.removesuffix(' dev')} train"] = f"queries: {data / path}"
+        if topics:
+            name = files.setdefault((data / topics).read_bytes(), one.name)
+            suite.training[name] = suite.tests[name] = f"topics: {data / topics}"
+            names[one.page] = name
+    return {name: suite.text() for name, suite in suites.items()}, names
 
 
-def _quoted(lines: str) -> str:
-    """A name may hold a comma or an apostrophe."""
-    head, colon, rest = lines.partition(":\n")
-    return f"  {json.dumps(head.strip())}:\n{rest}" if colon else lines
+class _Suite(NamedTuple):
+    """Training sets and test sets by name."""
+
+    training: dict[str, str]
+    tests: dict[str, str]
+
+    def text(self) -> str:
+        """As YAML; JSON's quotes are YAML's, too."""
+        return json.dumps(
+            {
+                part: {name: dict([about.split(": ")]) for name, about in sets.items()}
+                for part, sets in (("training", self.training), ("test", self.tests))
+            },
+            indent=1,
+        )
 
 
 def overlaps(
     benchmarks: Sequence[Benchmark], logs: Mapping[str, str], data: Path, kept: Path
 ) -> tuple[pl.DataFrame, dict[str, str]]:
     """Topics that are in another set: columns test, training, topics, exact, near (which counts those), words."""
-    text, names = suite_of(benchmarks, logs, data)
-    suite = kept / "suite.yaml"
-    suite.write_text(text, encoding="utf-8")
-    found = leakage.matrix(suite, encoder="none", out=kept / "matrix")
-    cells = found.cells.filter(pl.col("part") == "query").select(
+    suites, names = suites_of(benchmarks, logs, data)
+    cells = []
+    for name, text in suites.items():
+        suite = kept / f"{name}.yaml"
+        suite.write_text(text, encoding="utf-8")
+        cells.append(leakage.matrix(suite, encoder="none", out=kept / name).cells)
+    found = pl.concat(cells).filter(pl.col("part") == "query").select(
         "test", "training", pl.col("items").alias("topics"), "exact", pl.col("leaking").alias("near"), "words",
         "training_texts",
     )  # fmt: skip
-    return cells.filter((pl.col("near") > 0) | (pl.col("words") > 0)), names
+    return found.filter((pl.col("near") > 0) | (pl.col("words") > 0)), names
 
 
 def board_facts(one: Benchmark, board: ScoreBoard | None, topics: int, data: Path) -> dict[str, Any] | None:

@@ -355,7 +355,8 @@ def _smallest(one: Mapping[str, Any]) -> Iterator[str]:
             for row in runs["pairs"]
         ]  # fmt: skip
         yield table(("runs that are here", "difference of nDCG@10", "its standard deviation", "smallest"), rows, 3)
-        yield "Runs that are more alike than these differ less over topics, others more. [gallery](#commands)"
+        made = "The runs were made from the documents here (`studies/explain.py`). " if runs["made"] else ""
+        yield f"{made}Differences of runs that are more alike vary less, others more. [gallery](#commands)"
     else:
         yield "There are no two runs here, which would show how much differences vary."
 
@@ -417,6 +418,8 @@ def _not_looked_at(one: Mapping[str, Any]) -> Iterator[str]:
             "Documents: they are not here. Whether judgments meet their documents, duplicates among them, and topics "
             "that repeat their words were not looked for."
         )
+    else:
+        yield "Duplicates among documents in other words, which nobody judged."
     if "topics" not in looked:
         yield "Topics: their texts are not here, so duplicates among them and overlaps were not looked for."
     if "judgments" not in looked:
@@ -541,9 +544,9 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
         "## The columns",
         "**floor**: nDCG@10 of the best list of ten documents that never reads the query, on topics that it was not "
         "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100 at most**: what "
-        "the best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of faults, "
-        "by [rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four times in "
-        "five, for an assumed standard deviation of 0.20.",
+        "the best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of "
+        "faults, by [rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four "
+        "times in five, for an assumed standard deviation of 0.20.",
         "There are no documents for most benchmarks here, so their verdict is UNKNOWN at best; each page says what was "
         "not looked at. Where `truerank check`, `collection audit` or `leaderboard` recognises one of these, it "
         "names its page, and says how your copy differs from the one here.",

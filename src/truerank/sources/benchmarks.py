@@ -92,21 +92,26 @@ class KnownBenchmark(NamedTuple):
         return {"name": self.name, "version": self.version, "page": self.page, **parts, "note": self.note()}
 
 
-def recognised(topics: Iterable[str] | None, judgments: pl.DataFrame | None) -> KnownBenchmark | None:
+def recognised(
+    topics: Iterable[str] | None, judgments: pl.DataFrame | None, gallery: Sequence[Mapping[str, Any]] | None = None
+) -> KnownBenchmark | None:
     """The benchmark that topics and judgments are of; None where the gallery knows none.
 
-    Judgments decide, where there are any. Topic ids alone do where a single benchmark has them and they are not merely
-    numbered through, as those of many sets are.
+    Judgments decide; where the gallery knows none like them, topic ids do for benchmarks without judgments. Topic ids
+    alone need a single benchmark that has them, and must not be merely numbered through, as those of many sets are.
 
     Args:
         topics: ids; None where there are none.
         judgments: columns topic_id, doc_id, relevance; None where there are none.
+        gallery: the benchmarks that can be recognised, as `fingerprint` gives them, with page, name and version; by
+            default those of the gallery.
     """
+    gallery = _known() if gallery is None else gallery
     ids = None if topics is None else sorted(set(topics))
     keys = None if judgments is None else judgment_keys(judgments)
-    found = _by_judgments(keys) if keys is not None else None
-    if found is None:
-        found = _by_topics(ids, judged=keys is not None) if ids else None
+    found = None if keys is None else _by_judgments(keys, gallery)
+    if found is None and ids:
+        found = _by_topics(ids, [one for one in gallery if keys is None or not one["judgments"]])
     if found is None:
         return None
     known, difference = found
@@ -163,7 +168,7 @@ def judgment_keys(judgments: pl.DataFrame) -> Hashes:
 
 
 def _hash(text: str) -> int:
-    return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest(), "little")
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
 
 
 def _digest(keys: Hashes) -> str:
@@ -244,9 +249,9 @@ def _known() -> tuple[Mapping[str, Any], ...]:
 Found = tuple[Mapping[str, Any], CopyDifference | None]
 
 
-def _by_judgments(keys: Hashes) -> Found | None:
+def _by_judgments(keys: Hashes, gallery: Sequence[Mapping[str, Any]]) -> Found | None:
     """The benchmark that most judgments are of."""
-    own, whole = [one for one in _known() if one["judgments"]], _digest(keys)
+    own, whole = [one for one in gallery if one["judgments"]], _digest(keys)
     for one in own:
         if one["judgments"]["hash"] == whole:
             return one, CopyDifference(0, 0)
@@ -286,11 +291,11 @@ def _rounded(value: float) -> int:
     return int(float(f"{value:.2g}"))
 
 
-def _by_topics(ids: Sequence[str], *, judged: bool) -> Found | None:
-    """The one benchmark with these topic ids; where judgments were there and not known, one that has none."""
+def _by_topics(ids: Sequence[str], gallery: Sequence[Mapping[str, Any]]) -> Found | None:
+    """The one benchmark with these topic ids."""
     if all(one.isdecimal() for one in ids) and int(max(ids, key=int)) - int(min(ids, key=int)) < len(ids):
         return None
-    own = [one for one in _known() if one["topics"] and not (judged and one["judgments"])]
+    own = [one for one in gallery if one["topics"]]
     whole = _digest(topic_keys(ids))
     same = [one for one in own if one["topics"]["hash"] == whole]
     if not same:
