@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -139,15 +138,11 @@ def _decides(result: Check, answer: ClaimAnswer) -> bool:
 
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
-    word, claim = result.conclusion.word, result.claim
-    reason = re.split(r" (?:Asked, and not settled|Not asked):", result.conclusion.reason)[0]
-    if claim is not None and word.startswith("HOLDS"):
-        # The line above has the difference.
-        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1].removeprefix(
-            "except "
-        )
-        reason = (rest[:1].upper() + rest[1:]).strip(" .") + "." if rest.strip(" .") else _MEANINGS[word]
-    lines = [_claimed(result), *textwrap.wrap(f"{word}: {reason}", _WIDTH)[:_REASON]]
+    word = result.conclusion.word
+    brief = textwrap.wrap(
+        f"{word}: {result.conclusion.brief or _MEANINGS[word]}", _WIDTH, max_lines=_REASON, placeholder=" …"
+    )
+    lines = [_claimed(result), *brief]
     objects = [answer for answer in result.answers if _decides(result, answer)]
     shown = objects[: _MOST_LINES - len(lines) - 3]
     for answer in shown:

@@ -78,7 +78,8 @@ class ClaimConclusion:
     Attributes:
         word: HOLDS, HOLDS, SMALLER THAN CLAIMED, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, FILES AT FAULT, or UNKNOWN
             without a claim.
-        reason: in one sentence, with its figures.
+        reason: in plain sentences, with the figures.
+        brief: the same beside a line that has the difference, without what was not asked.
         exceptions: what the claim does not survive, in a few words each.
         possible: what these data cannot exclude, one sentence each.
         unknown: names of questions that were not answered.
@@ -88,6 +89,7 @@ class ClaimConclusion:
 
     word: ConclusionWord
     reason: str
+    brief: str = ""
     exceptions: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     detectable: float | None = None

@@ -112,7 +112,7 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
     if not own:
         return
     rows = ((one.kind.code, one.kind.title, _severity(one), one.count, one.of, one.share) for one in own)
-    yield Table("", heads("Code, Finding, Severity, Count:,d, Of:,d, Share:.2%"), tuple(rows))
+    yield Table("", heads("Code, Finding, Severity, Count:,d, Of:,d, Share:.2%"), tuple(rows), addressed=True)
     for one in own:
         about: dict[str, Any] = {"Effect on scores": one.kind.effect}
         if one.here:
