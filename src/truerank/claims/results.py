@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, signed
 from truerank.claims.questions import PlannedQuestion, question
 from truerank.core.result import Result
+from truerank.sources.benchmarks import KnownBenchmark
 from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
@@ -111,6 +112,7 @@ class Check(Result, shown_in="truerank.claims.page"):
         settings: what was given, as `check.yaml` has it.
         test: the name of the test set.
         folder: where the files are.
+        benchmark: the one of the gallery that the test set is; None where it is another one.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = (
@@ -130,6 +132,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     folder: Path | None = None
     repaired: ClaimEstimate | None = None
     readings: tuple[Reading, ...] = ()
+    benchmark: KnownBenchmark | None = None
 
     @property
     def headline(self) -> ClaimEstimate | None:
@@ -187,4 +190,5 @@ class Check(Result, shown_in="truerank.claims.page"):
             "plan": [asdict(one) for one in self.plan],
             "settings": dict(self.settings),
             "files": [one.json() for one in self.readings],
+            **({} if self.benchmark is None else {"gallery": [self.benchmark.json()]}),
         }
