@@ -1,7 +1,8 @@
 """What the small reproduction of the leakage paper is trained on: reworded test queries, and an audit of all others.
 
 `python scripts/reproduce.py leakage` calls it. For Vaswani and CACM it writes `reworded.tsv` with judgments and labels
-(`scripts/rewording.py`), the queries that are made from the documents, and their leakage audit against the topics.
+(`scripts/rewording.py`), the queries that are made from the documents, and their leakage audit against the topics; and
+two small models (`scripts/small_models.py`).
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import truerank
 from rewording import reworded
+from small_models import save_first_layers, save_small_t5
 from truerank.options import Encoding
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 
@@ -24,10 +26,17 @@ FLOOR = 0.85
 
 
 def prepare(collections: Path, out: Path) -> None:
-    """Leaks and audits of both collections."""
+    """Leaks and audits of both collections, and small models."""
+    save_small_models(collections, out)
     for name in COLLECTIONS:
         make_leaks(name, collections / name, out / name)
         audit_queries(name, collections / name, out / name)
+
+
+def save_small_models(collections: Path, out: Path) -> None:
+    """A T5 with the collections' word pieces, and the first layers of MiniLM."""
+    save_small_t5(out / "t5", [str(collections / name / files[0]) for name, files in COLLECTIONS.items()])
+    save_first_layers(out / "minilm", 3)
 
 
 def make_leaks(name: str, source: Path, folder: Path) -> None:

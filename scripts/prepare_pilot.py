@@ -14,8 +14,7 @@ from pathlib import Path
 import polars as pl
 
 import truerank
-from prepare_leakage import COLLECTIONS, ENDS, SEED, audit_queries
-from small_models import save_first_layers, save_small_t5
+from prepare_leakage import COLLECTIONS, ENDS, SEED, audit_queries, save_small_models
 
 _IDS = ("query_id", "relevant_id", "nonrelevant_id")
 
@@ -23,8 +22,7 @@ _IDS = ("query_id", "relevant_id", "nonrelevant_id")
 def prepare(collections: Path, out: Path, rows: int = 2_000) -> None:
     """Both sets, and the small models; `rows` are of each collection, fewer where it has not so many."""
     docs = {name: str(collections / name / files[0]) for name, files in COLLECTIONS.items()}
-    save_small_t5(out / "t5", [*docs.values()])
-    save_first_layers(out / "minilm", 3)
+    save_small_models(collections, out)
     if (out / "shuffled.parquet").is_file():
         return
     parts = []

@@ -50,7 +50,7 @@ def hold_out(instances: Path, out: Path, rows: int) -> int:
 
 
 def prepare(
-    collections: Path, out: Path, *, size: int = 12_000, dev: int = 600, shown: int = 10, seed: int = 0
+    collections: Path, out: Path, *, size: int = 12_000, dev: int = 500, shown: int = 10, seed: int = 0
 ) -> None:
     """Queries, documents, log, depths, triples of Vaswani; what is there already is kept."""
     if (out / "triples" / "triples.parquet").is_file():
@@ -103,7 +103,7 @@ def main() -> None:
     parser.add_argument(
         "--size", type=int, default=12_000, help="instances, twice the queries; fewer if there are not so many"
     )
-    parser.add_argument("--dev", type=int, default=600, help="queries that are kept out of the training")
+    parser.add_argument("--dev", type=int, default=500, help="queries that are kept out of the training")
     parser.add_argument("--shown", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()

@@ -24,6 +24,7 @@ from truerank.vectors.encoders.model_folder import packaged_folder
 PROMPT = ("Query:", "Document:", "Relevant:", "true", "false")
 OFTEN = 100_000
 PIECES = 6_000
+WEIGHTS = ("*.safetensors", "*.bin", "*.onnx", "onnx", "__pycache__", "*.py")
 
 
 def save_small_t5(folder: Path, docs: Sequence[str], *, layers: int = 4, width: int = 256, seed: int = 0) -> None:
@@ -60,14 +61,15 @@ def save_first_layers(folder: Path, layers: int) -> None:
     """Writes the first layers of the packaged MiniLM, a BERT; what is there already is kept."""
     if folder.is_dir():
         return
-    from transformers import AutoModel, AutoTokenizer
+    from transformers import AutoModel
 
     encoder = AutoModel.from_pretrained(str(packaged_folder()))
     encoder.encoder.layer = encoder.encoder.layer[:layers]
     encoder.config.num_hidden_layers = layers
     with _folder(folder) as temporary:
+        # Tokenizer and pooling stay as they are.
+        shutil.copytree(packaged_folder(), temporary, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*WEIGHTS))
         encoder.save_pretrained(temporary)
-        AutoTokenizer.from_pretrained(str(packaged_folder())).save_pretrained(temporary)
 
 
 @contextmanager
