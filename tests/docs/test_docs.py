@@ -31,6 +31,13 @@ def test_reference_is_what_the_code_says() -> None:
     assert finished.returncode == 0, finished.stderr
 
 
+def test_counts_of_evidence_are_not_above_what_is_there() -> None:
+    finished = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/make_evidence.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
 def _script(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert spec is not None and spec.loader is not None
