@@ -397,7 +397,7 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     ]
     unjudged = rows.with_columns(pl.Series("benefit", gain[0] - gain[1]))
     grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
-    ends = []
+    pooled, ends = bool((claim.qrels["relevance"] < 0).any()), []
     for sign in (-1, 1):
         ordered = unjudged.sort(
             "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
@@ -409,7 +409,9 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
             # Every count as topics of its own: a call costs more than the topics of a small collection.
             some = pl.concat([_counted(numbered.filter(pl.col("place") <= count), count) for count in counts])
             added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
-            qrels = pl.concat([*(_counted(claim.qrels, count) for count in counts), added])
+            known = pl.concat([_counted(claim.qrels, count) for count in counts])
+            # A negative grade is that of a document which was pooled, not judged.
+            qrels = pl.concat([known.join(added, on=KEYS, how="anti") if pooled else known, added])
             runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in results.cut.items()}
             found = claim.scored(qrels, runs=runs)
             values = dict(zip(found.topics, (sign * claim.differences(found)).tolist(), strict=True))
