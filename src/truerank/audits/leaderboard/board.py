@@ -47,12 +47,14 @@ class ScoreBoard:
         cells: columns `CELLS`, one row for each score.
         trained: the data sets that a system says it was trained on, by system; none where it says that there are none.
         types: the type of each task that has one.
+        foreign: metadata whose model has another name, by system.
         remarks: what was left out, and why.
     """
 
     cells: pl.DataFrame
     trained: Mapping[str, frozenset[str]] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     @property
@@ -81,7 +83,9 @@ def read_board(source: Any) -> ScoreBoard:
         if path.is_dir():
             found = read_mteb_results(path)
             broken = f"{found.broken:,d} files have no scores that can be read, and are left out."
-            return ScoreBoard(found.cells, found.trained, remarks=(broken,) if found.broken else ())
+            return ScoreBoard(
+                found.cells, found.trained, foreign=found.foreign, remarks=(broken,) if found.broken else ()
+            )
         if not path.exists():
             raise InputError("no such file or folder", "give a folder of MTEB results, or a table", where=path)
     table = opened_rows(source)
