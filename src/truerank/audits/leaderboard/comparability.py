@@ -279,11 +279,13 @@ def _precision(chosen: pl.DataFrame) -> Iterator[Finding]:
         for system in few:
             yield _finding("coarse-scores", system, f"{system}: no score has more than two digits, those of most have.")
     spread = means.group_by("task").agg(pl.col("score").std(), pl.len()).filter(pl.col("len") >= _SYSTEMS).sort("task")
-    usual = spread["score"].median()
-    for task, sd, count in spread.iter_rows() if isinstance(usual, float) and len(spread) >= _TASKS else ():
+    if len(spread) < _TASKS:
+        return
+    usual = float(np.median(spread["score"].to_numpy()))
+    for task, sd, count in spread.iter_rows():
         if sd <= _FLAT * usual:
             evidence = f"{task}: the standard deviation of {count} systems is {sd:.4f}, in the median task {usual:.4f}."
-            yield _finding("flat-task", task, evidence)
+            yield _finding("flat-task", str(task), evidence)
 
 
 def _checkpoints(board: ScoreBoard) -> Iterator[Finding]:
