@@ -35,7 +35,7 @@ _ALL_REPAIRS: Final = "after all repairs"
 
 def only_planned(given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...]) -> Check:
     """What could be answered, with nothing run."""
-    waiting = ClaimConclusion("UNKNOWN", "This is the plan; nothing was run.", (), NAMES)
+    waiting = ClaimConclusion("UNKNOWN", "This is the plan; nothing was run.", unknown=NAMES)
     if material.scores:
         plan = tuple(replace(one, answerable=True, needs="") if one.name == "chance" else one for one in plan)
     return Check(None, None, (), waiting, plan, written_settings(given, Path()), material.test, readings=given.readings)

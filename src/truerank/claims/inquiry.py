@@ -17,7 +17,8 @@ from truerank.measures.repeated_runs import repeat_files, run_files
 from truerank.measures.scoring import has_runs, named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
-from truerank.sources import formats, grammar, irds, open_documents, open_queries
+from truerank.sources import formats, grammar, irds, open_documents, open_queries, read_topics
+from truerank.sources.benchmarks import KnownBenchmark, recognised
 from truerank.sources.golden import GoldenTable, merged_tables
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
@@ -408,6 +409,17 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
         sources, qrels, runs, teams, _models(sources.model_judgments), grammar.parse(str(named)).name, tried=tried,
         repeats=repeats, again=_again(sources),
     )  # fmt: skip
+
+
+def benchmark_of(material: ClaimMaterial) -> KnownBenchmark | None:
+    """The benchmark of the gallery that the test set is; None where it is another one."""
+    test = material.sources.test
+    try:
+        topics = None if test is None else [topic.topic_id for topic in read_topics(test).topics]
+    except InputError:
+        # The audit of the collection says what is wrong with them.
+        topics = None
+    return recognised(topics, material.qrels)
 
 
 def _again(sources: ClaimSources) -> pl.DataFrame | None:

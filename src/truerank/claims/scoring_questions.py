@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
@@ -26,6 +27,8 @@ _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 #: The power with which a difference is called one that could have been shown.
 _POWER: Final = 0.8
+#: How far below what can be shown a difference may be, so that the number of topics for it is worth naming.
+_FURTHEST: Final = 4
 #: Measures that a sentence names.
 _NAMED: Final = 4
 
@@ -52,11 +55,7 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
         "unknown": "There is no difference to test.",
     }
-    settles = (
-        ""
-        if base.effect == "stands" or least is None
-        else f"Give more topics: {base.topics} would show differences of at least {least:.3f}."
-    )
+    settles = "" if base.effect == "stands" or not least else _more_topics(base, least)
     return ClaimAnswer(
         "chance",
         word,
@@ -67,6 +66,17 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         settles,
         exception="chance",
         facts={**facts, "detectable": least},
+    )
+
+
+def _more_topics(base: ClaimEstimate, least: float) -> str:
+    """How many topics would show the difference, or half of what these show where that is very small."""
+    size = abs(base.value or 0.0)
+    target = size if least / _FURTHEST < size < least else least / 2
+    enough = math.ceil(base.topics * (least / target) ** 2)
+    return (
+        f"Give more topics: {base.topics} show differences of at least {least:.3f}, about {enough:,} would show one of "
+        f"{target:.3f}."
     )
 
 
@@ -182,7 +192,7 @@ def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnsw
         if count >= most
     ]
     return ClaimAnswer(
-        "repeats", word, f"Standard deviation between repetitions, beyond chance of topics: {'; '.join(told)}.",
+        "repeats", word, f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
         row.effect, f"For other repetitions, too, the difference is {row.figures()}.", (row,),
         "" if row.effect == "stands" else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
         exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),

@@ -99,7 +99,7 @@ def order_picture(comparison: Comparison, measure: str) -> Picture:
         _name("order", measure),
         f"Mean {measure} of {len(means):,} runs, the best first. A line joins runs of which no pair differs "
         f"significantly ({TESTS[comparison.method.significance]}, {comparison.method.corrected()}, α = "
-        f"{comparison.method.alpha:g}): these topics do not tell them apart, which does not make them equal.",
+        f"{comparison.method.alpha:g}): these topics do not distinguish them, which does not make them equal.",
         order_overview(list(means), list(means.values()), undistinguished(comparison, measure), x_label=measure),
     )
 

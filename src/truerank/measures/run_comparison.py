@@ -393,7 +393,7 @@ def _opened(
 ) -> dict[str, Evaluation]:
     if evaluation:
         if has_runs(run) or qrels is not None:
-            fault = "saved evaluations stand instead of judgments and runs"
+            fault = "saved evaluations replace judgments and runs"
             raise OptionError("evaluation", fault, "leave out `qrels` and `run`, or give them alone")
         if len(evaluation) > 2:
             fault = f"{len(evaluation)} evaluations are not two conditions"

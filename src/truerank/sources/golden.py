@@ -233,7 +233,7 @@ class _Questions:
             number = known.setdefault(key, identifier_of(own) if not is_empty(own) else str(len(known) + 1))
             self.ids.append(number)
             if self.texts.setdefault(number, text) != text and text is not None:
-                fault = f"question {number} stands there with two texts"
+                fault = f"question {number} has two texts"
                 raise table.fault(fault, "give each question an id of its own", row)
 
     def frame(self) -> pl.DataFrame:
@@ -292,7 +292,7 @@ def _join(
 ) -> None:
     """Adds what is expected of a question; several rows of it are put together."""
     if number in expected and repeated:
-        remarks["questions that stand in several rows: one question each"] += 1
+        remarks["questions in several rows: one question each"] += 1
     if number in expected and own and expected[number] and own != expected[number]:
         remarks["questions whose rows expect other documents: all of them are expected"] += 1
     for doc, grade in own.items():
@@ -304,7 +304,7 @@ def _grade(score: float | None, table: GoldenRows, row: int) -> int:
     if score is None:
         return 1
     if not score.is_integer():
-        raise table.fault(f"{score:g} is no grade", "give whole numbers as grades", row)
+        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades", row)
     return int(score)
 
 
@@ -442,10 +442,10 @@ def _matched(
 
 #: Forms of an id under which other ids may be meant.
 _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
-    "without what stands behind '#'": lambda one: one.partition("#")[0],
+    "without what follows '#'": lambda one: one.partition("#")[0],
     "in small letters": str.casefold,
     "without leading zeros": lambda one: one.lstrip("0") or "0",
-    "without what stands before the last '/'": lambda one: one.rpartition("/")[2],
+    "without what precedes the last '/'": lambda one: one.rpartition("/")[2],
     "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
     "by their digits alone": lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
 }
@@ -489,7 +489,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 continue
             value = number_of(cell)
             if value is None or not math.isfinite(value):
-                raise table.fault(f"'{cell}' is no score", "give numbers", questions.ids.index(number))
+                raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
             values[system][number].append(value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))

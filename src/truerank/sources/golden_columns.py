@@ -630,7 +630,7 @@ def _of_scores(
 def _higher_is_better(table: GoldenRows, name: str) -> str:
     """The column, unless its name says that lower values are better."""
     if lower := set(words_of(name)) & _LOWER:
-        fault = f"'{name}' is no score: of a {min(lower)} the lower is better"
+        fault = f"'{name}' is not a score: of a {min(lower)} the lower is better"
         raise table.fault(fault, "give scores of which the higher is better, such as 1 / rank, or leave the column out")
     return name
 
@@ -643,7 +643,7 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
     for name in numbers:
         if len(table.filled(name)) * 2 < len(table.rows):
-            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is no system", remedy)
+            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
     first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
     if largest[last] > _SCALE * max(largest[first], 1e-9) > 0:

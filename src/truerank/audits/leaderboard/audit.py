@@ -28,6 +28,7 @@ from truerank.core.audit import Audit, Look
 from truerank.errors import OptionError
 from truerank.measures.rank_groups import RankGroups, rank_groups
 from truerank.options import Flag, Out, Resampling, command
+from truerank.sources.benchmarks import benchmark_of_task
 from truerank.sources.inputs import inputs_of
 from truerank.text.printable import listed
 from truerank.work.publishing import publish
@@ -110,7 +111,7 @@ def leaderboard(
         "chance_over": "Tasks are taken for a sample of tasks of this kind, which they are not: they were chosen."
         if "kind" not in orders else "The tasks are fixed; questions are taken for a sample of their kind.",
         "tasks_compared": shared.tasks, "training_unknown": main["system"].n_unique() - len(board.trained),
-        "remarks": list(board.remarks), "remarks_text": " ".join(board.remarks),
+        "remarks": list(board.remarks), **_gallery(board), "remarks_text": " ".join(board.remarks),
     }  # fmt: skip
     counts = {name: sum(one.rule is rule for one in found) for name, rule in RULES.items()}
     many = len(options.claim)
@@ -128,6 +129,13 @@ def leaderboard(
             publish(result, job)
             result = replace(result, folder=job.folder)
     return result
+
+
+def _gallery(board: ScoreBoard) -> dict[str, Any]:
+    """The benchmarks of the gallery among the tasks."""
+    items = board.main.group_by("task").agg(pl.col("item").drop_nulls().unique()).sort("task")
+    known = [one for task, ids in items.iter_rows() if (one := benchmark_of_task(task, ids)) is not None]
+    return {"gallery": [one.json() for one in known]} if known else {}
 
 
 def _restricted(board: ScoreBoard, options: LeaderboardOptions) -> ScoreBoard:

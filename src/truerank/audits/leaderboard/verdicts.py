@@ -77,7 +77,7 @@ def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
     rests = f"{every.wins} tasks better, {every.losses} worse."
     if claims > 1:
         rests += f" Intervals hold for {claims} claims together (Bonferroni)."
-    settles = "Tasks are no random sample: the interval for another task takes them for one."
+    settles = "Tasks are not a random sample; the interval for another task treats them as one."
     if every.fixed is None:
         settles += " Scores of questions would say what chance of questions does on these tasks."
     return Verdict(word, sentence, rests, settles, f"{claim.system} > {claim.baseline}")
