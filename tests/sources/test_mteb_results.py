@@ -46,9 +46,15 @@ def test_what_has_no_score_is_counted(tmp_path: Path) -> None:
         tmp_path, "org__b", Empty={"task_name": "Empty", "scores": {"test": [{"main_score": None}]}},
         Other={"a": 1}, model_meta={"training_datasets": None},
     )  # fmt: skip
+    for number, scores in enumerate(([1], {"test": {"main_score": 0.5}}, {"test": [5]}, {"test": None})):
+        written(tmp_path, "org__b", **{f"Broken{number}": {"task_name": "Broken", "scores": scores}})
     (tmp_path / "org__b/r/NaN.json").write_text('{"task_name": "NaN", "scores": {"test": [{"main_score": NaN}]}}')
     found = read_mteb_results(tmp_path)
-    assert found.broken == 3 and found.trained == {"org__a": frozenset(["Newer"])}
+    assert (
+        len(found.broken) == 7
+        and "org__b/r/NaN.json" in found.broken
+        and found.trained == {"org__a": frozenset(["Newer"])}
+    )
     with pytest.raises(InputError, match="no scores"):
         read_mteb_results(tmp_path / "org__b")
 

@@ -42,13 +42,13 @@ class MtebResults(NamedTuple):
 
     `cells`: columns `CELLS`; `trained`: the data sets that a system says it was trained on, by system, none where it
     says that it was trained on none; `foreign`: metadata whose model has another name, by system; `broken`: files
-    without scores that can be read.
+    without scores that can be read
     """
 
     cells: pl.DataFrame
     trained: Mapping[str, frozenset[str]]
     foreign: Mapping[str, str]
-    broken: int
+    broken: tuple[str, ...]
 
 
 def is_mteb_result(path: Path) -> bool:
@@ -68,7 +68,7 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
     rows: list[tuple[Any, ...]] = []
     trained: dict[str, frozenset[str]] = {}
     foreign: dict[str, str] = {}
-    broken = 0
+    broken: list[str] = []
     for path in sorted(folder.rglob("*.json")) if files is None else files:
         parts = path.relative_to(folder).parts
         system, revision = (parts[-3], parts[-2]) if len(parts) > 2 else (parts[0] if len(parts) > 1 else path.stem, "")
@@ -84,7 +84,7 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
             task = str(value.get("task_name") or value["mteb_dataset_name"])
             found = list(_entries(value))
         except (InputError, KeyError, TypeError, AttributeError):
-            broken += path.name != _META
+            broken += ["/".join(parts)] if path.name != _META else []
             continue
         about = (_text(value.get("dataset_revision")), _text(value.get("mteb_version")), None, None, revision)
         count = len(rows)
@@ -100,13 +100,13 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
                 for key, measure in _OTHERS.items()
                 if (other := _number(entry.get(key))) is not None
             ]
-        broken += len(rows) == count
+        broken += ["/".join(parts)] if len(rows) == count else []
     cells = pl.DataFrame(rows, CELLS, orient="row")
     if not len(cells):
         raise InputError(
             "no scores in these files", "give a folder of MODEL/REVISION/TASK.json, or a table", where=folder
         )
-    return MtebResults(cells, trained, foreign, broken)
+    return MtebResults(cells, trained, foreign, tuple(broken))
 
 
 def one_score_each(cells: pl.DataFrame) -> pl.DataFrame:
@@ -129,6 +129,8 @@ def _entries(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any],
     if "scores" in value:
         for split, entries in value["scores"].items():
             for entry in entries:
+                if not isinstance(entry, Mapping):
+                    raise TypeError(f"{entry!r} is not an object")
                 yield split, entry, "main_score"
         return
     for split in _SPLITS:

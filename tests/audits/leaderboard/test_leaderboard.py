@@ -329,6 +329,8 @@ def test_a_block_without_holes() -> None:
     rows = [(system, task, 1.0) for system in "abc" for task in "xyz" if (system, task) != ("c", "x")]
     systems, tasks, scores = block(pl.DataFrame(rows, ["system", "task", "score"], orient="row"))
     assert (systems, tasks, scores.shape) == (["a", "b"], ["x", "y", "z"], (3, 2))
+    rows = [("a", "x", 1.0), ("a", "y", 1.0), ("b", "y", 1.0)]
+    assert block(pl.DataFrame(rows, ["system", "task", "score"], orient="row"))[:2] == (["a", "b"], ["y"])
 
 
 def run(words: list[str]) -> None:
