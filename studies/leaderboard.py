@@ -1,6 +1,6 @@
 """What `leaderboard` says of MTEB's results, how often its ranks err, and which planted mixes it finds.
 
-    python studies/leaderboard.py findings [--results FOLDER]
+    python studies/leaderboard.py findings [--results FOLDER] [--picture FILE.svg]
     python studies/leaderboard.py level|coverage|selected|questions [--trials 1000]
     python studies/leaderboard.py planted [--draws 20] [--results FOLDER]
 
@@ -27,11 +27,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from common import SHARED, require_shared, table
-from truerank.audits.leaderboard import leaderboard
+from truerank.audits.leaderboard import LeaderboardOptions, leaderboard
 from truerank.audits.leaderboard.board import read_board
 from truerank.audits.leaderboard.comparability import findings as compared
+from truerank.core.figures.export import to_svg_file
+from truerank.core.figures.forest import ForestRow, forest_plot
 from truerank.measures.rank_groups import rank_groups
 
 
@@ -47,19 +50,50 @@ def results(given: Path | None, folder: str) -> Path:
 
 def findings(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        place, start = results(options.results, folder), time.perf_counter()
+        place, start = results(options.results, folder), time.process_time()
         found = leaderboard(place)
-        print(f"{time.perf_counter() - start:.1f} s\n")
+        print(f"{time.process_time() - start:.1f} s of processor time\n")
         for verdict in found.verdicts:
-            print(f"{verdict.subject}: {verdict.word}. {verdict.sentence} {verdict.rests_on}\n")
+            print(f"{verdict.subject}: {verdict.word}. {verdict.sentence} {verdict.rests_on} {verdict.settles}\n")
         rules = Counter((one.rule.code, one.rule.title) for one in found.findings)
-        print(table(("rule", "what", "places"), [(*key, count) for key, count in sorted(rules.items())]))
-        systems = found.frames["systems"]
-        group = systems.filter("first").select("rank", "system", "mean", "rank_low", "rank_high")
-        print("\n" + table(("rank", "first group", "mean", "best", "worst"), group.rows()))
+        print(table(("rule", "what", "places"), [(*key, count) for key, count in sorted(rules.items())]) + "\n")
+        for code in ("BOARD06", "BOARD11", "BOARD14", "BOARD15", "BOARD18"):
+            own = [one for one in found.findings if one.rule.code == code]
+            systems = sorted({one.key.partition("\0")[0] for one in own})
+            print(f"{code}: {len(own)}, {len(systems)} systems: {', '.join(systems[:8])}. {own[0].evidence}\n")
+        fields = ("rank", "system", "mean", "own_low", "own_high", "rank_low", "rank_high", "first")
+        heads = ("rank", "system", "mean", "best", "worst", "best of all", "worst of all", "first group")
+        print(table(heads, found.frames["systems"].head(15).select(fields).rows()))
+        widths = found.frames["systems"].select(
+            own=pl.col("own_high") - pl.col("own_low") + 1, every=pl.col("rank_high") - pl.col("rank_low") + 1
+        )
+        print(f"\nmedian width: own pairs {widths['own'].median():g}, all pairs {widths['every'].median():g}\n")
+        few = []
+        for first in (10, 20, 50):
+            part = leaderboard(place, LeaderboardOptions(first=first))
+            fact = part.facts["orders"]["systems"]
+            width = part.frames["systems"].select(pl.col("rank_high") - pl.col("rank_low") + 1).to_series().median()
+            told = (fact["first_group"], fact["neighbours_told"], fact["neighbours"])
+            few.append((first, part.facts["shared_tasks"], *told, width))
+        heads = ("first", "tasks", "first group", "neighbours that differ", "of", "median width, all pairs")
+        print(table(heads, few))
         rows = found.frames["without_task"].rows()
         print("\n" + table(("without", "τ", "first", "largest move", "of"), rows))
-        print("\n" + table(("average", "τ", "first", "of the first ten"), found.frames["ways"].rows()))
+        print("\n" + table(("average", "systems", "τ", "first", "of the first ten"), found.frames["ways"].rows()))
+        trained = found.frames["trained"].drop_nulls("rank_rest")
+        moves = (trained["rank_rest"] - trained["rank"]).abs()
+        unknown = found.facts["training_unknown"]
+        print(f"\n{len(trained)} of {found.facts['compared']} name a task; ranks move by {moves.median():g} in the "
+              f"median, {moves.max()} at most; {unknown} do not say what they were trained on")  # fmt: skip
+        if options.picture:
+            rows = found.frames["systems"].head(25)
+            drawn = [
+                ForestRow(f"{rank} {system.partition('__')[2]}", rank, low, high, f"{low}–{high}", "filled")
+                for rank, system, low, high in rows.select("rank", "system", "own_low", "own_high").iter_rows()
+            ]
+            text = "Ranks of the first 25 models, with the ranks that their own pairs do not exclude."
+            svg = to_svg_file(forest_plot(drawn, x_label="rank"), name="mteb-ranks", description=text)
+            options.picture.write_text(svg, encoding="utf-8")
 
 
 DRAWN: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
@@ -245,6 +279,7 @@ def main() -> None:
         one = commands.add_parser(function.__name__)
         one.set_defaults(function=function)
         one.add_argument("--results", type=Path)
+        one.add_argument("--picture", type=Path)
         one.add_argument("--trials", type=int, default=1000)
         one.add_argument("--draws", type=int, default=20)
     options = parser.parse_args()

@@ -298,7 +298,7 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
         (several, f"{several} models have several revisions; the one with most tasks counts"),
         (versions > 1, f"results of {versions} versions of MTEB are mixed"),
         (len(mixed), f"results on several revisions of {len(mixed)} data sets are mixed ({first_names(mixed)})"),
-        (found.broken, f"{found.broken} files hold no scores and are left out"),
+        (found.broken, f"{len(found.broken)} files hold no scores and are left out ({first_names(found.broken)})"),
     )
     return GoldenTable(
         folder.name,

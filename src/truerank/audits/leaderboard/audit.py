@@ -34,6 +34,8 @@ from truerank.text.printable import listed
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
+_SAMPLE: Final = "Tasks are taken for a sample of tasks of this kind, which they are not: they were chosen."
+_FIXED: Final = "The tasks are fixed; questions are taken for a sample of their kind."
 #: Systems whose neighbours are counted.
 _NEIGHBOURS: Final = 50
 
@@ -108,9 +110,8 @@ def leaderboard(
         "systems": main["system"].n_unique(), "tasks": main["task"].n_unique(), "cells": len(main),
         "compared": len(shared.systems), "shared_tasks": len(shared.tasks), "confidence": resampling.confidence,
         "orders": {name: fact for name, (_, fact) in orders.items()},
-        "chance_over": "Tasks are taken for a sample of tasks of this kind, which they are not: they were chosen."
-        if "kind" not in orders else "The tasks are fixed; questions are taken for a sample of their kind.",
-        "tasks_compared": shared.tasks, "training_unknown": main["system"].n_unique() - len(board.trained),
+        "chance_over": _FIXED if "kind" in orders else _SAMPLE,
+        "tasks_compared": shared.tasks, "training_unknown": len(set(main["system"]) - set(board.trained)),
         "remarks": list(board.remarks), **_gallery(board), "remarks_text": " ".join(board.remarks),
     }  # fmt: skip
     counts = {name: sum(one.rule is rule for one in found) for name, rule in RULES.items()}

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.sources.golden_rows import GoldenRows, is_empty, opened_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 
 _SYSTEM: Final = (
@@ -47,12 +47,14 @@ class ScoreBoard:
         cells: columns `CELLS`, one row for each score.
         trained: the data sets that a system says it was trained on, by system; none where it says that there are none.
         types: the type of each task that has one.
+        foreign: metadata whose model has another name, by system.
         remarks: what was left out, and why.
     """
 
     cells: pl.DataFrame
     trained: Mapping[str, frozenset[str]] = field(default_factory=dict)
     types: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
 
     @property
@@ -80,8 +82,11 @@ def read_board(source: Any) -> ScoreBoard:
         path = Path(source)
         if path.is_dir():
             found = read_mteb_results(path)
-            broken = f"{found.broken:,d} files have no scores that can be read, and are left out."
-            return ScoreBoard(found.cells, found.trained, remarks=(broken,) if found.broken else ())
+            left = f"{len(found.broken):,d} files have no scores that can be read, and are left out"
+            broken = f"{left}: {first_names(found.broken)}."
+            return ScoreBoard(
+                found.cells, found.trained, foreign=found.foreign, remarks=(broken,) if found.broken else ()
+            )
         if not path.exists():
             raise InputError("no such file or folder", "give a folder of MTEB results, or a table", where=path)
     table = opened_rows(source)
@@ -231,8 +236,8 @@ def block(means: pl.DataFrame) -> tuple[list[str], list[str], Floats]:
     while not held[np.ix_(rows, columns)].all():
         by_task = np.where(rows, (~held[:, columns]).mean(axis=1), -1.0)
         by_system = np.where(columns, (~held[rows]).mean(axis=0), -1.0)
-        # Of equal shares a system goes: every system that stays is compared on all tasks.
-        if by_task.max() > by_system.max():
+        # Of equal shares a system goes: every system that stays is compared on all tasks. Two have to stay.
+        if by_task.max() > by_system.max() or columns.sum() == 2:
             rows[int(np.argmax(by_task))] = False
         else:
             columns[int(np.argmax(by_system))] = False

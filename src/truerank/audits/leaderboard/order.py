@@ -27,7 +27,7 @@ class Block(NamedTuple):
 
     @property
     def means(self) -> Floats:
-        return self.scores.mean(axis=0)
+        return np.asarray(self.scores.mean(axis=0))
 
 
 class Questions(NamedTuple):

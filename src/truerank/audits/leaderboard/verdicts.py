@@ -36,13 +36,13 @@ def order_verdict(order: Mapping[str, Any], subject: str) -> Verdict:
     """
     noun, rows = order["noun"], order["rows"]
     if not order["enough"]:
-        sentence = f"{rows:,d} {noun} are too few for any test; give six or more."
+        sentence = f"Too few {noun} for any test: {rows:,d}. Give six or more."
         return Verdict("CANNOT TELL", sentence, subject=subject)
     group, neighbours = order["first_group"], order["neighbours"]
+    told, alone = order["neighbours_told"], order["neighbours_alone"]
     rests = (
-        f"Of {neighbours:,d} neighbours among the first {neighbours + 1:,d}, {order['neighbours_family']:,d} differ "
-        f"({order['neighbours_told']:,d} where all pairs are tested together, {order['neighbours_alone']:,d} where "
-        "each is tested alone)."
+        f"Of the neighbours among the first {neighbours + 1:,d}, {order['neighbours_family']:,d} of {neighbours:,d} "
+        f"pairs differ ({told:,d} where all pairs are tested together, {alone:,d} where each is tested alone)."
     )
     if group == 1:
         return Verdict("FIRST", f"{order['leader']} is first: better than all others.", rests, subject=subject)

@@ -20,9 +20,10 @@ _RANKS: Final = columns(
     "worst of all=rank_high:d, group=letters"
 )
 _NOTES: Final = (
-    "Best and worst rank: not excluded by the pairs of this system, {confidence:.0%} for one system that you named "
-    "before you saw the scores. Of all: not excluded by all pairs, {confidence:.0%} for all systems together. Systems "
-    "that share a letter are not told apart.",
+    "Best and worst rank: not excluded by the pairs of this system. {confidence:.0%} for one system that you named "
+    "before you saw the scores, and not for the one that these scores put first.",
+    "Best and worst of all: not excluded by all pairs, {confidence:.0%} for all systems together. Systems that share a "
+    "letter are not told apart.",
 )
 
 
@@ -61,7 +62,7 @@ LOOK: Final = Look(
     views=(
         View(
             "first", "systems", "The first systems, and the ranks that the scores do not exclude", _RANKS,
-            (*_NOTES, "{chance_over}"), section="order", where={"shown": True},
+            (*_NOTES, "{chance_over} {remarks_text}"), section="order", where={"shown": True},
         ),
         View("systems", "systems", "All systems", _RANKS, section="order", place="page", by="system"),
         View(
