@@ -18,7 +18,7 @@ from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval
 from truerank.measures.grammar import parse_measures
 from truerank.measures.logistic import logistic_slopes
-from truerank.measures.rankings import places
+from truerank.measures.rankings import on_topics, places
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -91,8 +91,8 @@ class JudgedResults:
     @cached_property
     def cut(self) -> dict[str, pl.DataFrame]:
         """The two runs on judged topics; as far as a measure with a cutoff looks, whatever the order of ties."""
-        topics = self.claim.qrels.select("topic_id").unique()
-        runs = {name: run.join(topics, on="topic_id", how="semi") for name, run in self.claim.pair.items()}
+        topics = self.claim.qrels["topic_id"].unique()
+        runs = {name: on_topics(run, topics) for name, run in self.claim.pair.items()}
         params = parse_measures(self.claim.measure)[0].params
         # Unjudged results that are passed over bring up what is below.
         if "cutoff" not in params or params.get("judged_only"):
@@ -186,9 +186,8 @@ class JudgedResults:
 @lru_cache(maxsize=1)  # Two questions of one claim look at it.
 def judged_results(claim: Claim) -> JudgedResults:
     """The first results of both runs of a claim."""
-    topics = claim.qrels.select("topic_id").unique()
-    first = {name: first_documents(run, DEEPEST).join(topics, on="topic_id", how="semi")
-             for name, run in claim.runs.items()}  # fmt: skip
+    topics = claim.qrels["topic_id"].unique()
+    first = {name: first_documents(on_topics(run, topics), DEEPEST) for name, run in claim.runs.items()}
     rows = pl.concat([first[name].select(KEYS) for name in claim.pair]).unique().sort(KEYS)
     ranks = {
         name: rows.join(found, on=KEYS, how="left", maintain_order="left")["place"].fill_null(ABSENT).to_numpy()
