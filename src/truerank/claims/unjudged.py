@@ -270,10 +270,11 @@ class DrawnGrades:
             schema={"topic_id": pl.String, "doc_id": pl.String, "copy": pl.Int64},
         )
         added = drawn.select(
-            _copied(), "doc_id", pl.lit(self._grade).cast(self._judged.schema["relevance"]).alias("relevance")
+            _copied(), "doc_id", pl.lit(self._grade).cast(claim.qrels.schema["relevance"]).alias("relevance")
         )
-        kept = self._judged.join(added, on=KEYS, how="anti")
-        found = claim.scored(pl.concat([kept, added]), runs=self._runs)
+        apart, doubtful = self._judged
+        kept = doubtful.join(added, on=KEYS, how="anti")
+        found = claim.scored(pl.concat([apart, kept, added]), runs=self._runs)
         values = claim.differences(found)
         place = {topic: at for at, topic in enumerate(found.topics)}
         order = np.array([[place[f"{copy} {topic}"] for copy in range(draws)] for topic in claim.evaluation.topics])
@@ -323,8 +324,11 @@ class DrawnGrades:
         return {name: self._copies(run) for name, run in self.results.cut.items()}
 
     @cached_property
-    def _judged(self) -> pl.DataFrame:
-        return self._copies(self.results.claim.qrels.select(*KEYS, "relevance"))
+    def _judged(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The judgments of documents that are never drawn, and of those that may be: pooled ones that nobody judged."""
+        qrels = self.results.claim.qrels.select(*KEYS, "relevance")
+        apart, doubtful = (qrels.join(self._keys, on=KEYS, how=how, maintain_order="left") for how in ("anti", "semi"))
+        return self._copies(apart), self._copies(doubtful)
 
     @cached_property
     def _draws(self) -> int:
