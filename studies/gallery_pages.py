@@ -167,8 +167,8 @@ def _headlines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield f"No system can score more than R@100 {ceiling:.2f} on {name}.", "audit"
     topics = first["judged_topics"] or first["topics"]
     power = (
-        f"the {topics:,d} topics of {name} show differences of {first['smallest']['0.20']:.3f} and more, if these have a "
-        "standard deviation of 0.20 over topics"
+        f"the {topics:,d} topics of {name} show differences of {first['smallest']['0.20']:.3f} and more, if these have "
+        "a standard deviation of 0.20 over topics"
     )
     if finding(first, "no-negatives"):
         yield f"All {first['judgments']:,d} judgments are of relevant documents, and {power}.", "power"
