@@ -14,7 +14,8 @@ export UV_SYSTEM_CERTS ?= 1
 unexport PYTHONDONTWRITEBYTECODE
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test test-all lint types unit slow wheel attack docs release container runs clean
+STUDIES := reproduce-leakage reproduce-pilot reproduce-transfer reproduce-survivorship
+.PHONY: $(STUDIES) demo test test-all lint types unit slow wheel attack docs release container runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank check sample --out demo-report
@@ -49,9 +50,10 @@ attack: $(VENV)/.test
 	-$(INSTALL) --group attack
 	$(BIN)/python attacks/run.py
 
-# The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
-reproduce-leakage: $(VENV)/.test
-	$(BIN)/python scripts/reproduce_leakage.py --out leakage-reproduction
+# The papers' experiments in small, `make reproduce-leakage` and its like; ended anywhere and called again, they go on.
+# OPTIONS: --dry-run says what it costs, --full takes all seeds and candidates.
+$(STUDIES): reproduce-%: $(VENV)/.test
+	$(BIN)/python scripts/reproduce.py $* --out $*-reproduction $(OPTIONS)
 
 # The reference of the commands, then the documentation site in site/; open site/index.html through any web server.
 docs: $(VENV)/.docs

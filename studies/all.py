@@ -63,6 +63,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "check_plants": "no script: check reads it",
     "clean_claims": "makes runs of all its systems first: more than ten minutes",
     "collection_fit": "moves the judgments of every collection at hand: several minutes",
+    "gallery": "looks at every benchmark at hand: several minutes",
+    "gallery_pages": "no script: gallery reads it",
     "collection_findings": "audits every collection at hand: more than ten minutes",
     "fine_tuning": "trains for hours",
     "monobert": "trains for more than an hour",

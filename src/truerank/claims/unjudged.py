@@ -519,7 +519,9 @@ def _without_rate(
         "curve": [one._asdict() for one in beside],
     }
     text = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
-    possible = f"Too few results are judged as not relevant to tell a rate. The difference is {' and '.join(text)}. "
+    possible = (
+        f"Too few results are judged as not relevant to estimate a rate. The difference is {' and '.join(text)}. "
+    )
     if turns[0] is None:
         possible += f"No rate of {trails}'s turns it while none of {leads}'s are relevant."
     else:

@@ -54,6 +54,7 @@ class GoldenTable:
         qrels: columns as in `QREL_SCHEMA`; None for a score table.
         runs: the results of each system: topic_id, doc_id, score, rank.
         scores: the scores of each system: topic_id, value; empty for a golden file.
+        repeats: of systems with several scores of each question: topic_id, and a column for each repetition.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -65,6 +66,7 @@ class GoldenTable:
     scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    repeats: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -141,7 +143,8 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         remarks.append(f"{unshared} questions are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
     if parts[0].qrels is None:
-        return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks))
+        repeats = {system: frame for one in parts for system, frame in one.repeats.items()}
+        return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks), repeats=repeats)
     judged = [one.qrels for one in parts if one.qrels is not None]
     for part, own_judged in zip(parts[1:], judged[1:], strict=True):
         _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
@@ -162,12 +165,14 @@ def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
         qrels=None if table.qrels is None else keyed(table.qrels),
         runs={name: keyed(frame) for name, frame in table.runs.items()},
         scores={name: keyed(frame) for name, frame in table.scores.items()},
+        repeats={name: keyed(frame) for name, frame in table.repeats.items()},
     )
 
 
 def _named(table: GoldenTable, name: str) -> GoldenTable:
     (frame,) = (table.runs or table.scores).values()
-    return replace(table, scores={name: frame}) if table.scores else replace(table, runs={name: frame})
+    repeats = dict(zip((name,), table.repeats.values(), strict=False))
+    return replace(table, scores={name: frame}, repeats=repeats) if table.scores else replace(table, runs={name: frame})
 
 
 def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: Mapping[str, str | None]) -> None:
@@ -228,7 +233,7 @@ class _Questions:
             number = known.setdefault(key, identifier_of(own) if not is_empty(own) else str(len(known) + 1))
             self.ids.append(number)
             if self.texts.setdefault(number, text) != text and text is not None:
-                fault = f"question {number} stands there with two texts"
+                fault = f"question {number} has two texts"
                 raise table.fault(fault, "give each question an id of its own", row)
 
     def frame(self) -> pl.DataFrame:
@@ -287,7 +292,7 @@ def _join(
 ) -> None:
     """Adds what is expected of a question; several rows of it are put together."""
     if number in expected and repeated:
-        remarks["questions that stand in several rows: one question each"] += 1
+        remarks["questions in several rows: one question each"] += 1
     if number in expected and own and expected[number] and own != expected[number]:
         remarks["questions whose rows expect other documents: all of them are expected"] += 1
     for doc, grade in own.items():
@@ -299,7 +304,7 @@ def _grade(score: float | None, table: GoldenRows, row: int) -> int:
     if score is None:
         return 1
     if not score.is_integer():
-        raise table.fault(f"{score:g} is no grade", "give whole numbers as grades", row)
+        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades", row)
     return int(score)
 
 
@@ -437,10 +442,10 @@ def _matched(
 
 #: Forms of an id under which other ids may be meant.
 _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
-    "without what stands behind '#'": lambda one: one.partition("#")[0],
+    "without what follows '#'": lambda one: one.partition("#")[0],
     "in small letters": str.casefold,
     "without leading zeros": lambda one: one.lstrip("0") or "0",
-    "without what stands before the last '/'": lambda one: one.rpartition("/")[2],
+    "without what precedes the last '/'": lambda one: one.rpartition("/")[2],
     "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
     "by their digits alone": lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
 }
@@ -469,7 +474,9 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     """The scores of a score table."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    named: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, cells in zip(questions.ids, table.rows, strict=True):
+        repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
             [(str(cells.get(roles.system)).strip(), roles.score)]
             if roles.system is not None
@@ -482,8 +489,10 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
                 continue
             value = number_of(cell)
             if value is None or not math.isfinite(value):
-                raise table.fault(f"'{cell}' is no score", "give numbers", questions.ids.index(number))
+                raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
             values[system][number].append(value)
+            count = len(values[system][number])
+            named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1
@@ -496,4 +505,19 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     }
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1
-    return GoldenTable(table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *remarks))
+    return GoldenTable(
+        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *remarks),
+        {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
+    )  # fmt: skip
+
+
+def _repeats(values: Mapping[str, list[float]], named: Mapping[str, list[str]]) -> pl.DataFrame | None:
+    """The repetitions of one system, of the questions that have all of them; None where there are fewer than two."""
+    rows = [
+        (topic, repeat, value) for topic, own in values.items() for repeat, value in zip(named[topic], own, strict=True)
+    ]
+    frame = pl.DataFrame(rows, {"topic_id": pl.String, "repeat": pl.String, "value": pl.Float64}, orient="row")
+    if frame["repeat"].n_unique() < 2:
+        return None
+    wide = frame.pivot("repeat", index="topic_id", values="value", aggregate_function="mean").drop_nulls()
+    return wide if len(wide) > 1 else None

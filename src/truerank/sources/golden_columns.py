@@ -37,7 +37,10 @@ _ID: Final = frozenset(
     "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id row_id uuid number nr "
     "no index idx unnamed_0 task task_id".split()
 )
-_SYSTEM: Final = frozenset("system model run retriever engine config configuration experiment pipeline method".split())
+_SYSTEM: Final = frozenset(
+    "system model run retriever engine config configuration experiment pipeline method system_id system_name model_id "
+    "model_name run_id run_name".split()
+)
 _DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
     "retrieved_doc_id corpus_id".split()
@@ -46,7 +49,9 @@ _RANK: Final = frozenset("rank position place".split())
 _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
 _LABEL: Final = frozenset("relevant label judged".split())
 _LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
-_REPEAT: Final = frozenset("repeat trial seed iteration rep attempt".split())
+_REPEAT: Final = frozenset(
+    "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
+)
 _NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 _SCORE: Final = frozenset("score value metric_value result".split())
 _WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
@@ -625,7 +630,7 @@ def _of_scores(
 def _higher_is_better(table: GoldenRows, name: str) -> str:
     """The column, unless its name says that lower values are better."""
     if lower := set(words_of(name)) & _LOWER:
-        fault = f"'{name}' is no score: of a {min(lower)} the lower is better"
+        fault = f"'{name}' is not a score: of a {min(lower)} the lower is better"
         raise table.fault(fault, "give scores of which the higher is better, such as 1 / rank, or leave the column out")
     return name
 
@@ -638,7 +643,7 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
     for name in numbers:
         if len(table.filled(name)) * 2 < len(table.rows):
-            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is no system", remedy)
+            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
     first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
     if largest[last] > _SCALE * max(largest[first], 1e-9) > 0:

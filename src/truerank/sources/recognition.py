@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,9 +13,10 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.loading import json_file
 from truerank.sources import compressed, formats
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
+from truerank.sources.golden_columns import first_names
+from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
 from truerank.text.printable import listed
@@ -111,7 +111,7 @@ def _readings(path: Any, columns: str, measure: str) -> Iterator[Reading]:
     own = {one.parent for one in place.rglob("manifest.json") if b'"artifacts"' in one.read_bytes()}
     every = (one for one in sorted(place.rglob("*")) if _is_data(one, place) and not own.intersection(one.parents))
     files = list(islice(every, _MOST_FILES))
-    results = [one for one in files if one.suffix == ".json" and _is_mteb(one)]
+    results = [one for one in files if one.suffix == ".json" and is_mteb_result(one)]
     if results:
         table = mteb_table(place, results)
         yield Reading(str(path), "results of MTEB", table.sentence(), table)
@@ -153,7 +153,7 @@ def _reading(path: Path, columns: str, measure: str) -> Reading:
         return found
     if columns == "" and (tool := tool_result(path, sample)):
         return Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
-    if path.suffix == ".json" and _is_mteb(path):
+    if path.suffix == ".json" and is_mteb_result(path):
         table = mteb_table(path.parent, [path])
         return Reading(str(path), "results of MTEB", table.sentence(), table)
     table = read_golden(path, columns, measure=measure)
@@ -207,57 +207,31 @@ def _texts(path: Path) -> Reading | None:
     return Reading(str(path), "documents" if documents else "questions", why)
 
 
-def _is_mteb(path: Path) -> bool:
-    head = compressed.head(path)[:4096].decode("utf-8", "replace")
-    return '"task_name"' in head and ('"scores"' in head or '"mteb_version"' in head)
-
-
 def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
-    """Results of MTEB (`MODEL/REVISION/TASK.json`) as a score table: a column for each model, a row for each task.
+    """Results of MTEB as a score table: a column for each model, a row for each task.
 
-    The score is `main_score` of the split "test", or of the only one. Of several revisions of a model the one with
-    most tasks counts. Versions of MTEB and revisions of data sets that differ are named in the remarks.
+    Versions of MTEB and revisions of data sets that differ are named in the remarks.
     """
-    by_model: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    versions, broken = Counter[str](), 0
-    revisions: dict[str, set[str]] = defaultdict(set)
-    for file in files:
-        try:
-            value = json_file(file)
-            scores = value["scores"]
-            split = scores.get("test") or next(iter(scores.values()))
-            task = str(value["task_name"])
-        except (InputError, KeyError, TypeError, AttributeError, StopIteration):
-            broken += 1
-            continue
-        parts = file.relative_to(folder).parts
-        model, revision = (parts[-3], parts[-2]) if len(parts) > 2 else (parts[0] if len(parts) > 1 else file.stem, "")
-        for entry in split:
-            subset = str(entry.get("hf_subset", "default"))
-            if isinstance(entry.get("main_score"), int | float):
-                name = task if subset == "default" else f"{task} ({subset})"
-                by_model[model][revision][name] = float(entry["main_score"])
-        versions[str(value.get("mteb_version"))] += 1
-        revisions[task].add(str(value.get("dataset_revision")))
-    chosen = {model: max(own.items(), key=lambda pair: (len(pair[1]), pair[0]))[1] for model, own in by_model.items()}
-    tasks = sorted({task for own in chosen.values() for task in own})
-    several = sum(len(own) > 1 for own in by_model.values())
-    mixed = sorted(task for task, found in revisions.items() if len(found) > 1)
+    found = read_mteb_results(folder, files)
+    main = found.cells.filter(pl.col("measure") == "")
+    chosen = one_score_each(main).group_by("system", "task").agg(pl.col("score").mean()).sort("system", "task")
+    tasks = chosen["task"].unique().sort()
+    several = main.group_by("system").agg(pl.col("model_revision").n_unique() > 1)["model_revision"].sum()
+    versions = main["tool_version"].n_unique()
+    mixed = main.group_by("task").agg(pl.col("data_revision").n_unique() > 1).filter("data_revision")["task"].sort()
     notes = (
         (several, f"{several} models have several revisions; the one with most tasks counts"),
-        (len(versions) > 1, f"results of {len(versions)} versions of MTEB are mixed"),
-        (mixed, f"results on several revisions of {len(mixed)} data sets are mixed ({', '.join(mixed[:3])}, …)"),
-        (broken, f"{broken} files hold no scores and are left out"),
+        (versions > 1, f"results of {versions} versions of MTEB are mixed"),
+        (len(mixed), f"results on several revisions of {len(mixed)} data sets are mixed ({first_names(mixed)})"),
+        (found.broken, f"{found.broken} files hold no scores and are left out"),
     )
-    if not tasks:
-        raise InputError("no scores in these results", "give a folder of MODEL/REVISION/TASK.json", where=folder)
     return GoldenTable(
         folder.name,
         pl.DataFrame({"topic_id": tasks}).with_columns(text=pl.lit(None, pl.String)),
         None,
         scores={
-            model: pl.DataFrame(sorted(own.items()), schema={"topic_id": pl.String, "value": pl.Float64}, orient="row")
-            for model, own in sorted(chosen.items())
+            str(model): own.select(pl.col("task").alias("topic_id"), pl.col("score").alias("value"))
+            for (model,), own in chosen.partition_by("system", as_dict=True, maintain_order=True).items()
         },
         columns={"score": ("main_score",)},
         remarks=tuple(note for wanted, note in notes if wanted),
