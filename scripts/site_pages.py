@@ -36,7 +36,7 @@ def on_files(files: Files, config: Any) -> Files:
     for module in _MODULE.findall(index.partition("## Modules")[2]):
         pages[f"reference/python/{module}.md"] = _reference(module)
     for name, text in _COMMAND.findall((ROOT / "docs" / COMMANDS).read_text(encoding="utf-8")):
-        pages[f"reference/commands/{_page(name)}.md"] = f"# `{name}`\n{_CODE.sub(_plain, text)}"
+        pages[f"reference/command/{_page(name)}.md"] = f"# `{name}`\n{_CODE.sub(_plain, text)}"
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -49,7 +49,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return front + title + _MODULE.sub(r"| [`\1`](python/\1.md) |", modules)
     if page.file.src_uri == COMMANDS:
         rows = [
-            f"| [`{name}`](commands/{_page(name)}.md) | {text.strip().partition(chr(10))[0]} |"
+            f"| [`{name}`](command/{_page(name)}.md) | {text.strip().partition(chr(10))[0]} |"
             for name, text in _COMMAND.findall(markdown)
         ]
         head, tail = markdown[: markdown.index("\n## `")], markdown[markdown.rindex("\n## ") :]
