@@ -51,6 +51,7 @@ from truerank.measures.scoring import conforming, named_runs
 from truerank.near_duplicates import within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
+from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
 from truerank.sources.golden import read_golden
 from truerank.sources.grammar import parse
@@ -291,6 +292,7 @@ def _audited(
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
     findings = _findings(found, pairs, scoring.rel, choice)
+    benchmark = recognised(None if topics is None else topics.ids, pairs)
     frames = [
         one.rows.with_columns(pl.lit(kinds()[one.kind].part).alias("part"), pl.lit(one.kind).alias("kind"))
         for one in found
@@ -312,6 +314,7 @@ def _audited(
             **({} if fit is None else {"fit": fit.json()}),
             **({} if contradicted is None else {"suspects": contradicted.facts()}),
             "looked_for": looked_for(parts.given, choice),
+            **({} if benchmark is None else {"gallery": [benchmark.json()]}),
         },
         items=_items(material, instances),
         suspects="" if contradicted is None else contradicted.run(),

@@ -19,7 +19,7 @@ from truerank.core.figures.forest import ChangeRow, change_rows
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Format, Summary, page_note, place_note, reports, summarises, writes
+from truerank.core.result import Format, Summary, gallery_notes, page_note, place_note, reports, summarises, writes
 from truerank.core.rules import SEVERITIES, Finding
 from truerank.core.sarif import MOST_FINDINGS, sarif
 from truerank.core.tables import Cell, Column, Table, escape_markdown
@@ -125,7 +125,7 @@ def _of_part(result: CollectionAudit, part: str) -> Iterator[Part]:
     if not own:
         return
     rows = ((one.kind.code, one.kind.title, _severity(one), one.count, one.of, one.share) for one in own)
-    yield Table("", heads("Code, Finding, Severity, Count:,d, Of:,d, Share:.2%"), tuple(rows))
+    yield Table("", heads("Code, Finding, Severity, Count:,d, Of:,d, Share:.2%"), tuple(rows), addressed=True)
     for one in own:
         about: dict[str, Any] = {"Effect on scores": one.kind.effect}
         if one.here:
@@ -257,7 +257,7 @@ def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
         yield Prose((" ".join(facts["remarks"]),))
     if scores:
         yield Table(
-            "Scores of these topics by the judgments, and by the second judgments, as far as the sample tells.",
+            "Scores of these topics by the judgments, and by the second judgments, as far as the sample shows.",
             heads("Measure, Run, By the judgments=first:.4f, Corrected:.4f, from:.4f, to:.4f"), tuple(scores),
             notes=tuple(facts["remarks"]),
         )  # fmt: skip
@@ -399,7 +399,8 @@ def _summary(result: CollectionAudit) -> Summary:
     verdict = _shown(result.verdicts[0])
     # A few faults fail what faults fail.
     failing = replace(verdict, word="FAULTY") if verdict.word == "FAULTY IN PART" else verdict
-    return Summary(tuple(_parts(result)), result.json(), (failing,), page_note(result.folder), width=_WIDTH)
+    notes = (*page_note(result.folder), *gallery_notes(result.facts))
+    return Summary(tuple(_parts(result)), result.json(), (failing,), notes, width=_WIDTH)
 
 
 @writes(CollectionAudit)
@@ -456,7 +457,7 @@ def _report(result: CollectionAudit) -> Report:
         tables |= dict(zip(("scores", "order", "placebo"), effect_tables(effect), strict=False))
     return Report(
         title=f"Collection audit of {', '.join(dict.fromkeys(names)) or 'a collection'}",
-        lead=f"{listed(read)}: {listed(found)}.",
+        lead=" ".join((f"{listed(read)}: {listed(found)}.", *gallery_notes(result.facts))),
         verdicts=tuple(_shown(each, meaning=each.subject == "collection") for each in result.verdicts),
         sections=_sections(result),
         tables=tables,
