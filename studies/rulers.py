@@ -62,7 +62,7 @@ def folders(given: argparse.Namespace, name: str, seed: int) -> Iterator[tuple[P
         subprocess.run([sys.executable, str(script), *words], check=True, stdout=subprocess.DEVNULL)
         (place / "done").touch()
     for one in sorted((place / PLACES.get(given.question, ".")).iterdir()):
-        if (one / "truth.json").exists():
+        if (one / "truth.json").exists() and (not given.only or one.name in given.only):
             yield one, json.loads((one / "truth.json").read_text())
 
 
@@ -306,6 +306,7 @@ def main() -> None:
     parser.add_argument("question", choices=[*functions])
     parser.add_argument("--sets", nargs="+", default=["cacm"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--only", nargs="*", default=(), help="names of folders")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "truerank-rulers")
     require_shared()
     given = parser.parse_args()
