@@ -35,8 +35,10 @@ topics.tsv of real queries only. truth.json has the generated topics and each pa
 are gone are out, and so are topics without a relevant document left). truth.json has the removed documents by judged
 state (relevant to a topic, judged and relevant to none, without a row), and for each run and for their mean the change
 of nDCG@10, taken by removing documents from the full rankings, against 60 draws of as many random documents of each
-judged state. `changed_more_than_random`: p is .05 at most and the mean change is more than .005 from that of the draws.
-`any_state`: the same against as many documents of whatever state.
+judged state. `changed_otherwise_than_random`: p is .05 at most and the mean change is more than .005 from that of the
+draws; `changed_more_than_random`: and it is larger in size. `any_state`: the same against as many documents of any
+state. `drawn_as_the_comparison_is`: the removed documents are such a draw, so that the truth is no by construction, and
+a yes is chance.
 
 `chunks`: docs.jsonl, judgments.qrels and runs/ of one cutting; new-docs.jsonl and new-runs/ of another. VARIANT-offsets
 has `article`, `start`, `end` (characters of the article's text, words joined by a blank) a chunk. truth/overlaps.tsv:
