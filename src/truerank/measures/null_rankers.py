@@ -181,11 +181,12 @@ def _elsewhere(qrels: pl.DataFrame) -> pl.DataFrame:
     """What each judged document gains for the other topics."""
     gains = worth(qrels, len(qrels))
     every = gains.group_by("doc_id").agg(pl.col("worth").sum().alias("all"))
-    joined = qrels.select("topic_id", "doc_id").join(gains, on=["topic_id", "doc_id"], how="left").join(
-        every, on="doc_id", how="left"
+    # Most judged documents are relevant for no topic at all.
+    joined = qrels.select("topic_id", "doc_id").join(every, on="doc_id").join(
+        gains, on=["topic_id", "doc_id"], how="left"
     )  # fmt: skip
-    own = (pl.col("all").fill_null(0) - pl.col("worth").fill_null(0)).round(12)
-    return joined.select("topic_id", "doc_id", own.alias("elsewhere")).unique(["topic_id", "doc_id"])
+    own = (pl.col("all") - pl.col("worth").fill_null(0)).round(12).alias("elsewhere")
+    return joined.select("topic_id", "doc_id", own).filter(pl.col("elsewhere") > 0).unique(["topic_id", "doc_id"])
 
 
 class _Pools(NamedTuple):
@@ -235,8 +236,8 @@ def random_order(
         frame = frame.with_columns(pl.col("there").fill_null(False)).join(sizes, on="topic_id", maintain_order="left")
         counted = pl.col("size").first().alias("candidates")
     cutoff = float(parsed.params.get("cutoff") or np.inf)
-    rank = pl.int_range(1, pl.len() + 1)
-    best = pl.col("gain").sort(descending=True)
+    best = pl.col("gain").filter(pl.col("gain") > 0).sort(descending=True)
+    rank = pl.int_range(1, best.len() + 1)
     ideal = (best * (rank <= cutoff) / (rank + 1).log(2)).sum()
     good = pl.col("relevance") >= rel
     by_topic = frame.group_by("topic_id", maintain_order=True).agg(
