@@ -11,7 +11,7 @@ import scipy
 
 from truerank.arrays import Floats
 from truerank.measures.effectiveness import gains_of
-from truerank.measures.floors import Floor, Judged, clusters, fixed_list, interval, worth
+from truerank.measures.floors import Drawn, Floor, Judged, clusters, fixed_list, interval, worth
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.options import Scoring
 
@@ -107,7 +107,7 @@ def null_rankers(
         together = 2 * int(np.bincount(shared).max()) >= len(topics) > 1
         low, high = interval(values, np.arange(len(topics)) if together else shared, level, resamples, seed)
         by_topic = dict(zip(topics, values.tolist(), strict=True))
-        drawn = "topics" if alone or together else "clusters"
+        drawn: Drawn = "topics" if alone or together else "clusters"
         return Floor(float(values.mean()), low, high, listed, len(topics), int(shared.max()) + 1, by_topic, drawn)
 
     if qrels["topic_id"].n_unique() > 1:
@@ -246,6 +246,8 @@ def random_order(
         good.sum().alias("possible"),
         ((pl.col("gain") * pl.col("there")).sum() / ideal).fill_nan(0).alias("share"),
     )
+    if not len(by_topic):
+        return {}
     candidates = by_topic["candidates"].to_numpy().astype(np.float64)
     if isinstance(ranked, int):
         candidates = np.maximum(candidates, ranked)

@@ -69,6 +69,20 @@ def test_a_cutoff_that_takes_all_candidates_is_named(tmp_path: Path) -> None:
     assert few is not None and (few.count, few.of) == (4, 8)
 
 
+def test_one_run_of_haystacks_shows_its_candidates() -> None:
+    judged = {f"t{n}": {f"d{n}-0": 1, f"d{n}-1": 1} for n in range(20)}
+    runs = {"system": {t: {f"d{t[1:]}-{n}": -float(n) for n in range(19 + int(t[1:]) % 7)} for t in judged}}
+    found = collection.audit(qrels=judged, run=runs, measures="R@50 R@5")
+    few = found.finding("few-candidates")
+    assert few is not None and few.examples[0]["detail"] == "R@50: 19 candidates" and few.count == 20
+    rows = {(one["measure"], one["of"]): one["floor"] for one in found.facts["floors"] if one["name"] == "random order"}
+    assert rows["R@50", "candidates"]["mean"] == pytest.approx(1.0)
+    assert rows["R@5", "candidates"]["mean"] == pytest.approx(np.mean([5 / (19 + n % 7) for n in range(20)]))
+    # Lists that were cut at one length say nothing of what else there is.
+    runs = {"system": {t: dict([*own.items()][:15]) for t, own in runs["system"].items()}}
+    assert collection.audit(qrels=judged, run=runs, measures="R@50").finding("few-candidates") is None
+
+
 def test_long_documents_and_high_ids_are_scored_as_lists(tmp_path: Path) -> None:
     docs = tmp_path / "docs.jsonl"
     texts = {f"{n}": "word " * (n % 7 + 5) + f"number {n}" for n in range(300)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -101,8 +102,8 @@ def shared_candidates(runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
         return None
     every = pl.concat([run.select("topic_id", "doc_id").unique(maintain_order=True) for run in runs.values()])
     if len(runs) == 1:
-        lengths = every.group_by("topic_id").len()["len"]
-        return every if lengths.value_counts()["count"].max() <= _CUT * len(lengths) else None
+        alike = Counter(every.group_by("topic_id").len()["len"].to_list())
+        return every if alike and max(alike.values()) <= _CUT * alike.total() else None
     counted = every.group_by("topic_id", "doc_id", maintain_order=True).len("runs")
     agree = (pl.col("runs") == len(runs)).all().over("topic_id")
     agreed = counted.filter(agree).select("topic_id", "doc_id")

@@ -138,9 +138,9 @@ def ceiling_instances(frame: pl.DataFrame) -> Instances:
     """The topics whose ceiling is below 1, and why."""
     low = frame.filter(pl.col("ceiling") < _FULL).sort("ceiling", maintain_order=True)
     lost = pl.when(pl.col("gone") > 0).then(pl.format(", {} of them not in the collection", "gone"))
-    why = pl.when(pl.col("relevant") == 0).then(pl.lit("no relevant document"))
+    none = pl.when(pl.col("relevant") == 0).then(pl.lit("no relevant document"))
     noun = pl.when(pl.col("relevant") == 1).then(pl.lit("document")).otherwise(pl.lit("documents"))
-    why = why.otherwise(pl.format("{} relevant {}{}", "relevant", noun, lost.otherwise(pl.lit(""))))
+    why = none.otherwise(pl.format("{} relevant {}{}", "relevant", noun, lost.otherwise(pl.lit(""))))
     reaches = pl.format("a perfect ranking reaches {} by {}: {}", pl.col("ceiling").round(4), "measure", why)
     detail = reaches.alias("detail")
     return instances("low-ceiling", low.with_columns(detail), len(frame))
