@@ -23,6 +23,8 @@ _COMMAND = re.compile(r"^## `(truerank [\w -]+)`$\n(.*?)(?=^## |\Z)", re.MULTILI
 
 _RULE = re.compile(r"^## ([A-Z]+\d\d)\n\n\*\*(.+?)\*\* \((\w+), (`[\w-]+`)\)$", re.MULTILINE)
 
+_CODE = re.compile(r"`[^`\n]+`")
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages."""
@@ -34,7 +36,7 @@ def on_files(files: Files, config: Any) -> Files:
     for module in _MODULE.findall(index.partition("## Modules")[2]):
         pages[f"reference/python/{module}.md"] = _reference(module)
     for name, text in _COMMAND.findall((ROOT / "docs" / COMMANDS).read_text(encoding="utf-8")):
-        pages[f"reference/commands/{_page(name)}.md"] = f"# `{name}`\n{text}"
+        pages[f"reference/command/{_page(name)}.md"] = f"# `{name}`\n{_CODE.sub(_plain, text)}"
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -47,7 +49,7 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
         return front + title + _MODULE.sub(r"| [`\1`](python/\1.md) |", modules)
     if page.file.src_uri == COMMANDS:
         rows = [
-            f"| [`{name}`](commands/{_page(name)}.md) | {text.strip().partition(chr(10))[0]} |"
+            f"| [`{name}`](command/{_page(name)}.md) | {text.strip().partition(chr(10))[0]} |"
             for name, text in _COMMAND.findall(markdown)
         ]
         head, tail = markdown[: markdown.index("\n## `")], markdown[markdown.rindex("\n## ") :]
@@ -57,6 +59,11 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
             lambda rule: f"## {rule[1]}: {rule[2]} {{#{rule[1].lower()}}}\n\nA {rule[3]}, {rule[4]}.", markdown
         )
     return markdown.replace("](../CONTRIBUTING.md", "](contributing.md").replace("](../README.md", "](index.md")
+
+
+def _plain(code: re.Match[str]) -> str:
+    """Code in a table as the site has it: a bar in it needs no backslash."""
+    return code[0].replace("\\|", "|")
 
 
 def _page(command: str) -> str:

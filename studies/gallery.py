@@ -29,13 +29,14 @@ import polars as pl
 from common import ROOT, SHARED, require_shared
 from explain import data as made_run
 from truerank import collection, leakage
+from truerank.audits.collection.judgments import read_judgments, usable
 from truerank.audits.leaderboard import leaderboard
 from truerank.audits.leaderboard.audit import Leaderboard, chosen
 from truerank.audits.leaderboard.board import ScoreBoard, read_board
 from truerank.audits.leaderboard.comparability import trained_tasks
 from truerank.measures import detectable_difference, evaluate
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
-from truerank.sources import read_qrels_frame, read_run_frame, read_topics
+from truerank.sources import read_run_frame, read_topics
 from truerank.sources.benchmarks import fingerprint
 
 SPEC = Path(__file__).with_suffix(".toml")
@@ -129,9 +130,14 @@ def given(one: Benchmark, version: Version, data: Path) -> dict[str, Any]:
     return parts
 
 
+def judgments_of(path: Path) -> pl.DataFrame:
+    """Judgments as most programs read them: of several for a pair the last."""
+    return usable(read_judgments(str(path)))
+
+
 def set_of(qrels: str, data: Path) -> set[str]:
     """The topics of judgments."""
-    return set(read_qrels_frame(str(data / qrels))["topic_id"])
+    return set(judgments_of(data / qrels)["topic_id"])
 
 
 def command_of(parts: Mapping[str, Any], data: Path) -> str:
@@ -152,7 +158,7 @@ def version_facts(one: Benchmark, version: Version, data: Path) -> dict[str, Any
     facts["verdict"] = found.verdicts[0].word
     facts["topics"] = found.read["topics"]["topics"] if "topics" in found.read else None
     facts["documents"] = found.read["docs"]["documents"] if "docs" in found.read else None
-    facts |= _judged(read_qrels_frame(str(data / version.qrels)) if version.qrels else None)
+    facts |= _judged(judgments_of(data / version.qrels) if version.qrels else None)
     facts["ceilings"] = {row["measure"]: row["mean"] for row in found.facts.get("ceilings", ())}
     floors = {(row["name"], row["of"]): row for row in found.facts.get("floors", ()) if row["measure"] == MEASURE}
     for name, ranker in _NULL_RANKERS.items():
@@ -188,7 +194,7 @@ def _spread(counts: pl.Series) -> dict[str, float]:
 def runs_facts(one: Benchmark, data: Path) -> dict[str, Any] | None:
     """What runs show: how differences vary over topics, and what conventions do to a score."""
     runs = {name: read_run_frame(str(data / path)) for name, path in one.runs.items()}
-    qrels = read_qrels_frame(str(data / one.versions[0].qrels)) if runs else pl.DataFrame()
+    qrels = judgments_of(data / one.versions[0].qrels) if runs else pl.DataFrame()
     if one.made:
         with tempfile.TemporaryDirectory() as folder:
             for name, kept in MADE.items():
@@ -357,7 +363,7 @@ def fingerprints(benchmarks: Sequence[Benchmark], data: Path) -> Iterator[dict[s
     for one in benchmarks:
         found: dict[str, tuple[list[str], dict[str, Any]]] = {}
         for version in one.versions:
-            qrels = read_qrels_frame(str(data / version.qrels)) if version.qrels else None
+            qrels = judgments_of(data / version.qrels) if version.qrels else None
             topics = read_topics(str(data / version.topics)).topics if version.topics else None
             own = fingerprint(None if topics is None else [topic.topic_id for topic in topics], qrels)
             # Versions with the same ids and grades are one.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 COMMAND: Final = "python studies/gallery.py"
 #: Floors, shares and ceilings that are worth a page's first sentence.
-HIGH, MANY, LOW = 0.05, 0.02, 0.95
+HIGH, MANY, LOW = 0.05, 0.01, 0.95
 #: Rows of a page's table of overlaps, and of conventions.
 SHOWN = 8
 SPEC: Final[Mapping[str, Any]] = tomllib.loads(Path(__file__).with_name("gallery.toml").read_text(encoding="utf-8"))
@@ -147,14 +147,14 @@ def _headlines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         row = finding(first, kind)
         if row and row["count"] >= MANY * row["of"]:
             yield what.format(name=name, share=row["count"] / row["of"], **row), "audit"
-    outside = [row for row in one["overlaps"] or () if row["training"] != one.get("overlap_name")]
+    outside = [row for row in one["overlaps"] or () if row["training"] != one.get("overlap_name") and row["near"] > 2]
     most = max(outside, key=lambda row: row["near"], default=None)
-    if most and most["near"] >= 0.01 * most["topics"]:
-        yield (
-            f"{most['near']:,d} of {most['topics']:,d} topics of {name} ({most['near'] / most['topics']:.1%}) have the "
-            f"same or nearly the same words as a text of {most['training']}.",
-            "overlaps",
-        )
+    if most and (most["near"] >= MANY * most["topics"] or most["training"].endswith(" train")):
+        share = most["near"] / most["topics"]
+        counted = f"{most['near']:,d} of {most['topics']:,d} topics of {name} ({share:.1%}) have"
+        if share == 1:
+            counted = f"All {most['topics']:,d} topics of {name} have"
+        yield f"{counted} the same or nearly the same words as a text of {most['training']}.", "overlaps"
     random = (first.get("random_order") or {}).get("mean") or 0.0
     if random >= 0.1:
         yield (
@@ -166,11 +166,13 @@ def _headlines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     if ceiling < LOW:
         yield f"No system can score more than R@100 {ceiling:.2f} on {name}.", "audit"
     topics = first["judged_topics"] or first["topics"]
-    yield (
-        f"{name} has {topics:,d} topics: a true difference of {first['smallest']['0.20']:.3f} is found four times in "
-        "five if differences have a standard deviation of 0.20 over topics; smaller ones are missed more often.",
-        "power",
+    power = (
+        f"the {topics:,d} topics of {name} show differences of {first['smallest']['0.20']:.3f} and more, if these have "
+        "a standard deviation of 0.20 over topics"
     )
+    if finding(first, "no-negatives"):
+        yield f"All {first['judgments']:,d} judgments are of relevant documents, and {power}.", "power"
+    yield f"{power[0].upper()}{power[1:]}.", "power"
 
 
 #: First sentences about a share of topics or judgments, by kind of finding.

@@ -182,7 +182,7 @@ def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
 
 #: Lists that are looked things up in, and pages that are not split yet.
 LONG = {
-    "glossary", "architecture", "benchmarks", "papers", "experiments", "collection-findings", "leaderboard", "tables",
+    "glossary", "architecture", "benchmarks", "papers", "experiments", "collection-findings",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries, read_topics
 from truerank.sources.benchmarks import KnownBenchmark, recognised
 from truerank.sources.golden import GoldenTable, merged_tables
+from truerank.sources.golden_rows import is_settings
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
 from truerank.sources.recognition import Reading, read_as_given, sources_of
@@ -282,7 +283,7 @@ def asked(paths: Any, given: Inquiry) -> Inquiry:
 
 
 def _is_settings(path: str) -> bool:
-    return (path == SAMPLE_NAME and not Path(path).exists()) or path.endswith((".yaml", ".yml"))
+    return (path == SAMPLE_NAME and not Path(path).exists()) or is_settings(Path(path))
 
 
 def understood(given: Inquiry) -> Inquiry:

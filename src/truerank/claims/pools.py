@@ -83,7 +83,8 @@ def _traces(results: JudgedResults, lacking: str) -> Iterator[PoolTrace]:
                     yield _trace(results, (lacking, first, tuple(pooled), depth), scope, ranks, ways)
                     break
                 left = [run for run in further if run not in pooled]
-                gains = [int((lost & (results.ranks[run] <= depth)).sum()) for run in left]
+                rows = np.flatnonzero(lost)
+                gains = [int((results.ranks[run][rows] <= depth).sum()) for run in left]
                 if not gains or not max(gains):
                     break
                 pooled.append(left[int(np.argmax(gains))])

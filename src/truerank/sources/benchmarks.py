@@ -23,8 +23,9 @@ import polars as pl
 from truerank.arrays import Hashes
 
 _FILE: Final = "benchmarks.json"
-#: Cells of the tables of sums: of topics and of judgments. About half as many differences can be read from them.
-_TOPIC_CELLS, _CELLS = 24, 60
+#: Cells of the tables of sums: of topics and of judgments; half as many differences can mostly be read from them. Each
+#: key is in so many cells: fewer would leave keys that share all of theirs more often.
+_TOPIC_CELLS, _CELLS, _PLACES = 40, 60, 4
 _CELL: Final = np.dtype([("count", "u1"), ("key", "<u8"), ("check", "<u4")])
 #: Judgments of a sample.
 _SAMPLE: Final = 128
@@ -185,17 +186,18 @@ def _mixed(keys: Hashes, salt: int) -> Hashes:
 
 
 def _checks(keys: Hashes) -> Any:
-    return (_mixed(keys, 3) >> np.uint64(32)).astype(np.uint32)
+    return (_mixed(keys, _PLACES) >> np.uint64(32)).astype(np.uint32)
 
 
 def _places(keys: Hashes, cells: int) -> Any:
-    """The three cells of each key, one in each third of the table; shape (3, keys)."""
-    third = cells // 3
-    return np.stack([_mixed(keys, part) % np.uint64(third) + np.uint64(part * third) for part in range(3)]).astype(int)
+    """The cells of each key, one in each part of the table; shape (places, keys)."""
+    size = cells // _PLACES
+    parts = (_mixed(keys, part) % np.uint64(size) + np.uint64(part * size) for part in range(_PLACES))
+    return np.stack([*parts]).astype(int)
 
 
 def _sums(keys: Hashes, cells: int) -> Any:
-    """The table of sums: each key is counted in three cells, where keys and checks are added without carry."""
+    """The table of sums: each key is counted in some cells, where keys and checks are added without carry."""
     table, checks = np.zeros(cells, _CELL), _checks(keys)
     for places in _places(keys, cells):
         np.add.at(table["count"], places, 1)

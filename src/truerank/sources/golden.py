@@ -7,6 +7,7 @@ numbers) is counted in `remarks`.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter, defaultdict
@@ -19,28 +20,31 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.sources.golden_columns import (
     ANSWER,
+    LOWER,
     MOST,
+    SCALE,
     TEXT_WORDS,
     GoldenRoles,
-    GoldenRows,
     Retrieved,
-    first_names,
     identifier_of,
-    is_empty,
+    is_missing,
     items,
-    json_cell,
     named_columns,
     number_of,
-    opened_rows,
+    placed,
     roles_of,
     separator,
     turned,
     unfolded,
-    words_of,
+    whole,
 )
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 
+#: So few results of each question, and so many questions, show that two columns may be exchanged.
+_FEW: Final = 3
+_MANY: Final = 5
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
 
@@ -99,9 +103,9 @@ def read_golden(
     Raises:
         InputError: it is broken, no such table, or can be read in two ways; the fault names both.
     """
-    table = opened_rows(source)
+    table = source if isinstance(source, GoldenRows) else opened_rows(source)
     chosen = named_columns(columns, table)
-    table = turned(unfolded(table), chosen)
+    table = placed(turned(unfolded(table), chosen), chosen)
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
@@ -143,6 +147,7 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         remarks.append(f"{unshared} questions are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
     if parts[0].qrels is None:
+        _check_scales(found)
         repeats = {system: frame for one in parts for system, frame in one.repeats.items()}
         return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks), repeats=repeats)
     judged = [one.qrels for one in parts if one.qrels is not None]
@@ -150,6 +155,15 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
     qrels = pl.concat(judged).unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks))
+
+
+def _check_scales(scores: Mapping[str, pl.DataFrame]) -> None:
+    """Refuses scores of which one system has percent, and another one shares."""
+    largest = {system: float(frame["value"].abs().max() or 0.0) for system, frame in scores.items()}  # type: ignore[arg-type]
+    first, last = min(largest, key=largest.__getitem__), max(largest, key=largest.__getitem__)
+    if largest[last] > SCALE * max(largest[first], 1e-9):
+        fault = f"scores of different scales: '{first}' has values up to {largest[first]:g}, '{last}' {largest[last]:g}"
+        raise InputError(fault, "write all of them as shares, or all of them as percent", where=last)
 
 
 def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
@@ -252,6 +266,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
         signs[roles.expected] = ""
     if roles.document is not None:
         _by_row(table, roles, questions, (expected, lists), signs)
+        if roles.grade is not None and roles.expected is None:
+            remarks["only what systems retrieved is judged: recall and nDCG are of these documents"] += 1
     else:
         for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
             own = {
@@ -270,18 +286,19 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
                         fault, "name the column of the system (--columns system=COLUMN), or of repeats", row
                     )
                 lists[system][number] = found
-    if texts or any(one.text for every in lists.values() for found in every.values() for one in found):
-        expected = _matched(table, expected, lists, documents, remarks) if texts else expected
+    if texts:
+        expected = _matched(table, expected, lists, documents, remarks)
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
     _check_names(table, expected, lists)
+    _check_lengths(table, roles, expected, lists)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
     qrels = pl.DataFrame(
-        [(topic, _whole(doc), grade) for topic, _, doc, grade in rows],
+        [(topic, whole(doc), grade) for topic, _, doc, grade in rows],
         schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
     )  # fmt: skip
     return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), (*table.remarks, *remarks))
@@ -338,7 +355,9 @@ def _by_row(
             elif grade is not None:
                 expected[number].setdefault(doc, 0)
         place = rank if rank is not None else -score if score is not None else float(row)
-        placed[system, number].append((place, Retrieved(doc, None if rank is not None else score)))
+        # A distance falls where a score rises; only the rank can say so.
+        falling = score is not None and rank is not None and not set(words_of(roles.score or "")) & LOWER
+        placed[system, number].append((place, Retrieved(doc, score if rank is None or falling else None)))
     for (system, number), results in placed.items():
         lists[system][number] = [one for _, one in sorted(results, key=lambda pair: pair[0])]
 
@@ -358,7 +377,7 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
         remarks[f"{system} returned nothing for {empty} question{'s' * (empty != 1)}"] += 1
     twice, rising, falling, rows = 0, 0, 0, []
     for number, found in lists.items():
-        first = dict.fromkeys(_whole(one.doc_id) for one in found)
+        first = dict.fromkeys(whole(one.doc_id) for one in found)
         twice += len(found) - len(first)
         scores = [one.score for one in found if one.score is not None]
         if len(set(scores)) > 1:
@@ -374,11 +393,6 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
         remarks[f"{system}: the scores rise from first to last, as distances do; the order of the lists counts"] += 1
     schema = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _whole(identifier: str) -> str:
-    """An id without blanks, as runs and judgments need it."""
-    return "_".join(identifier.split())
 
 
 def _are_texts(table: GoldenRows, name: str, split: str) -> bool:
@@ -400,7 +414,7 @@ def _plain(text: str) -> str:
 def _matched(
     table: GoldenRows,
     expected: Mapping[str, Mapping[str, int]],
-    lists: Mapping[str, Mapping[str, list[Retrieved]]],
+    lists: Mapping[str, dict[str, list[Retrieved]]],
     documents: Iterable[tuple[str, str]] | None,
     remarks: Counter[str],
 ) -> dict[str, dict[str, int]]:
@@ -413,6 +427,9 @@ def _matched(
         raise table.fault(
             "the expected answers are texts, and the results are ids", "give the documents too, or the expected ids"
         )
+    plain = documents is None and all(
+        not one.text for every in lists.values() for results in every.values() for one in results
+    )
     by_text: dict[str, list[str]] = defaultdict(list)
     for doc, text in known.items():
         by_text[text].append(doc)
@@ -427,17 +444,26 @@ def _matched(
             if not own and text.strip():
                 mine = {one.doc_id for every in lists.values() for one in every.get(number, [])}
                 pool = known if documents is not None else mine
-                own = [doc for doc in pool if text in known[doc]]
+                own = [doc for doc in pool if text in known.get(doc, "")]
                 inside += bool(own)
-            if not own:
-                lacking += 1
-                own = [f"expected-{number}-{len(found[number]) + 1}"]
-            found[number] |= dict.fromkeys(own, grade)
+            lacking += not own
+            name = f"expected-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+            if own and plain:
+                # Texts have no ids: each that holds an answer is that answer, whatever else a system cut around it.
+                _rename(lists, number, frozenset(own), name)
+            found[number] |= dict.fromkeys(own if own and not plain else [name], grade)
     remarks[
         f"expected texts: {equal} equal to a document, {inside} contained in one, {lacking} in none (they count as not "
         "found)"
     ] += 1
     return found
+
+
+def _rename(lists: Mapping[str, dict[str, list[Retrieved]]], number: str, own: frozenset[str], name: str) -> None:
+    """Gives the results of a question that are equal to an answer, or contain it, one id."""
+    for every in lists.values():
+        if number in every:
+            every[number] = [one._replace(doc_id=name) if one.doc_id in own else one for one in every[number]]
 
 
 #: Forms of an id under which other ids may be meant.
@@ -449,6 +475,27 @@ _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
     "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
     "by their digits alone": lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
 }
+
+
+def _check_lengths(
+    table: GoldenRows,
+    roles: GoldenRoles,
+    expected: Mapping[str, Mapping[str, int]],
+    lists: Mapping[str, Mapping[str, list[Retrieved]]],
+) -> None:
+    """Refuses lists that were cut off when they were printed, and columns that may be exchanged."""
+    every = [results for own in lists.values() for results in own.values() if results]
+    if cut := sum(results[-1].doc_id.endswith(("...", "…")) for results in every):
+        remedy = "write the whole lists, for instance as JSON"
+        raise table.fault(f"{cut} lists of results end in '{every[0][-1].doc_id[-3:]}': they were cut off", remedy)
+    lengths = [len(own) for own in expected.values() if own]
+    if roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
+        return
+    (column,), retrieved = roles.retrieved.values(), [len(results) for results in every]
+    if max(retrieved, default=0) <= _FEW and min(lengths) > max(retrieved):
+        fault = f"'{roles.expected}' has {min(lengths)} ids and more, '{column}' {max(retrieved)} at most"
+        choices = (f"expected={column},retrieved={roles.expected}", f"expected={roles.expected},retrieved={column}")
+        raise table.two_readings(f"{fault}: which is which", choices)
 
 
 def _check_names(
@@ -484,7 +531,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         )
         for system, name in pairs:
             cell = cells.get(name or "")
-            if is_empty(cell):
+            if is_missing(cell):
                 remarks[f"{system}: scores are missing; these questions are left out where it is compared"] += 1
                 continue
             value = number_of(cell)

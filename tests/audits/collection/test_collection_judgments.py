@@ -7,6 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truerank import collection
 from truerank.audits.collection.identifiers import folded, likely, unwritable, what_differs
@@ -48,6 +50,17 @@ def test_ids_that_mean_the_same(one: str, other: str, difference: str) -> None:
 )
 def test_ids_that_do_not(one: str, other: str) -> None:
     assert folded(one) != folded(other)
+
+
+PARTS = ("a", "B", "0", "00", "1", "-", "_", "/", ".", "%20", "&amp;", "é", "Ã©", ".html", ".00", " ", "\x1f", "²", "ſ")
+NAMES = st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map("".join), max_size=12)
+
+
+@given(NAMES, NAMES)
+def test_likely_ids_are_those_of_one_folded_form(wanted: list[str], known: list[str]) -> None:
+    known += [one.swapcase() for one in wanted[::2]]
+    of = {one: {other for other in known if folded(other) == folded(one)} for one in wanted}
+    assert likely(wanted, known) == {one: next(iter(several)) for one, several in of.items() if len(several) == 1}
 
 
 def test_a_spelling_of_two_documents_is_nobodys() -> None:

@@ -436,10 +436,12 @@ def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspe
     asked = any(choice.takes(kinds()[kind]) for kind in KINDS)
     if material.pairs is None or not material.runs or not asked or (fit and fit.word not in ("fits", "not asked")):
         return None
-    options = material.options
+    options, documents, topics = material.options, material.documents, material.topics
     return suspects(
-        material.runs, material.pairs, rel=material.scoring.rel, share=options.suspect_share, seed=options.seed
-    )
+        material.runs, material.pairs, texts=None if documents is None else documents.texts,
+        topics=None if topics is None else topics.texts(), rel=material.scoring.rel, share=options.suspect_share,
+        seed=options.seed,
+    )  # fmt: skip
 
 
 def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, Any], list[Instances]]:

@@ -92,15 +92,28 @@ def _suspects(about: Mapping[str, Any] | None) -> Iterator[Part]:
     if about["refused"]:
         yield Prose((f"Not looked for. {about['refused']}",))
         return
+    words = ", and by the words of documents and topics" if about["texts"] else ""
     yield Prose((
-        f"{len(about['families'])} families of runs, {about['topics']:,d} topics. Expected: the share of wrong ones "
-        f"among the proposals if {about['share']:.0%} of the relevant judgments were wrong, by flips of random "
-        "documents; if fewer are, so are these. Detected: the share of such flips that is proposed.",
+        f"{len(about['families'])} families of runs, {about['topics']:,d} topics. Nothing here says how many judgments "
+        "are wrong: ranks cannot tell a wrong judgment from a right one of a document that systems do not find. What "
+        "is expected is what flips of random documents would show if so many relevant judgments were wrong; in a "
+        f"collection without errors all proposals are right. Ranked by the runs{words}.",
     ))  # fmt: skip
     names = {"relevant": "judged relevant, ranked like others", "others": "ranked like relevant ones, not so judged"}
-    rows = ((names[name], one["proposed"], one["of"], one["expected"], one["detected"]) for name, one in about.items()
-            if name in names)  # fmt: skip
-    yield Table("", heads("documents, proposed:,d, of:,d, expected:.0%, detected:.0%"), tuple(rows))
+    rates = (about["share"], about["share"] / 5)
+    rows = (
+        (names[name], one["proposed"], one["of"], one["rate"], one["expected"],
+         *(one["expected"] and one["expected"] * min(1.0, rate / one["rate"]) for rate in rates), one["allowed"],
+         one["detected"])
+        for name, one in about.items() if name in names
+    )  # fmt: skip
+    wrong = (f"if {rate:.0%} are=wrong{at}:.0%" for at, rate in enumerate(rates))
+    yield Table(
+        "Proposals, and the share of them expected to be wrong if so many of the relevant judgments are. The runs "
+        "allow: how many would be wrong if all that is ranked so were. Detected: the share of flips that is proposed.",
+        heads(f"documents, proposed:,d, of:,d, taken to be wrong=rate:.1%, expected:.0%, {', '.join(wrong)}, "
+              "the runs allow=allowed:.1%, detected:.0%"), tuple(rows),
+    )  # fmt: skip
 
 
 def _severity(one: CollectionFinding) -> str:

@@ -12,7 +12,7 @@ import polars as pl
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.sources.golden_columns import GoldenRows, first_names, is_empty, opened_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 
 _SYSTEM: Final = (

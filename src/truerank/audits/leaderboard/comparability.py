@@ -16,7 +16,7 @@ import polars as pl
 
 from truerank.audits.leaderboard.board import ScoreBoard
 from truerank.core.rules import Finding, Rule, rules_of
-from truerank.sources.golden_columns import first_names
+from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
 
 RULES: Final = rules_of(__name__.rpartition(".")[0], Rule)
