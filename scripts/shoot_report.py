@@ -1,8 +1,10 @@
 """Pictures of a report for the docs: light, dark, telephone, whole page and paper.
 
-    python scripts/shoot_report.py REPORT.html FOLDER [--height 900] [--chromium /usr/bin/chromium]
+    python scripts/shoot_report.py REPORT.html FOLDER [--height 900] [--only light=NAME.png] [--chromium /usr/bin/chromium]
 
 Writes report-{light,dark,phone,print}.png, the whole page as report-{light,dark,phone}-whole.png, and report.pdf.
+The picture of the README: `truerank check sample --out check`, then
+`python scripts/shoot_report.py check/report.html docs/images --height 1330 --only light=check-light.png`.
 Needs playwright, and a Chromium to start.
 """
 
@@ -20,14 +22,18 @@ PAPER = {"width": 794, "height": 1123}
 VIEWS = {"light": (DESKTOP, "light"), "dark": (DESKTOP, "dark"), "phone": (PHONE, "light")}
 
 
-def shoot(browser: Browser, address: str, target: Path, name: str, height: int) -> None:
-    """One view: what fits the window, and the whole page; a desktop is `height` pixels high."""
+def shoot(browser: Browser, address: str, target: Path, name: str, height: int, only: str = "") -> None:
+    """One view: what fits the window, and the whole page; a desktop is `height` pixels high.
+
+    With `only`, what fits the window is the one file.
+    """
     viewport, scheme = VIEWS[name]
     viewport = {**viewport, "height": height} if viewport is DESKTOP else viewport
     page = browser.new_page(viewport=viewport, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]
     page.goto(address)
-    page.screenshot(path=target / f"report-{name}.png")
-    page.screenshot(path=target / f"report-{name}-whole.png", full_page=True, scale="css")
+    page.screenshot(path=target / (only or f"report-{name}.png"))
+    if not only:
+        page.screenshot(path=target / f"report-{name}-whole.png", full_page=True, scale="css")
     page.close()
 
 
@@ -47,6 +53,7 @@ def main() -> int:
     parser.add_argument("report", type=Path)
     parser.add_argument("folder", type=Path)
     parser.add_argument("--height", type=int, default=DESKTOP["height"], help="pixels of the desktop that are shown")
+    parser.add_argument("--only", help="one view and its file, such as light=check-light.png")
     parser.add_argument("--chromium", default="/usr/bin/chromium")
     options = parser.parse_args()
     if not options.report.is_file():
@@ -56,9 +63,13 @@ def main() -> int:
     address = options.report.resolve().as_uri()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
-        for name in VIEWS:
-            shoot(browser, address, options.folder, name, options.height)
-        shoot_paper(browser, address, options.folder)
+        if options.only:
+            name, _, file = options.only.partition("=")
+            shoot(browser, address, options.folder, name, options.height, file)
+        else:
+            for name in VIEWS:
+                shoot(browser, address, options.folder, name, options.height)
+            shoot_paper(browser, address, options.folder)
         browser.close()
     return 0
 

@@ -57,9 +57,29 @@ def test_lists_flags_and_tables_of_groups(capsys: pytest.CaptureFixture[str]) ->
         ('[evaluate]\nrel = "two"\n', "'rel' cannot be 'two'"),
         ("[evaluate]\nrel = 0\n", "rel"),
         ("[evaluate\n", "no valid TOML"),
+        ('[evaluate]\nformat = "word"\n', "give one of text, markdown"),
     ],
 )
 def test_faults_name_the_file(text: str, fault: str, capsys: pytest.CaptureFixture[str]) -> None:
     Path("truerank.toml").write_text(text)
     assert ended("evaluate", "--qrels", "a.qrels", "--run", "a.run") == 2
     assert fault in capsys.readouterr().err
+
+
+def test_output_and_what_fails_come_from_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    Path("truerank.toml").write_text('[evaluate]\nformat = "csv"\n[collection.audit]\nfail-on = "unknown"\n')
+    assert ended("evaluate", "--qrels", "a.qrels", "--run", "a.run") == 0
+    assert capsys.readouterr().out.startswith("run,nDCG@10")
+    assert ended("collection", "audit", "--qrels", "a.qrels") == 1
+    assert ended("collection", "audit", "--qrels", "a.qrels", "--fail-on", "never") == 0
+
+
+def test_files_that_are_always_the_same_come_from_the_project(capsys: pytest.CaptureFixture[str]) -> None:
+    questions = [f'{{"question": "q {n}", "expected": "{n}", "a": ["{n}"], "b": ["x{n}", "{n}"]}}' for n in range(12)]
+    Path("golden.jsonl").write_text("\n".join(questions))
+    Path("truerank.toml").write_text('[check]\npaths = ["golden.jsonl"]\njson = true\nbaseline = "b"\n')
+    assert ended("check", "--dry-run") == 0
+    assert [file["path"] for file in json.loads(capsys.readouterr().out)["files"]] == ["golden.jsonl"]
+    assert ended("check", "a.qrels", "--dry-run", "--format", "text") == 0
+    printed = capsys.readouterr().out
+    assert "a.qrels" in printed and "golden.jsonl" not in printed

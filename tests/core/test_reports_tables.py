@@ -1,6 +1,7 @@
 import csv
 import io
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 
 import pytest
@@ -10,6 +11,7 @@ from markdown_it import MarkdownIt
 from rich.cells import cell_len
 
 from truerank.core.tables import Column, Table, escape_html, escape_latex, is_formula
+from truerank.core.views import heads
 from truerank.text.normalising import normalise
 
 LEAKS = Table(
@@ -202,3 +204,9 @@ def test_missing_and_undefined_numbers_are_dashes():
 def test_rows_must_fit_the_columns():
     with pytest.raises(ValueError, match="row 1 has 1 cells, the table has 2 columns"):
         Table("", (Column("a"), Column("b")), ((1, 2), (1,)))
+
+
+def test_the_first_cells_of_a_table_of_rules_are_addresses():
+    table = Table("", heads("code, count"), (("LEAK02", 3), ("LEAK04", 1)), addressed=True)
+    assert re.findall(r'<th scope="row" id="(\w+)">\1</th>', table.html()) == ["LEAK02", "LEAK04"]
+    assert "id=" not in replace(table, addressed=False).html()

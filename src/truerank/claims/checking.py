@@ -7,7 +7,15 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from truerank.claims.inquiry import ClaimOptions, ClaimSources, Inquiry, asked, completed, read_material
+from truerank.claims.inquiry import (
+    ClaimOptions,
+    ClaimSources,
+    Inquiry,
+    asked,
+    benchmark_of,
+    completed,
+    read_material,
+)
 from truerank.claims.questions import planned
 from truerank.claims.results import Check
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command
@@ -85,7 +93,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
             TemporaryDirectory(prefix="truerank-") if given.out is None else nullcontext(given.out) as place,
             started("check", given.inputs(), given.chosen(), place, packages=("scipy", "ir-measures")) as job,
         ):
-            found = answered(given, material, plan, job.folder, progress)
+            found = replace(answered(given, material, plan, job.folder, progress), benchmark=benchmark_of(material))
             if given.out is not None:
                 found = replace(found, folder=job.folder)
                 publish(found, job)

@@ -34,48 +34,51 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     least = smallest_shown(repaired)
     exceptions: tuple[str, ...] = ()
 
-    def conclusion(word: ConclusionWord, reason: str) -> ClaimConclusion:
-        remarks = [answer.remark for answer in answers if answer.remark]
+    def conclusion(word: ConclusionWord, head: str, brief: str = "", rest: Sequence[str] = ()) -> ClaimConclusion:
+        rest = [part for part in (*rest, *(answer.remark for answer in answers)) if part]
         open_ones = [answer for answer in answers if answer.question in unknown]
-        text = " ".join((reason, *remarks, *_left_open(open_ones)))
-        return ClaimConclusion(word, text, exceptions, unknown, least, possible, repairs)
+        text = " ".join((head, *rest, *_left_open(open_ones)))
+        short = " ".join((*filter(None, [brief]), *rest))
+        return ClaimConclusion(word, text, short, exceptions, unknown, least, possible, repairs)
 
     if final.effect == "unknown" or final.value is None:
-        return conclusion("UNKNOWN", "There is no difference to look at.")
+        return conclusion("UNKNOWN", "There is no difference to look at.", "There is no difference to look at.")
     by = f"{final.figures()} {claim.measure} on {final.topics} topics"
-    after = f" {listed(repairs)}" if repairs else ""
-    before = f", not {claim.base.figures()}" if repairs else ""
-    fell = f" {_FELL}" if change is not None and change.moved else ""
+    before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if repairs else ""
+    fell = _FELL if change is not None and change.moved else ""
     if final.high is not None and final.high < 0:
-        return conclusion("DOES NOT HOLD", f"The data show the opposite: {by}{after}{before}.{fell}")
+        opposite = "The data show the opposite"
+        return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
     if final.effect != "stands":
-        reason = f"The difference is {by}{after}{before}, which chance can explain"
-        if least is not None:
-            reason += f"; a difference of {least:.3f} would be found with a power of 80%"
+        chance = "Chance can explain the difference"
+        power = "" if least is None else f"So many topics would show a difference of {least:.3f} with a power of 80%."
         hidden = [answer.exception for answer in answers if answer.plausible and answer.exception]
-        hint = f" What could show it: {listed(hidden)}." if hidden else ""
-        return conclusion("CANNOT TELL", f"{reason}.{fell}{hint}")
+        hint = f"What could show it: {listed(hidden)}." if hidden else ""
+        return conclusion("CANNOT TELL", f"{chance}, {by}.", f"{chance}.", (power, before, fell, hint))
     exceptions = tuple(answer.exception for answer in answers if answer.objects)
     smaller = change is not None and change.moved and _is_smaller(claim.base, final)
-    shown = f"{claim.system} is better than {claim.baseline} by {by}{after}{before}"
+    fell = fell if smaller else ""
+    shown = f"{claim.system} is better than {claim.baseline} by {by}"
     if exceptions:
-        return conclusion("HOLDS EXCEPT", f"{shown}, except {listed(exceptions)}.{fell if smaller else ''}")
+        named = listed(exceptions)
+        return conclusion("HOLDS EXCEPT", f"{shown}, except {named}.", f"Except {named}.", (before, fell))
     if smaller:
-        return conclusion("HOLDS, SMALLER THAN CLAIMED", f"{shown}.{fell}")
-    return conclusion("HOLDS", f"{shown}.{_weak(answers)}")
+        return conclusion("HOLDS, SMALLER THAN CLAIMED", f"{shown}.", "", (before, fell))
+    return conclusion("HOLDS", f"{shown}.", "", (before, _weak(answers)))
 
 
 def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where the files allow no comparison."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
-    return ClaimConclusion("FILES AT FAULT", f"{grave.evidence} {grave.settles}", (), unknown)
+    reason = f"{grave.evidence} {grave.settles}"
+    return ClaimConclusion("FILES AT FAULT", reason, reason, (), unknown)
 
 
 def no_claim(answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion where fewer than two runs were given."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
     reason = "A claim needs two runs. What was found about the data follows."
-    return ClaimConclusion("UNKNOWN", reason, (), unknown)
+    return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
 
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:
@@ -86,7 +89,7 @@ def _weak(answers: Sequence[ClaimAnswer]) -> str:
     """Which other measures do not show the difference."""
     weak = [name for answer in answers for name in answer.facts.get("not_shown", ())]
     names = list(dict.fromkeys(name.partition(",")[0] for name in weak))
-    return f" By {listed(names)} it is not shown." if names else ""
+    return f"By {listed(names)} it is not shown." if names else ""
 
 
 def _left_open(answers: Sequence[ClaimAnswer]) -> Iterable[str]:

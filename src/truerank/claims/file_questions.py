@@ -13,15 +13,16 @@ import polars as pl
 import scipy
 
 from truerank.audits.collection.fit import judgment_fit
+from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
 from truerank.audits.collection.run_origins import run_origins
 from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
-from truerank.measures.floors import fixed_list
+from truerank.measures.floors import Floor, fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.null_rankers import NullRanker, null_rankers
+from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
 from truerank.measures.rankings import on_topics, places
 from truerank.sources import open_documents, read_topics
 from truerank.text.printable import listed
@@ -129,6 +130,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
+    "candidates": "a random order of the documents that both runs rank",
     "judged": "an order of the judged documents that never reads the query",
 }
 _RERANKED: Final = ("random order", "often relevant elsewhere")
@@ -178,12 +180,19 @@ def _null_ranker(claim: Claim, qrels: pl.DataFrame, given: Inquiry) -> NullRanke
     own = NullRanker("the best fixed list", "collection", fixed)
     if not claim.runs:
         return own
-    ranked = pl.concat([run.select("topic_id", "doc_id") for run in claim.pair.values()]).join(
-        qrels.select("topic_id").unique(), on="topic_id", how="semi"
-    )
+    judged_topics = qrels.select("topic_id").unique()
+    pair = {name: run.join(judged_topics, on="topic_id", how="semi") for name, run in claim.pair.items()}
+    ranked = pl.concat([run.select("topic_id", "doc_id") for run in pair.values()])
     unjudged = ranked.join(qrels, on=["topic_id", "doc_id"], how="anti")
     if not len(ranked) or len(unjudged) > _UNJUDGED * len(ranked):
-        return own
+        # Where both rank the same documents, their order is what they did.
+        both = shared_candidates(pair)
+        random = None if both is None else random_order(qrels, claim.measure, claim.scoring, both)
+        if both is None or not random:
+            return own
+        mean = float(np.mean([*random.values()]))
+        floor = Floor(mean, None, None, len(both), len(random), len(random), random, "topics")
+        return max(own, NullRanker("random order", "candidates", floor), key=lambda one: one.floor.mean or 0.0)
     # Judged documents were reranked.
     others = null_rankers(qrels, claim.measure, claim.scoring, seed=given.resampling.seed)
     # Orders by id are left to the collection audit: no ranker is known to rank by them.
@@ -325,7 +334,9 @@ def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
         for name, row in scores.items()
     ]
     named = _FLOORS[floor["ranks"]]
-    lowest = "" if floor["mean"] is None else f" {named[0].upper()}{named[1:]} has {floor['mean']:.3f}."
+    first, row = next(iter(scores.items()))
+    of = f", {floor['mean'] / row['score']:.0%} of what {first} has" if floor["mean"] and row["score"] > 0 else ""
+    lowest = "" if floor["mean"] is None else f" {named[0].upper()}{named[1:]} has {floor['mean']:.3f}{of}."
     return f"{', '.join(parts)}.{lowest}"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -15,9 +14,10 @@ from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
+from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.core.page import AnswerLine, AnswerList, Prose
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Summary, place_note, reports, summarises, writes
+from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
 from truerank.core.rules import Finding, Severity
 from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, escape_markdown
@@ -109,7 +109,7 @@ def _summary(result: Check) -> Summary:
         _answer_table(result),
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
     )
-    notes = place_note("The page", result.folder, "report.html")
+    notes = (*place_note("The page", result.folder, "report.html"), *gallery_notes(result.json()))
     fault = None
     if conclusion.word == "FILES AT FAULT":
         fault = InputError("the files allow no comparison", result.answer("files").settles, where=result.test)
@@ -139,15 +139,11 @@ def _decides(result: Check, answer: ClaimAnswer) -> bool:
 
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
-    word, claim = result.conclusion.word, result.claim
-    reason = re.split(r" (?:Asked, and not settled|Not asked):", result.conclusion.reason)[0]
-    if claim is not None and word.startswith("HOLDS"):
-        # The line above has the difference.
-        rest = re.split(rf"{re.escape(claim.measure)} on \d+ topics(?:, |\. )?", reason, maxsplit=1)[-1].removeprefix(
-            "except "
-        )
-        reason = (rest[:1].upper() + rest[1:]).strip(" .") + "." if rest.strip(" .") else _MEANINGS[word]
-    lines = [_claimed(result), *textwrap.wrap(f"{word}: {reason}", _WIDTH)[:_REASON]]
+    word = result.conclusion.word
+    brief = textwrap.wrap(
+        f"{word}: {result.conclusion.brief or _MEANINGS[word]}", _WIDTH, max_lines=_REASON, placeholder=" …"
+    )
+    lines = [_claimed(result), *brief]
     objects = [answer for answer in result.answers if _decides(result, answer)]
     shown = objects[: _MOST_LINES - len(lines) - 3]
     for answer in shown:
@@ -294,7 +290,8 @@ def _lead(result: Check) -> str:
 
 def _sections(result: Check) -> Iterator[ReportSection]:
     if result.claim is not None and result.base is not None:
-        yield ReportSection("conditions", "What carries the claim", tuple(_forest(result, result.claim)))
+        pictures = (*_forest(result, result.claim), *_best_of_many(result, result.claim))
+        yield ReportSection("conditions", "What carries the claim", pictures)
     if result.answers:
         yield ReportSection("statements", "What that rests on", tuple(_statements(result)))
     if _scores(result):
@@ -303,7 +300,8 @@ def _sections(result: Check) -> Iterator[ReportSection]:
     yield ReportSection("questions", "Question by question", (lines,))
     given = tuple(f"{one.path}: {one.kind}: {one.why}." for one in result.readings)
     remarks = tuple(f"{remark}." for one in result.readings if one.table is not None for remark in one.table.remarks)
-    yield ReportSection("given", "What was given", (Prose((*given, *remarks)),) if given else ())
+    known = gallery_notes(result.json())
+    yield ReportSection("given", "What was given", (Prose((*given, *remarks, *known)),) if (*given, *known) else ())
     yield ReportSection("figures", "The figures", (_estimates(result),) if result.claim is not None else ())
     yield ReportSection(
         "again", "Run it again", (Prose(("Run `truerank check check.yaml` in this folder to repeat the check.",)),)
@@ -361,6 +359,26 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
     )
     yield Picture("forest", caption, wide, screen="wide")
     yield Picture("forest-narrow", caption, narrow, screen="narrow")
+
+
+def _best_of_many(result: Check, claim: Claim) -> Iterator[Picture]:
+    """What the best of n configurations leads by where none is better, beside the lead of the chosen one."""
+    choice = next((answer for answer in result.answers if answer.question == "choice"), None)
+    chance = () if choice is None else choice.facts.get("by_chance", ())
+    if choice is None or len(chance) < 2:
+        return
+    lead = choice.facts["lead"]
+    quantile = f"{(1 + claim.confidence) / 2:.1%} quantile"
+    values = {"mean": [one[1] for one in chance], quantile: [one[2] for one in chance]}
+    values[f"lead of {claim.system}"] = [lead] * len(chance)
+    series = tuple(LineSeries(name, tuple((one, None, None) for one in own)) for name, own in values.items())
+    panel = LinePanel("", tuple(f"{size:,d}" for size, _, _ in chance), series, zero=True)
+    caption = (
+        f"The lead over {claim.baseline} of the best of n configurations where none is better, by random signs of the "
+        f"differences of those that were tried, and the lead of {claim.system}."
+    )
+    drawn = line_panels([panel], x_label="configurations tried", y_label=claim.measure, columns=1)
+    yield Picture("choice", caption, drawn)
 
 
 def _line(answer: ClaimAnswer) -> AnswerLine:

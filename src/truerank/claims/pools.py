@@ -209,7 +209,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
         f"{trace.beyond:,d} results of {trace.lacking} beyond (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
-    at = claim.estimate(drawn.at(None, None), f"{trace.lacking}'s own results: as often relevant as their ranks tell")
+    at = claim.estimate(
+        drawn.at(None, None), f"{trace.lacking}'s own results: as often relevant as their ranks suggest"
+    )
     rate = drawn.fitted(trace.lacking)
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
     facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}

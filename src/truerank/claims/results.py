@@ -10,6 +10,7 @@ from typing import Any, ClassVar, Final, Literal
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, signed
 from truerank.claims.questions import PlannedQuestion, question
 from truerank.core.result import Result
+from truerank.sources.benchmarks import KnownBenchmark
 from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
@@ -77,7 +78,8 @@ class ClaimConclusion:
     Attributes:
         word: HOLDS, HOLDS, SMALLER THAN CLAIMED, HOLDS EXCEPT, CANNOT TELL, DOES NOT HOLD, FILES AT FAULT, or UNKNOWN
             without a claim.
-        reason: in one sentence, with its figures.
+        reason: in plain sentences, with the figures.
+        brief: the same beside a line that has the difference, without what was not asked.
         exceptions: what the claim does not survive, in a few words each.
         possible: what these data cannot exclude, one sentence each.
         unknown: names of questions that were not answered.
@@ -87,6 +89,7 @@ class ClaimConclusion:
 
     word: ConclusionWord
     reason: str
+    brief: str = ""
     exceptions: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()
     detectable: float | None = None
@@ -109,6 +112,7 @@ class Check(Result, shown_in="truerank.claims.page"):
         settings: what was given, as `check.yaml` has it.
         test: the name of the test set.
         folder: where the files are.
+        benchmark: the one of the gallery that the test set is; None where it is another one.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = (
@@ -128,6 +132,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     folder: Path | None = None
     repaired: ClaimEstimate | None = None
     readings: tuple[Reading, ...] = ()
+    benchmark: KnownBenchmark | None = None
 
     @property
     def headline(self) -> ClaimEstimate | None:
@@ -185,4 +190,5 @@ class Check(Result, shown_in="truerank.claims.page"):
             "plan": [asdict(one) for one in self.plan],
             "settings": dict(self.settings),
             "files": [one.json() for one in self.readings],
+            **({} if self.benchmark is None else {"gallery": [self.benchmark.json()]}),
         }

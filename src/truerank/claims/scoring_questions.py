@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
 import polars as pl
 
+from truerank.arrays import Floats
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.core.plain import plain
@@ -15,6 +17,7 @@ from truerank.errors import OptionError
 from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.repeated_runs import scores_of_table
 from truerank.measures.repeats import repeated_difference
 from truerank.measures.selection import chosen_lead
 from truerank.options import Missing, Resampling, Scoring, Ties
@@ -24,6 +27,8 @@ _TIES: Final[tuple[Ties, ...]] = ("trec_eval", "ascending", "rank")
 _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 #: The power with which a difference is called one that could have been shown.
 _POWER: Final = 0.8
+#: How far below what can be shown a difference may be, so that the number of topics for it is worth naming.
+_FURTHEST: Final = 4
 #: Measures that a sentence names.
 _NAMED: Final = 4
 
@@ -50,11 +55,7 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
         "unknown": "There is no difference to test.",
     }
-    settles = (
-        ""
-        if base.effect == "stands" or least is None
-        else f"Give more topics: {base.topics} would show differences of at least {least:.3f}."
-    )
+    settles = "" if base.effect == "stands" or not least else _more_topics(base, least)
     return ClaimAnswer(
         "chance",
         word,
@@ -65,6 +66,17 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         settles,
         exception="chance",
         facts={**facts, "detectable": least},
+    )
+
+
+def _more_topics(base: ClaimEstimate, least: float) -> str:
+    """How many topics would show the difference, or half of what these show where that is very small."""
+    size = abs(base.value or 0.0)
+    target = size if least / _FURTHEST < size < least else least / 2
+    enough = math.ceil(base.topics * (least / target) ** 2)
+    return (
+        f"Give more topics: {base.topics} show differences of at least {least:.3f}, about {enough:,} would show one of "
+        f"{target:.3f}."
     )
 
 
@@ -139,9 +151,29 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         found = evaluate(claim.qrels, dict(repeats.get(name, {name: claim.runs[name]})), claim.measure, claim.scoring)
         both.append(sign * np.stack([found.of(one, claim.measure) for one in found.runs], axis=1))
     known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
-    apart = repeated_difference(both[0][known], both[1][known], confidence=claim.level)
+    return _repeats_answer(claim, both[0][known], both[1][known])
+
+
+def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) -> ClaimAnswer | None:
+    """The same of a score table with repetitions; None where neither system of the claim has any."""
+    if claim.system not in repeats and claim.baseline not in repeats:
+        return None
+    scores = scores_of_table(claim.evaluation, repeats)
+    both = [
+        scores.get((name, claim.measure), claim.evaluation.of(name, claim.measure)[:, None])
+        for name in (claim.system, claim.baseline)
+    ]
+    known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
+    if known.sum() < 2:
+        return None
+    return _repeats_answer(claim, both[0][known], both[1][known])
+
+
+def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnswer:
+    """The answer by the scores of both, shape (topics, repetitions)."""
+    apart = repeated_difference(system, baseline, confidence=claim.level)
     row = ClaimEstimate(
-        "for other repetitions", apart.mean, apart.low, apart.high, int(known.sum()),
+        "for other repetitions", apart.mean, apart.low, apart.high, len(system),
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
     told = []
@@ -160,7 +192,7 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         if count >= most
     ]
     return ClaimAnswer(
-        "repeats", word, f"Standard deviation between repetitions, beyond chance of topics: {'; '.join(told)}.",
+        "repeats", word, f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
         row.effect, f"For other repetitions, too, the difference is {row.figures()}.", (row,),
         "" if row.effect == "stands" else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
         exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),

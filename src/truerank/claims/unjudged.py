@@ -400,7 +400,7 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     ]
     unjudged = rows.with_columns(pl.Series("benefit", gain[0] - gain[1]))
     grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
-    ends = []
+    pooled, ends = bool((claim.qrels["relevance"] < 0).any()), []
     for sign in (-1, 1):
         ordered = unjudged.sort(
             "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
@@ -412,7 +412,9 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
             # Every count as topics of its own: a call costs more than the topics of a small collection.
             some = pl.concat([_counted(numbered.filter(pl.col("place") <= count), count) for count in counts])
             added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
-            qrels = pl.concat([*(_counted(claim.qrels, count) for count in counts), added])
+            known = pl.concat([_counted(claim.qrels, count) for count in counts])
+            # A negative grade is that of a document which was pooled, not judged.
+            qrels = pl.concat([known.join(added, on=KEYS, how="anti") if pooled else known, added])
             runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in results.cut.items()}
             found = claim.scored(qrels, runs=runs)
             values = dict(zip(found.topics, (sign * claim.differences(found)).tolist(), strict=True))
@@ -522,7 +524,9 @@ def _without_rate(
         "curve": [one._asdict() for one in beside],
     }
     text = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
-    possible = f"Too few results are judged as not relevant to tell a rate. The difference is {' and '.join(text)}. "
+    possible = (
+        f"Too few results are judged as not relevant to estimate a rate. The difference is {' and '.join(text)}. "
+    )
     if turns[0] is None:
         possible += f"No rate of {trails}'s turns it while none of {leads}'s are relevant."
     else:

@@ -25,7 +25,7 @@ from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
 _OWN: Final = Group("Options", sort_key=0)
-_OUTPUT: Final = Group("Output", sort_key=99)
+_OUTPUT: Final = "Output"
 #: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.
 _WIDTH: Final = 76
 #: Options from which on a command shows the rare ones with `--help-all` only.
@@ -146,27 +146,31 @@ def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
     """The function behind a command: values in, exit code out."""
 
     positional = [option.name for option in command.options if option.positional]
+    output = _output_options(command)
 
     def run(*texts: Any, **values: Any) -> int:
         """Calls the function with what the command line read, and prints its result."""
         values |= dict(zip(positional, texts, strict=False))
-        form: Format = "json" if values.pop("as_json", False) else values.pop("format", None) or "text"
-        fail_on = _fail_on(values.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
+        given = {name: value for name, value in values.items() if value is not None}
+        settings, place = project_settings(command.name, (*command.options, *output), Path())
+        if place is not None:
+            streams.put(sys.stderr, f"settings from {place}\n")
+            if "format" in given:
+                settings.pop("as_json", None)
+            # A flag that was not given is False.
+            given |= {name: value for name, value in settings.items() if given.get(name, False) is False}
+        shown: Format = given.pop("format", "text")
+        form: Format = "json" if given.pop("as_json", False) else shown
+        fail_on = _fail_on(given.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
         # Imported here: help and lists of commands do not wait for it.
         from truerank.work.runs import overwrites
 
-        overwrite, verbose = values.pop("overwrite", False), values.pop("verbose", False)
-        given = {name: value for name, value in values.items() if value is not None}
-        settings, place = project_settings(command, Path())
-        if place is not None:
-            streams.put(sys.stderr, f"settings from {place}\n")
-            # A flag that was not given is False.
-            given |= {name: value for name, value in settings.items() if given.get(name, False) is False}
+        overwrite, verbose = given.pop("overwrite", False), given.pop("verbose", False)
         before = overwrites.set(overwrite)
         try:
             _check_output(command, given)
-            with terminal_progress(False if "view" in command.takes else None) as shown:
-                every = {"progress": shown, "view": "terminal"}
+            with terminal_progress(False if "view" in command.takes else None) as progress:
+                every = {"progress": progress, "view": "terminal"}
                 supplied = {name: every[name] for name in command.takes}
                 result = _answered(command, given, supplied)
         except OSError as error:
@@ -185,10 +189,10 @@ def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
         to_stdout = given.get("out") == Path("-")
         return _printed(result, form, fail_on, command.verdict_words, to_stdout=to_stdout, verbose=verbose)
 
-    panels = list(dict.fromkeys(option.panel for option in command.options if option.panel))
+    panels = list(dict.fromkeys(option.panel for option in (*command.options, *output) if option.panel))
     parameters = [_parameter(option, panels, all_shown or not _is_hidden(option)) for option in command.options]
     parameters.sort(key=lambda parameter: parameter.kind)
-    parameters += _output_options(command)
+    parameters += [_parameter(option, panels, shown=True) for option in output]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
@@ -322,48 +326,23 @@ def _shown(default: Any) -> str:
     return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
 
 
-def _output_options(command: Command) -> list[inspect.Parameter]:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    shared: dict[str, Any] = {"group": _OUTPUT, "negative": ()}
-    found = [
-        inspect.Parameter(
-            "format",
-            kind,
-            default="text",
-            annotation=Annotated[Format, Parameter(name="--format", help="How tables are printed.", **shared)],
-        ),
-        inspect.Parameter(
-            "as_json",
-            kind,
-            default=False,
-            annotation=Annotated[
-                bool,
-                Parameter(
-                    name="--json",
-                    help="Print one JSON object on stdout and nothing else.",
-                    show_default=False,
-                    **shared,
-                ),
-            ],
-        ),
+def _output_options(command: Command) -> tuple[Option, ...]:
+    """How results are shown and what fails: options that every command with such a result has."""
+
+    def option(name: str, flag: str, reads: Any, text: str, default: Any = None, metavar: str = "") -> Option:
+        flags = ("--verbose", "-v") if name == "verbose" else (flag,)
+        return Option(name, flags, reads, default, False, text, metavar, _OUTPUT, "", str)
+
+    shown = [
+        option("format", "--format", Format, "How tables are printed.", "text"),
+        option("as_json", "--json", bool, "Print one JSON object on stdout and nothing else."),
     ]
-    if any(option.name == "out" for option in command.options):
-        text = "Replace what others wrote where the output goes."
-        overwrite = Parameter(name="--overwrite", help=text, show_default=False, **shared)
-        found.append(inspect.Parameter("overwrite", kind, default=False, annotation=Annotated[bool, overwrite]))
+    if any(declared.name == "out" for declared in command.options):
+        shown.append(option("overwrite", "--overwrite", bool, "Replace what others wrote where the output goes."))
     if getattr(command.result, "has_details", False):
-        text = "Print all questions and figures, not only what decides."
-        verbose = Parameter(name=("--verbose", "-v"), help=text, show_default=False, **shared)
-        found.append(inspect.Parameter("verbose", kind, default=False, annotation=Annotated[bool, verbose]))
+        shown.append(option("verbose", "-v", bool, "Print all questions and figures, not only what decides."))
     if command.verdict_words:
         choices = ", ".join(word.lower() for word in command.verdict_words)
         text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}; a level: bad, doubt; or never."
-        found.append(
-            inspect.Parameter(
-                "fail_on",
-                kind,
-                default=command.result.fails_on,
-                annotation=Annotated[str, Parameter(name="--fail-on", metavar="VERDICT", help=text, **shared)],
-            )
-        )
-    return found
+        shown.append(option("fail_on", "--fail-on", str, text, command.result.fails_on, "VERDICT"))
+    return tuple(shown)

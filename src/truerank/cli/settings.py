@@ -5,9 +5,9 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, get_args, get_origin
+from typing import Any, Final, Literal, get_args, get_origin
 
-from truerank.cli.declarations import Command, Option
+from truerank.cli.declarations import Option
 from truerank.errors import InputError
 from truerank.loading import toml_file
 
@@ -15,29 +15,36 @@ from truerank.loading import toml_file
 _PLACES: Final[Mapping[str, tuple[str, ...]]] = {"truerank.toml": (), "pyproject.toml": ("tool", "truerank")}
 
 
-def project_settings(command: Command, folder: Path) -> tuple[dict[str, Any], Path | None]:
+def project_settings(name: str, options: Sequence[Option], folder: Path) -> tuple[dict[str, Any], Path | None]:
     """The options of a command that the project in a folder sets, and the file that sets them.
 
     A table is called like the command: `[check]`, `[leakage.audit]`. Its keys are options without their hyphens in
-    front.
+    front, and values without a flag by their names in the help (`path`).
 
     Raises:
         InputError: the file cannot be read, or sets what the command does not take.
     """
-    for name, keys in _PLACES.items():
-        path = folder / name
+    for file, keys in _PLACES.items():
+        path = folder / file
         if not path.is_file():
             continue
         table: Any = toml_file(path)
-        for key in (*keys, *command.name.split()):
+        for key in (*keys, *name.split()):
             table = table.get(key, {}) if isinstance(table, dict) else {}
-        if table or name == "truerank.toml":
-            return dict(_read(command, table, path)), path if table else None
+        if table or file == "truerank.toml":
+            return dict(_read(name, options, table, path)), path if table else None
     return {}, None
 
 
-def _read(command: Command, table: Any, path: Path) -> Sequence[tuple[str, Any]]:
-    options = {option.flags[-1].lstrip("-"): option for option in command.options if not option.positional}
+def _key(option: Option) -> str:
+    """How a file of settings calls an option."""
+    longest = option.name if option.positional else max(option.flags, key=len)
+    return longest.lstrip("-").replace("_", "-")
+
+
+def _read(name: str, declared: Sequence[Option], table: Any, path: Path) -> Sequence[tuple[str, Any]]:
+    # What a command cannot do without is on its command line.
+    options = {_key(option): option for option in declared if not (option.positional and option.required)}
     found = []
     for key, value in (table if isinstance(table, dict) else {}).items():
         if isinstance(value, dict):
@@ -45,8 +52,8 @@ def _read(command: Command, table: Any, path: Path) -> Sequence[tuple[str, Any]]
         option = options.get(str(key).replace("_", "-"))
         if option is None:
             near = difflib.get_close_matches(str(key).replace("_", "-"), options, n=1)
-            remedy = f"did you mean '{near[0]}'?" if near else f"see 'truerank {command.name} --help-all'"
-            raise InputError(f"'truerank {command.name}' has no option '{key}'", remedy, where=path)
+            remedy = f"did you mean '{near[0]}'?" if near else f"see 'truerank {name} --help-all'"
+            raise InputError(f"'truerank {name}' has no option '{key}'", remedy, where=path)
         found.append((option.name, _value(option, value, path)))
     return found
 
@@ -64,7 +71,8 @@ def _single(option: Option, kind: Any, value: Any, path: Path) -> Any:
     fits = isinstance(value, wanted) and not (wanted is not bool and isinstance(value, bool))
     if kind is float and isinstance(value, int) and not isinstance(value, bool):
         value, fits = float(value), True
-    if not fits:
-        fault = f"'{option.flags[-1].lstrip('-')}' cannot be {value!r}"
-        raise InputError(fault, f"give a {wanted.__name__.replace('str', 'text')}", where=path)
+    choices = get_args(kind) if get_origin(kind) is Literal else ()
+    if not fits or (choices and value not in choices):
+        remedy = f"one of {', '.join(choices)}" if choices else f"a {wanted.__name__.replace('str', 'text')}"
+        raise InputError(f"'{_key(option)}' cannot be {value!r}", f"give {remedy}", where=path)
     return Path(value) if kind is Path else value

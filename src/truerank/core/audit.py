@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from truerank.core.plain import plain
 from truerank.core.report import Report, ReportPart, ReportSection, found_section, found_table
-from truerank.core.result import Result, Summary, page_note, reports, summarises
+from truerank.core.result import Result, Summary, gallery_notes, page_note, reports, summarises
 from truerank.core.rules import Finding, Rule
 from truerank.core.sarif import sarif
 from truerank.core.tables import Table, escape_markdown
@@ -124,8 +124,9 @@ def _summary(audit: Audit) -> Summary:
     wanted = (table for name, table in shown.items() if places.get(name, "everywhere") == "everywhere")
     pictures = audit.look.pictures
     return Summary(
-        (lines, *wanted), audit.json(), audit.verdicts, page_note(audit.folder), 120, None, lambda: pictures(audit)
-    )
+        (lines, *wanted), audit.json(), audit.verdicts, (*page_note(audit.folder), *gallery_notes(audit.facts)), 120,
+        None, lambda: pictures(audit),
+    )  # fmt: skip
 
 
 @reports(Audit)
@@ -145,6 +146,7 @@ def _report(audit: Audit) -> Report:
         (*sections, found_section(audit.counts())),
         shown,
         audit.json(),
+        footer=gallery_notes(audit.facts),
         frames=audit.frames,
         texts={
             "findings.sarif": sarif(look.title, [*look.rules.values()], audit.findings),

@@ -100,6 +100,7 @@ def found_table(counts: Mapping[Rule, int]) -> Table:
             for rule, count in counts.items()
             if count
         ),
+        addressed=True,
     )
 
 

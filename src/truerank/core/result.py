@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from truerank.core.verdict import Verdict
 
 __all__ = [
-    "Format", "Result", "Summary", "page_note", "place_note", "report", "reports", "summarises", "summary",
-    "writer", "writes",
+    "Format", "Result", "Summary", "gallery_notes", "page_note", "place_note", "report", "reports", "summarises",
+    "summary", "writer", "writes",
 ]  # fmt: skip
 
 R = TypeVar("R", bound="Result")
@@ -142,6 +142,15 @@ def writes(kind: type[R]) -> Callable[[Callable[[R, Any], None]], Callable[[R, A
 def place_note(what: str, place: Path | None, file: str = "") -> tuple[str, ...]:
     """The note that says where a result was written, or a file of it; none where it was not."""
     return () if place is None else (f"{what}: {place / file}",)
+
+
+def gallery_notes(facts: Mapping[str, Any]) -> tuple[str, ...]:
+    """The note on benchmarks of the gallery that were recognised: the fact `gallery` of every audit."""
+    known = facts.get("gallery") or ()
+    if len(known) < 2:
+        return tuple(one["note"] for one in known)
+    named = ", ".join(f"{one['name']} ({one['page']})" for one in known)
+    return (f"In the gallery: {named}.",)
 
 
 def page_note(folder: Path | None) -> tuple[str, ...]:

@@ -117,6 +117,7 @@ class Table:
         notes: sentences below the table.
         rules: positions of the rows that have a line above them, such as a total.
         strong: cells that stand out, as (row, column): bold, with a star before them where nothing is bold.
+        addressed: the first cell of each row, such as a rule's code, is its address on a page: `report.html#LEAK02`.
 
     Raises:
         ValueError: there is no column, or a row has more or fewer cells than there are columns.
@@ -128,6 +129,7 @@ class Table:
     notes: tuple[str, ...] = ()
     rules: tuple[int, ...] = ()
     strong: frozenset[tuple[int, int]] = frozenset()
+    addressed: bool = False
 
     @classmethod
     def of(
@@ -257,7 +259,8 @@ class Table:
         for number, row in enumerate(self._shown(_html_cell, "<strong>{}</strong>")):
             rule = ' class="rule"' if number and number in self.rules else ""
             first, *rest = zip(self.columns, row, strict=True)
-            cells = [f'<th scope="row"{_html_class(first[0])}>{first[1]}</th>']
+            address = f' id="{first[1]}"' if self.addressed else ""
+            cells = [f'<th scope="row"{address}{_html_class(first[0])}>{first[1]}</th>']
             cells += [f"<td{_html_class(column)}>{cell}</td>" for column, cell in rest]
             lines.append(f"<tr{rule}>{''.join(cells)}</tr>")
         lines += ["</tbody>", "</table>"]

@@ -172,7 +172,22 @@ def test_ceilings_are_those_of_the_best_ranking() -> None:
     assert lines["R@10"]["lowest"] == 0.25 and lines["R@10"]["topic"] == "wide"
     assert lines["P@5"]["lowest"] == 0.2 and lines["P@5"]["mean"] == pytest.approx(0.6)
     assert lines["nDCG@10"]["below"] == 0
-    assert found.finding("low-ceiling") is not None
+    low = found.finding("low-ceiling")
+    assert low is not None and any("40 relevant documents" in one["detail"] for one in low.examples)
+
+
+def test_a_ceiling_that_returns_every_text_once(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    texts = {"a": "the same words twice", "b": "the same words twice", "c": "other words", "d": "words of nobody"}
+    docs.write_text("".join(json.dumps({"_id": key, "text": text}) + "\n" for key, text in texts.items()))
+    rows = ["t1 0 a 1", "t1 0 b 1", "t1 0 c 1", "t2 0 d 1", "t2 0 gone 1"]
+    found = collection.audit(qrels=_qrels(tmp_path / "q.qrels", rows), docs=str(docs), measures="R@10 P@1")
+    lines = {one["measure"]: one for one in found.facts["ceilings"]}
+    assert lines["R@10"]["mean"] == pytest.approx((1 + 1 / 2) / 2)
+    assert lines["R@10"]["once"] == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert lines["P@1"]["once"] == lines["P@1"]["mean"] == 1.0
+    low = found.rows("low-ceiling")
+    assert low["topic_id"].to_list() == ["t2"] and "1 of them not in the collection" in low["detail"][0]
 
 
 def test_two_versions_of_judgments() -> None:

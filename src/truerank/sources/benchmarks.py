@@ -1,0 +1,331 @@
+"""Benchmarks that the gallery knows, recognised by hashes of their topic ids and judgments; how a copy differs.
+
+`benchmarks.json` has no data: for each set of ids a hash of all, a table of sums from which a few differences can be
+read, and the smallest hashes of judgments as a sample. `studies/gallery.py` writes it.
+
+Sources: Eppstein, Goodrich, Uyeda and Varghese (SIGCOMM 2011), what is the difference?
+(invertible Bloom lookup tables); Bar-Yossef et al. (2002), smallest hashes as a sample.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import resources
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import polars as pl
+
+from truerank.arrays import Hashes
+
+_FILE: Final = "benchmarks.json"
+#: Cells of the tables of sums: of topics and of judgments; half as many differences can mostly be read from them. Each
+#: key is in so many cells: fewer would leave keys that share all of theirs more often.
+_TOPIC_CELLS, _CELLS, _PLACES = 40, 60, 4
+_CELL: Final = np.dtype([("count", "u1"), ("key", "<u8"), ("check", "<u4")])
+#: Judgments of a sample.
+_SAMPLE: Final = 128
+_DRAWN: Final = np.dtype([("pair", "<u4"), ("grade", "u1")])
+#: The lowest byte of a judgment's hash is its grade.
+_GRADE: Final = np.uint64(0xFF)
+#: The share of a copy's judgments, and the fewest of a sample, by which a benchmark is recognised.
+_SHARE, _FEWEST = 0.5, 8
+#: The share of topic ids that may differ where there are no judgments.
+_OTHERS: Final = 0.1
+
+
+class CopyDifference(NamedTuple):
+    """How a copy differs from what the gallery has.
+
+    Attributes:
+        missing: rows of the gallery that the copy lacks.
+        added: rows that only the copy has.
+        changed: judgments with another grade.
+        exact: whether these are counts; otherwise estimates from a sample, or of topics the least that there can be.
+    """
+
+    missing: int
+    added: int
+    changed: int = 0
+    exact: bool = True
+
+
+class KnownBenchmark(NamedTuple):
+    """A benchmark of the gallery that was recognised.
+
+    Attributes:
+        name: of the benchmark.
+        version: of its judgments; empty where there is one.
+        page: its page in the documentation.
+        topics: how the topic ids differ; None where they were not compared.
+        judgments: how the judgments differ; None where they were not compared.
+    """
+
+    name: str
+    version: str
+    page: str
+    topics: CopyDifference | None = None
+    judgments: CopyDifference | None = None
+
+    def note(self) -> str:
+        """One sentence that names the page, and says how the copy differs."""
+        version = f" ({self.version})" if self.version else ""
+        parts = [
+            text
+            for noun, found in (("topic", self.topics), ("judgment", self.judgments))
+            if found is not None and (text := _differs(noun, found))
+        ]
+        if parts:
+            return f"This is {self.name}{version}, but not as in {self.page} ({'; '.join(parts)})."
+        nouns = {"topics": "topic ids", "judgments": "judgments"}
+        compared = [noun for name, noun in nouns.items() if getattr(self, name) is not None]
+        same = f", with the same {' and '.join(compared)}" if compared else ""
+        return f"This is {self.name}{version}{same}; {self.page} says what is known of it."
+
+    def json(self) -> dict[str, Any]:
+        """The recognised benchmark as plain values."""
+        parts = {name: None if (found := getattr(self, name)) is None else found._asdict()
+                 for name in ("topics", "judgments")}  # fmt: skip
+        return {"name": self.name, "version": self.version, "page": self.page, **parts, "note": self.note()}
+
+
+def recognised(
+    topics: Iterable[str] | None, judgments: pl.DataFrame | None, gallery: Sequence[Mapping[str, Any]] | None = None
+) -> KnownBenchmark | None:
+    """The benchmark that topics and judgments are of; None where the gallery knows none.
+
+    Judgments decide; where the gallery knows none like them, topic ids do for benchmarks without judgments. Topic ids
+    alone need a single benchmark that has them, and must not be merely numbered through, as those of many sets are.
+
+    Args:
+        topics: ids; None where there are none.
+        judgments: columns topic_id, doc_id, relevance; None where there are none.
+        gallery: the benchmarks that can be recognised, as `fingerprint` gives them, with page, name and version; by
+            default those of the gallery.
+    """
+    gallery = _known() if gallery is None else gallery
+    ids = None if topics is None else sorted(set(topics))
+    keys = None if judgments is None else judgment_keys(judgments)
+    found = None if keys is None else _by_judgments(keys, gallery)
+    if found is None and ids:
+        found = _by_topics(ids, [one for one in gallery if keys is None or not one["judgments"]])
+    if found is None:
+        return None
+    known, difference = found
+    own = _topic_difference(known, ids) if ids is not None and known["topics"] else None
+    return KnownBenchmark(known["name"], known["version"], page_of(known["page"]), own, difference)
+
+
+def benchmark_of_task(task: str, items: Iterable[str] = ()) -> KnownBenchmark | None:
+    """The benchmark that a task of a leaderboard is: by its name in MTEB, or by the ids of its questions.
+
+    Args:
+        task: its name.
+        items: ids of its questions, where there are scores of these.
+    """
+    ids = sorted(set(items))
+    known = next((one for one in _known() if task in one["tasks"]), None)
+    if known is None:
+        return recognised(ids, None) if ids else None
+    own = _topic_difference(known, ids) if ids and known["topics"] else None
+    return KnownBenchmark(known["name"], known["version"], page_of(known["page"]), own)
+
+
+def page_of(name: str) -> str:
+    """The place of a page in the documentation."""
+    return f"docs/gallery/{name}.md"
+
+
+def fingerprint(topics: Iterable[str] | None, judgments: pl.DataFrame | None) -> dict[str, Any]:
+    """What `benchmarks.json` has of a benchmark."""
+    ids = None if topics is None else topic_keys(sorted(set(topics)))
+    keys = None if judgments is None else judgment_keys(judgments)
+    found: dict[str, Any] = {"topics": None, "judgments": None}
+    if ids is not None:
+        found["topics"] = {"count": len(ids), "hash": _digest(ids), "sums": _written(_sums(ids, _TOPIC_CELLS))}
+    if keys is not None:
+        found["judgments"] = {
+            "count": len(keys), "hash": _digest(keys), "sums": _written(_sums(keys, _CELLS)),
+            "sample": _written(_drawn(keys)[:_SAMPLE]),
+        }  # fmt: skip
+    return found
+
+
+def topic_keys(ids: Sequence[str]) -> Hashes:
+    """64-bit hashes of ids, the same for every version of every library."""
+    return np.array([_hash(one) for one in ids], np.uint64)
+
+
+def judgment_keys(judgments: pl.DataFrame) -> Hashes:
+    """Hashes of pairs of topic and document, with the grade in the lowest byte; sorted, of several grades the last."""
+    rows = judgments.unique(["topic_id", "doc_id"], keep="last", maintain_order=True)
+    pairs = topic_keys([f"{topic}\0{doc}" for topic, doc in rows.select("topic_id", "doc_id").iter_rows()])
+    grades = (rows["relevance"].to_numpy().astype(np.int64) & 0xFF).astype(np.uint64)
+    return np.sort((pairs & ~_GRADE) | grades)
+
+
+def _hash(text: str) -> int:
+    return int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest(), "little")
+
+
+def _digest(keys: Hashes) -> str:
+    return hashlib.sha256(np.sort(keys).astype("<u8").tobytes()).hexdigest()[:32]
+
+
+def _mixed(keys: Hashes, salt: int) -> Hashes:
+    """Other hashes of the keys (splitmix64)."""
+    with np.errstate(over="ignore"):
+        keys = keys + np.uint64(0x9E3779B97F4A7C15) * np.uint64(salt + 1)
+        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(keys ^ (keys >> np.uint64(31)))
+
+
+def _checks(keys: Hashes) -> Any:
+    return (_mixed(keys, _PLACES) >> np.uint64(32)).astype(np.uint32)
+
+
+def _places(keys: Hashes, cells: int) -> Any:
+    """The cells of each key, one in each part of the table; shape (places, keys)."""
+    size = cells // _PLACES
+    parts = (_mixed(keys, part) % np.uint64(size) + np.uint64(part * size) for part in range(_PLACES))
+    return np.stack([*parts]).astype(int)
+
+
+def _sums(keys: Hashes, cells: int) -> Any:
+    """The table of sums: each key is counted in some cells, where keys and checks are added without carry."""
+    table, checks = np.zeros(cells, _CELL), _checks(keys)
+    for places in _places(keys, cells):
+        np.add.at(table["count"], places, 1)
+        np.bitwise_xor.at(table["key"], places, keys)
+        np.bitwise_xor.at(table["check"], places, checks)
+    return table
+
+
+def _differences(mine: Any, other: Any) -> tuple[list[int], list[int]] | None:
+    """The keys that only one of two tables has; None where they are too many to be read."""
+    table = np.zeros_like(mine)
+    table["count"] = mine["count"] - other["count"]
+    for name in ("key", "check"):
+        table[name] = mine[name] ^ other[name]
+    sides: dict[int, list[int]] = {1: [], 255: []}
+    while True:
+        alone = np.isin(table["count"], (1, 255)) & (_checks(table["key"].astype(np.uint64)) == table["check"])
+        if not alone.any():
+            break
+        at = int(np.argmax(alone))
+        key, side = np.array([table["key"][at]], np.uint64), int(table["count"][at])
+        sides[side].append(int(key[0]))
+        for place in _places(key, len(table))[:, 0]:
+            table["count"][place] = (int(table["count"][place]) - side) & 0xFF
+            table["key"][place] ^= key[0]
+            table["check"][place] ^= _checks(key)[0]
+    return None if any(table[name].any() for name in ("count", "key", "check")) else (sides[1], sides[255])
+
+
+def _drawn(keys: Hashes) -> Any:
+    """Pairs with their grades, the smallest hashes first."""
+    found = np.empty(len(keys), _DRAWN)
+    found["pair"], found["grade"] = keys >> np.uint64(32), keys & _GRADE
+    return np.sort(found, order="pair")
+
+
+def _written(values: Any) -> str:
+    return base64.b64encode(values.tobytes()).decode()
+
+
+def _read(text: str, kind: Any) -> Any:
+    return np.frombuffer(base64.b64decode(text), kind)
+
+
+@functools.cache
+def _known() -> tuple[Mapping[str, Any], ...]:
+    text = resources.files("truerank.sources").joinpath(_FILE).read_text(encoding="utf-8")
+    return tuple(json.loads(text)["benchmarks"])
+
+
+Found = tuple[Mapping[str, Any], CopyDifference | None]
+
+
+def _by_judgments(keys: Hashes, gallery: Sequence[Mapping[str, Any]]) -> Found | None:
+    """The benchmark that most judgments are of."""
+    own, whole = [one for one in gallery if one["judgments"]], _digest(keys)
+    for one in own:
+        if one["judgments"]["hash"] == whole:
+            return one, CopyDifference(0, 0)
+    drawn = _drawn(keys)
+    best: tuple[float, Mapping[str, Any]] | None = None
+    for one in own:
+        sample = _read(one["judgments"]["sample"], _DRAWN)
+        mine = drawn["pair"][: int(np.searchsorted(drawn["pair"], sample["pair"][-1], side="right"))]
+        hits = int(np.isin(sample["pair"], mine).sum())
+        every = len(sample) + len(mine) - hits
+        if hits >= _FEWEST and hits >= _SHARE * len(mine) and (best is None or hits / every > best[0]):
+            best = hits / every, one
+    return None if best is None else (best[1], _judgment_difference(best[1], keys))
+
+
+def _judgment_difference(known: Mapping[str, Any], keys: Hashes) -> CopyDifference:
+    about = known["judgments"]
+    read = _differences(_sums(keys, _CELLS), _read(about["sums"], _CELL))
+    if read is not None:
+        pairs = [{key & ~int(_GRADE) for key in side} for side in read]
+        changed = len(pairs[0] & pairs[1])
+        return CopyDifference(len(read[1]) - changed, len(read[0]) - changed, changed)
+    sample, drawn = _read(about["sample"], _DRAWN), _drawn(keys)
+    mine = drawn[: int(np.searchsorted(drawn["pair"], sample["pair"][-1], side="right"))]
+    both = np.isin(sample["pair"], mine["pair"])
+    grades = dict(zip(mine["pair"].tolist(), mine["grade"].tolist(), strict=True))
+    other = sum(grades[pair] != grade for pair, grade in sample[both].tolist())
+    each, more = about["count"] / len(sample), len(keys) - about["count"]
+    missing, added = round((len(sample) - int(both.sum())) * each), round((len(mine) - int(both.sum())) * each)
+    # What both sides have is known exactly; the smaller of the two is taken from the sample.
+    missing, added = (max(0, added - more), added) if added < missing else (missing, max(0, missing + more))
+    return CopyDifference(*map(_rounded, (missing, added, other * each)), exact=False)
+
+
+def _rounded(value: float) -> int:
+    """Two digits: a sample tells no more."""
+    return int(float(f"{value:.2g}"))
+
+
+def _by_topics(ids: Sequence[str], gallery: Sequence[Mapping[str, Any]]) -> Found | None:
+    """The one benchmark with these topic ids."""
+    if all(one.isdecimal() for one in ids) and int(max(ids, key=int)) - int(min(ids, key=int)) < len(ids):
+        return None
+    own = [one for one in gallery if one["topics"]]
+    whole = _digest(topic_keys(ids))
+    same = [one for one in own if one["topics"]["hash"] == whole]
+    if not same:
+        near = ((one, _topic_difference(one, ids)) for one in own)
+        same = [
+            one
+            for one, found in near
+            if found.exact and found.missing + found.added <= _OTHERS * min(len(ids), one["topics"]["count"])
+        ]
+    return (same[0], None) if len(same) == 1 else None
+
+
+def _topic_difference(known: Mapping[str, Any], ids: Sequence[str]) -> CopyDifference:
+    about, keys = known["topics"], topic_keys(ids)
+    if about["hash"] == _digest(keys):
+        return CopyDifference(0, 0)
+    read = _differences(_sums(keys, _TOPIC_CELLS), _read(about["sums"], _CELL))
+    if read is not None:
+        return CopyDifference(len(read[1]), len(read[0]))
+    more = len(keys) - about["count"]
+    return CopyDifference(max(0, -more), max(0, more), exact=False)
+
+
+def _differs(noun: str, found: CopyDifference) -> str:
+    """The difference in a few words; empty where there is none."""
+    counts = {"missing": found.missing, "added": found.added, "with another grade": found.changed}
+    named = [f"{count:,d} {what}" for what, count in counts.items() if count]
+    if not named:
+        return "" if found.exact else f"other {noun}s"
+    about = "" if found.exact else "about " if noun == "judgment" else "at least "
+    return f"{noun}s: {about}{', '.join(named)}"
