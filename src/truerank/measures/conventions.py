@@ -620,12 +620,13 @@ def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Order:
     own = groups.order[groups.tied]
     if ties == "input" or not len(own):
         return groups.order
-    second = {
+    ways: Mapping[str, Callable[[Order], NDArray[Any]]] = {
         "ascending": rows.ids, "rank": rows.ids, "reversed-input": np.negative, "best": lambda some: -grade[some],
         "worst": lambda some: grade[some], "number": lambda some: -rows.numbers(some), "number-ascending": rows.numbers,
-    }.get(ties, lambda some: -rows.ids(some))  # fmt: skip
+    }  # fmt: skip
+    second = ways[ties](own) if ties in ways else -rows.ids(own)
     order = groups.order.copy()
-    order[groups.tied] = own[np.lexsort((own, second(own), groups.group))]
+    order[groups.tied] = own[np.lexsort((own, second, groups.group))]
     return order
 
 
