@@ -276,6 +276,9 @@ def _figures(one: Mapping[str, Any]) -> Iterator[str]:
     yield table(heads, [[label, *map(show, versions)] for label, show in _ROWS], len(versions))
     notes = ["All of them: [audit](#commands). A dash: these files do not show it."]
     first = versions[0]
+    changes = ("added-judgment", "removed-judgment", "regraded-judgment")
+    if len(versions) > 1 and first["judgments"] and not any(count_of(last, *changes) for last in versions[1:]):
+        notes.append("Both versions have the same judgments." if one["family"] == "BRIGHT" else "")
     if first["judgments"] is None:
         notes.append("There are no judgments here, so there is no floor and no ceiling.")
     elif (floor := first.get("floor")) and floor["mean"] is not None:
@@ -290,7 +293,7 @@ def _figures(one: Mapping[str, Any]) -> Iterator[str]:
             )
     if first["judgments"] is not None and not first.get("random_order"):
         notes.append("Every judged document is relevant, so there is nothing to order at random.")
-    yield " ".join(notes)
+    yield " ".join(filter(None, notes))
 
 
 def _faults(one: Mapping[str, Any]) -> Iterator[str]:
@@ -478,7 +481,8 @@ def board_page(board: Leaderboard) -> str:
     parts = [
         "# MTEB, English retrieval results",
         f"> **Of {facts['neighbours']} pairs of neighbours among the first {facts['neighbours'] + 1} models of MTEB's "
-        f"English retrieval results, {facts['neighbours_told'] or 'none'} can be told apart.** ([board](#commands))",
+        f"English retrieval results, {facts['neighbours_told'] or 'none'} can be told apart when all are tested "
+        "together.** ([board](#commands))",
         f"Leaderboard. Looked at: result files of {facts['systems']:,d} models (embeddings-benchmark/results). "
         f"truerank {__version__}. [All benchmarks](index.md).",
         "## In figures",
@@ -533,6 +537,7 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
     rows = [(one, version, flat((one, version))) for one, version in rows_of(facts)]
     told = board_facts(board)
     parts = [
+        "---\nhide: [toc]\n---",
         "# The gallery",
         f"> **What is known of {len(facts) + 1} benchmarks that people quote**: what they can show, and what is wrong "
         "with them. One page for each, from its files alone.",
@@ -545,7 +550,7 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
         f"MTEB's English retrieval results as a whole: [{told['systems']:,d} models](mteb.md).",
         "## The columns",
         "**floor**: nDCG@10 of the best list of ten documents that never reads the query, on topics that it was not "
-        "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100 at most**: what "
+        "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100**: what "
         "the best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of "
         "faults, by [rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four "
         "times in five, for an assumed standard deviation of 0.20.",
@@ -579,7 +584,10 @@ def _answers(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]], told: Mapping[s
     few = sorted(first, key=lambda row: -row[2]["smallest_0.20"])
     named = ", ".join(f"{_link(row[0])} {row[2]['smallest_0.20']:.3f}" for row in few[:4])
     fine = ", ".join(f"{_link(row[0])} {row[2]['smallest_0.20']:.3f}" for row in few[::-1][:3])
-    yield f"**Which show small differences, which only large ones?** Smallest: {fine}. Largest: {named}."
+    yield (
+        f"**Which show small differences, which only large ones?** Smallest: {fine}. Largest: {named} (nDCG@10, for an "
+        "assumed standard deviation of 0.20)."
+    )
     changed = sorted(
         ((one, row) for one, version, _ in rows if (row := finding(version, "added-judgment"))),
         key=lambda pair: -pair[1]["count"],
@@ -588,37 +596,45 @@ def _answers(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]], told: Mapping[s
     yield f"**Which were changed most by their repair?** Judgments that were added: {named}."
     yield (
         f"**Are the first ranks of MTEB's English retrieval results real?** {told['neighbours_told'] or 'None'} of "
-        f"{told['neighbours']} pairs of neighbours among the first {told['neighbours'] + 1} can be told apart "
-        "([MTEB](mteb.md))."
+        f"{told['neighbours']} pairs of neighbours among the first {told['neighbours'] + 1} can be told apart when all "
+        f"pairs are tested together, {told['neighbours_alone']} where each is tested alone ([MTEB](mteb.md))."
     )
 
 
 def _all(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]]) -> str:
     shown = [
-        (_link(one, version), row["family"], _number(row["judged_topics"] or row["topics"]), _number(row["judgments"]),
+        (_link(one, version), _number(row["judged_topics"] or row["topics"]), _number(row["judgments"]),
          _number(row["floor"], ".3f"), _number(row["random_order"], ".3f"), _number(row["ceiling_r100"], ".3f"),
-         _number(row["duplicate_topics"]), row["faults"].replace(":", " ×&nbsp;") or "–",
+         _number(row["duplicate_topics"]), _codes(version),
          _number(row["smallest_0.20"], ".3f"))
         for one, version, row in rows
     ]  # fmt: skip
-    heads = ("benchmark", "family", "topics", "judgments", "floor", "random", "R@100 at most", "copies", "faults",
-             "smallest")  # fmt: skip
-    lines = table(heads, shown, 8).splitlines()
-    lines[1] = "| --- | --- | --: | --: | --: | --: | --: | --: | --- | --: |"
-    return "\n".join(lines)
+    heads = ("benchmark", "topics", "judgments", "floor", "random", "R@100", "copies", "faults", "smallest")
+    return table(heads, shown, 8)
+
+
+def _codes(version: Mapping[str, Any]) -> str:
+    return " ".join(row["code"] for row in version["findings"] if row["severity"] == "fault") or "–"
+
+
+_STYLE: Final = (
+    ".gallery-narrow {display: none}",
+    "@media (max-width: 600px) {.gallery-wide {display: none} .gallery-narrow {display: block}}",
+    ".gallery svg {width: 100%; height: auto; overflow: visible}",
+    "figure.gallery-figure {width: 100%; max-width: 46rem}",
+    "figure.gallery-figure figcaption {max-width: none}",
+)
 
 
 def _drawn(facts: Sequence[Mapping[str, Any]]) -> str:
     """The picture in the page, so that it takes the page's ink; a layout for each width."""
-    style = (
-        "<style>.gallery-narrow {display: none} @media (max-width: 600px) {.gallery-wide {display: none} "
-        ".gallery-narrow {display: block}} .gallery svg {width: 100%; height: auto; overflow: visible}</style>"
-    )
+    style = f"<style>{' '.join(_STYLE)}</style>"
     layouts = []
     for name, narrow in (("wide", False), ("narrow", True)):
         svg = to_svg(picture(facts, narrow=narrow), name=f"gallery-{name}", description=PICTURE)
         layouts.append(f'<div class="gallery gallery-{name}">{"".join(svg.splitlines())}</div>')
-    return f"<figure>{style}{''.join(layouts)}<figcaption>{PICTURE}</figcaption></figure>"
+    drawn = "".join(layouts)
+    return f'<figure class="gallery-figure">{style}{drawn}<figcaption>{PICTURE}</figcaption></figure>'
 
 
 class _Strip(NamedTuple):
@@ -645,11 +661,15 @@ _STRIPS: Final = (
 )  # fmt: skip
 
 
+def _short(name: str) -> str:
+    return name.replace("TREC Deep Learning", "DL").replace("TREC Common Core", "Core").partition(" (")[0]
+
+
 def picture(facts: Sequence[Mapping[str, Any]], *, narrow: bool = False) -> Figure:
     """Three strips; a dot is a benchmark in its first version, and those at the ends are named."""
     rows = [flat((one, one["versions"][0])) for one in facts]
     with settings():
-        figure = new_figure(3.6 if not narrow else 4.6)
+        figure = new_figure(4.2 if not narrow else 5.0)
         if narrow:
             figure.set_figwidth(3.9)
         plots = figure.subplots(len(_STRIPS), 1)
@@ -657,9 +677,9 @@ def picture(facts: Sequence[Mapping[str, Any]], *, narrow: bool = False) -> Figu
             own = [(row["name"], value) for row in rows if (value := strip.of(row)) is not None]
             values = [value for _, value in own]
             named = sorted(strip.named(values), key=lambda at: values[at])
-            heights = [(0.5 + 0.618034 * at) % 1 for at in range(len(own))]
+            heights = [0.8 * ((0.5 + 0.618034 * at) % 1) for at in range(len(own))]
             for place, at in enumerate(named):
-                heights[at] = (0.85, 0.5, 0.15)[place % 3]
+                heights[at] = 1.15 if len(named) < 3 else 1.15 * (1 - place / (len(named) - 1))
             for at, (name, value) in enumerate(own):
                 told = at in named
                 axes.plot(value, heights[at], "o", color=ACCENT if told else INK, markersize=5 if told else 3.4,
@@ -667,10 +687,11 @@ def picture(facts: Sequence[Mapping[str, Any]], *, narrow: bool = False) -> Figu
                 if told:
                     right = value > 0.55 * max(values)
                     axes.annotate(
-                        plain(name), (value, heights[at]), xytext=(-6 if right else 6, 0), textcoords="offset points",
+                        plain(_short(name)), (value, heights[at]),
+                        xytext=(-6 if right else 6, 0), textcoords="offset points",
                         ha="right" if right else "left", va="center", fontsize=8.5,
                     )  # fmt: skip
-            axes.set(yticks=[], ylim=(-0.15, 1.15), xlim=(-0.02 * max(values), 1.04 * max(values)))
+            axes.set(yticks=[], ylim=(-0.2, 1.35), xlim=(-0.02 * max(values), 1.04 * max(values)))
             axes.spines["left"].set_visible(False)
             label = textwrap.fill(strip.label, 44) if narrow else strip.label
             axes.set_xlabel(label, fontsize=8.5)
