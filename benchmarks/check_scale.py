@@ -10,7 +10,6 @@ judgments are given.
 from __future__ import annotations
 
 import argparse
-import itertools
 import json
 import resource
 import subprocess
@@ -97,15 +96,32 @@ def write(size: Size, folder: Path, seed: int = 1, *, documents: bool = False) -
 
 
 class Questions(Quiet):
-    """The processor time at which each question began."""
+    """Processor time and largest memory (GiB) of each question, and of reading before the first one."""
 
     def __init__(self) -> None:
-        self.begun: list[tuple[str, float]] = []
+        self.taken: dict[str, tuple[float, float]] = {}
+        self._name, self._begun = "reading", time.process_time()
 
     def start(self, what: str, total: int | None = None) -> None:
         """A step begins."""
         if what.startswith("check: "):
-            self.begun.append((what.removeprefix("check: "), time.process_time()))
+            self.end(what.removeprefix("check: ").partition(" (")[0])
+
+    def end(self, following: str = "") -> None:
+        """The question that was asked is answered."""
+        now = time.process_time()
+        self.taken[self._name] = now - self._begun, largest()
+        self._name, self._begun = following, now
+
+
+def largest() -> float:
+    """The largest memory of this process since this was last asked, in GiB; 0 where the system does not say."""
+    status = Path("/proc/self/status")
+    if not status.exists():
+        return 0.0
+    found = next(line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+    Path("/proc/self/clear_refs").write_text("5")
+    return int(found.split()[1]) / 2**20
 
 
 def checked(folder: Path) -> None:
@@ -115,12 +131,10 @@ def checked(folder: Path) -> None:
     if (folder / "docs.jsonl").exists():
         given |= {"docs": str(folder / "docs.jsonl"), "test": str(folder / "topics.tsv")}
     found = truerank.check(sources=ClaimSources(**given), progress=progress)
-    end = time.process_time()
-    marks = [*progress.begun, ("", end)]
-    by_name = {name: later - at for (name, at), (_, later) in itertools.pairwise(marks)}
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    total = end - start
-    print(json.dumps({"word": found.conclusion.word, "seconds": total, "peak": peak, "by": by_name}))
+    progress.end()
+    total = time.process_time() - start
+    peak = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, *(gib for _, gib in progress.taken.values()))
+    print(json.dumps({"word": found.conclusion.word, "seconds": total, "peak": peak, "by": progress.taken}))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -143,7 +157,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             own = [sys.executable, __file__, "--folder", folder]
             line = subprocess.run(own, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
         found = json.loads(line)
-        by = ", ".join(f"{key} {value:.1f}" for key, value in found["by"].items() if value >= 0.05)
+        by = ", ".join(f"{key} {value:.1f} s {gib:.2f}" for key, (value, gib) in found["by"].items() if value >= 0.05)
         rows.append((name, size.topics, size.runs, size.results, size.documents if options.documents else 0,
                      f"{found['seconds']:.1f}", f"{found['peak']:.2f}", found["word"], by))  # fmt: skip
     heads = ("size", "topics", "runs", "results", "documents", "seconds", "GiB", "word", "by question")

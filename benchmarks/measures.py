@@ -4,6 +4,7 @@ Every tool reads the same files in a process of its own, and every time includes
 
     python benchmarks/measures.py                    # 10 measures, 2,000 topics x 1,000 results, one run
     python benchmarks/measures.py --large            # and 7,000 topics x 1,000 results, five runs
+    python benchmarks/measures.py --gzip             # the same runs, compressed
     python benchmarks/measures.py --ranx PYTHON      # ranx too, in the environment of another interpreter
 
 ranx brings numba and stays out of this project's environment. To have it: `python -m venv /tmp/ranx &&
@@ -13,14 +14,18 @@ ranx brings numba and stays out of this project's environment. To have it: `pyth
 from __future__ import annotations
 
 import argparse
+import gzip
 import hashlib
 import json
+import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any, TextIO
 
 from shared_data import peak_memory
 
@@ -36,6 +41,11 @@ RANX = {
 
 #: By measure, the values of run after run in the order of the topics of the qrels.
 Values = dict[str, list[float]]
+
+
+def opened(path: str) -> TextIO:
+    """A run as text, compressed or not."""
+    return gzip.open(path, "rt") if path.endswith(".gz") else open(path)  # noqa: PTH123
 
 
 def score_with_truerank(qrels: str, runs: list[str]) -> Callable[[], Values]:
@@ -59,7 +69,7 @@ def score_with_pytrec_eval(qrels: str, runs: list[str]) -> Callable[[], Values]:
         evaluator = pytrec_eval.RelevanceEvaluator(judged, set(TREC.values()))
         values: Values = {name: [] for name in TREC}
         for path in runs:
-            with open(path) as lines:  # noqa: PTH123
+            with opened(path) as lines:
                 found = evaluator.evaluate(pytrec_eval.parse_run(lines))
             for name, trec in TREC.items():
                 values[name] += [found[topic][trec] if topic in found else 0.0 for topic in judged]
@@ -81,8 +91,9 @@ def score_with_ir_measures(qrels: str, runs: list[str]) -> Callable[[], Values]:
         values: Values = {str(measure): [] for measure in measures}
         for path in runs:
             found = {name: [0.0] * len(topics) for name in values}
-            for metric in evaluator.iter_calc(ir_measures.read_trec_run(path)):
-                found[str(metric.measure)][topics[metric.query_id]] = metric.value
+            with opened(path) as lines:
+                for metric in evaluator.iter_calc(ir_measures.read_trec_run(lines)):
+                    found[str(metric.measure)][topics[metric.query_id]] = metric.value
             for name, column in found.items():
                 values[name] += column
         return values
@@ -188,37 +199,57 @@ def generate(folder: Path, topics: int, depth: int, runs: int, seed: int = 0) ->
     return qrels, paths
 
 
-def compare(topics: int, depth: int, runs: int, ranx: str | None, repeats: int) -> None:
-    """One size: every tool, the best of some repeats."""
+def compare(topics: int, depth: int, runs: int, ranx: str | None, repeats: int, *, packed: bool = False) -> None:
+    """One size: every tool, the medians of some rounds in turn."""
     with tempfile.TemporaryDirectory(prefix="truerank-measures-") as name:
         qrels, paths = generate(Path(name), topics, depth, runs)
         size = sum(path.stat().st_size for path in paths) / 1e6
-        print(f"\n10 measures, {topics:,} topics x {depth:,} results x {runs} runs ({size:,.0f} MB of runs)\n")
-        print(f"{'tool':<12}{'seconds':>9}{'x truerank':>12}{'cpu s':>9}{'peak MB':>9}{'import s':>10}  values")
-        first: dict[str, dict[str, float]] = {}
-        for tool in TOOLS:
-            python = ranx if tool == "ranx" else sys.executable
-            if python is None:
+        if packed:
+            paths = [pack(path) for path in paths]
+        how = ", gzip" if packed else ""
+        print(f"\n10 measures, {topics:,} topics x {depth:,} results x {runs} runs ({size:,.0f} MB of runs{how})\n")
+        print(f"{'tool':<12}{'seconds':>9}{'x':>7}{'cpu s':>9}{'x cpu':>7}{'peak MB':>9}{'import s':>10}  values")
+        pythons = {tool: ranx if tool == "ranx" else sys.executable for tool in TOOLS if tool != "ranx" or not packed}
+        done: dict[str, list[dict[str, Any]]] = {tool: [] for tool in pythons}
+        for _ in range(repeats):
+            for tool, python in pythons.items():
+                done[tool] += [run_tool(python, tool, qrels, paths)] if python else []
+        first = done["truerank"]
+        for tool, rounds in done.items():
+            if not rounds:
                 print(f"{tool:<12}  not run: give an interpreter that has it with --ranx")
                 continue
-            done = [run_tool(python, tool, qrels, paths) for _ in range(repeats)]
-            best = min(done, key=lambda result: result["seconds"])
-            first = first or best
-            equal = [key for key in first["digests"] if best["digests"][key] == first["digests"][key]]
-            other = [key for key in first["digests"] if key not in equal]
-            said = f"{len(equal)} of {len(first['digests'])} measures equal on every topic to the last printed digit"
+            mine, ours = rounds[0]["digests"], first[0]["digests"]
+            other = [key for key in ours if mine[key] != ours[key]]
+            said = f"{len(ours) - len(other)} of {len(ours)} measures equal on every topic to the last printed digit"
             said += f"; not {', '.join(other)}" if other else ""
-            figures = f"{best['seconds']:>9.2f}{best['seconds'] / first['seconds']:>12.1f}{best['cpu']:>9.2f}"
-            print(f"{tool:<12}{figures}{best['peak']:>9.0f}{best['import']:>10.2f}  {said}")
+            clock, cpu = (middle(rounds, key) / middle(first, key) for key in ("seconds", "cpu"))
+            print(
+                f"{tool:<12}{middle(rounds, 'seconds'):>9.2f}{clock:>7.1f}{middle(rounds, 'cpu'):>9.2f}{cpu:>7.1f}"
+                f"{middle(rounds, 'peak'):>9.0f}{middle(rounds, 'import'):>10.2f}  {said}"
+            )
 
 
-def run_tool(python: str, tool: str, qrels: Path, runs: list[Path]) -> dict[str, dict[str, float]]:
+def middle(rounds: list[dict[str, Any]], key: str) -> float:
+    """The median of the rounds."""
+    return statistics.median(float(one[key]) for one in rounds)
+
+
+def pack(path: Path) -> Path:
+    """The file, compressed."""
+    packed = path.with_name(f"{path.name}.gz")
+    with path.open("rb") as source, gzip.open(packed, "wb", compresslevel=6) as target:
+        shutil.copyfileobj(source, target)
+    return packed
+
+
+def run_tool(python: str, tool: str, qrels: Path, runs: list[Path]) -> dict[str, Any]:
     """One tool in a process of its own."""
     words = [python, str(Path(__file__).resolve()), "--worker", tool, str(qrels), *map(str, runs)]
     finished = subprocess.run(words, capture_output=True, text=True, check=False)
     if finished.returncode:
         sys.exit(f"{tool} failed:\n{finished.stderr}")
-    result: dict[str, dict[str, float]] = json.loads(finished.stdout.splitlines()[-1])
+    result: dict[str, Any] = json.loads(finished.stdout.splitlines()[-1])
     return result
 
 
@@ -230,9 +261,10 @@ def main() -> None:
     parser.add_argument("--topics", type=int, default=2_000)
     parser.add_argument("--depth", type=int, default=1_000)
     parser.add_argument("--runs", type=int, default=1)
-    parser.add_argument("--repeats", type=int, default=3, help="each tool so often; the fastest counts")
+    parser.add_argument("--repeats", type=int, default=3, help="rounds in turn, of which the medians count")
+    parser.add_argument("--gzip", action="store_true", help="compressed runs, without ranx")
     options = parser.parse_args()
-    compare(options.topics, options.depth, options.runs, options.ranx, options.repeats)
+    compare(options.topics, options.depth, options.runs, options.ranx, options.repeats, packed=options.gzip)
     if options.large:
         compare(7_000, 1_000, 5, options.ranx, 1)
 

@@ -21,7 +21,7 @@ import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditSummary
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import Command, command_at
-from truerank.core.rules import PACKAGES, Rule, rules_of
+from truerank.cli.rules import AuditRule, rules
 from truerank.core.verdict import LEVELS
 
 FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
@@ -192,9 +192,10 @@ def rules_page() -> str:
     """What the audits can find, by code."""
     parts = [
         GENERATED,
-        "# Rules\n",
-        "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it. A "
-        "*fault* is shown by the data alone, a *doubt* somebody has to look at, a *note* is a property to know of.\n",
+        "# Rules, words and exit codes\n",
+        "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it, and "
+        "`truerank rule CODE` explains it. A *fault* is shown by the data alone, a *doubt* needs somebody to look, a "
+        "*note* is a property to know of.\n",
     ]
     codes = {"good": "0", "unknown": "3 of `check`, 0 of others", "doubt": "1 with `--fail-on doubt`", "bad": "1"}
     own = {"FILES AT FAULT": "2"}
@@ -206,18 +207,32 @@ def rules_page() -> str:
         "| word | level | with `--fail-on bad` |\n| --- | --- | --- |"
     )
     parts.append("\n".join((head, *rows)) + "\n")
-    for package in PACKAGES:
-        title = package.rpartition(".")[2].replace("claims", "check").replace("_", " ").capitalize()
-        rows = [
-            "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
-            for cells in (
-                (rule.code, rule.title, rule.severity, rule.effect, rule.remedy)
-                for rule in rules_of(package, Rule).values()
-            )
-        ]
-        head = "| code | what | severity | what it does to scores | what mends it |\n| --- | --- | --- | --- | --- |"
-        parts.append("\n".join((f"## {title}\n", head, *rows)) + "\n")
-    return "\n".join(parts)
+    rows = [
+        f"| [{prefix}](rules/{prefix}.md) | `truerank {every[0].command}` | {len(every)} |"
+        for prefix, every in _rules_by_prefix().items()
+    ]
+    head = "## Rules by code\n\n| codes | found by | rules |\n| --- | --- | ---: |"
+    return "\n".join([*parts, head, *rows, ""])
+
+
+def _rules_by_prefix() -> dict[str, list[AuditRule]]:
+    """The rules by the letters of their codes, in the order of the documentation."""
+    found: dict[str, list[AuditRule]] = {}
+    for one in rules().rules:
+        found.setdefault(one.rule.code.rstrip("0123456789"), []).append(one)
+    return found
+
+
+def rule_pages() -> Iterator[tuple[str, str]]:
+    """One page for each kind of code, with a section for each rule, whose anchor is the code."""
+    for prefix, every in _rules_by_prefix().items():
+        head = f"# {prefix}: rules of `truerank {every[0].command}`\n\n[All codes, words and exit codes](../rules.md)."
+        sections = (
+            f"## {rule.code}\n\n**{rule.title}** ({rule.severity}, `{rule.name}`)\n\n{rule.effect}\n\n"
+            f"*What mends it:* {rule.remedy}"
+            for rule in (one.rule for one in every)
+        )
+        yield f"rules/{prefix}.md", "\n\n".join((GENERATED.strip(), head, *sections)) + "\n"
 
 
 def main() -> None:
@@ -226,7 +241,8 @@ def main() -> None:
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
     stale = []
-    for name, text in (("commands.md", command_page()), ("python.md", python_page()), ("rules.md", rules_page())):
+    pages = {"commands.md": command_page(), "python.md": python_page(), "rules.md": rules_page(), **dict(rule_pages())}
+    for name, text in pages.items():
         path = FOLDER / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:
             continue

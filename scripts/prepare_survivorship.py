@@ -1,22 +1,28 @@
 """Prepares the small survivorship experiment: a collection's own documents, annotated by what BM25 shows.
 
-    python scripts/prepare_survivorship.py --docs collections/vaswani/docs.trec.gz --out work/survivorship
+    python scripts/prepare_survivorship.py --collections shared/data/collections --out work/survivorship
 
-Each document's first words become a query and the rest the document that answers it. An annotator sees the ten best
-documents by BM25 and selects the answer if it is there, so that queries whose answer stands lower are discarded. What
-is left is filtered to depth 1, 5 and all; `survivorship-small.yaml` trains on it. Writes none/ (all instances),
-docs.jsonl, index/, dev.tsv and dev.qrels (queries that are kept out of the training), log.jsonl, depths/ and triples/.
+`python scripts/reproduce.py survivorship` calls it. The first words of each of Vaswani's documents become a query and
+the rest the document that answers it. An annotator sees the ten best documents by BM25 and selects the answer if it is
+there; other queries are discarded. What is left is filtered to depth 1, 5 and all; `survivorship-small.yaml` trains on
+it. Writes none/ (all instances), docs.jsonl, index/, dev.tsv and dev.qrels (queries that are kept out of the training),
+log.jsonl, depths/ and triples/.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import shutil
 from pathlib import Path
 
+import polars as pl
+
+import truerank
 from truerank.audits import survivorship
 from truerank.lab import instances
-from truerank.lexical import build_index
+from truerank.lab.grid import open_results
+from truerank.lexical import build_index, write_run
 from truerank.sources.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 
@@ -43,27 +49,66 @@ def hold_out(instances: Path, out: Path, rows: int) -> int:
     return len(every) - rows
 
 
+def prepare(
+    collections: Path, out: Path, *, size: int = 12_000, dev: int = 500, shown: int = 10, seed: int = 0
+) -> None:
+    """Queries, documents, log, depths, triples of Vaswani; what is there already is kept."""
+    if (out / "triples" / "triples.parquet").is_file():
+        return
+    docs = str(collections / "vaswani" / "docs.trec.gz")
+    built = instances.build("none", (size,), queries_from_documents=docs, allow_fewer=True, seed=seed, out=out / "none")
+    print(built)
+    print(f"{write_documents(out / 'none', out / 'docs.jsonl'):,} documents")
+    build_index(str(out / "docs.jsonl"), out / "index")
+    train = f"{out / 'none'}?size={2 * hold_out(out / 'none', out, dev)}"
+    print(survivorship.simulate(instances=train, index=out / "index", shown=shown, out=out / "log.jsonl"))
+    print(survivorship.depth(out / "log.jsonl", out=out / "depths"))
+    print(survivorship.triples(train, out / "depths", out=out / "triples"))
+
+
+def by_depth(prepared: Path, out: Path) -> None:
+    """Scores rankings by the judgments that annotators leave who see fewer documents: Table 4's form.
+
+    The judgments of the test queries are taken as complete: an annotator who sees BM25's first documents selects the
+    relevant ones, and a query without any is discarded. What is scored: BM25, the packaged MiniLM as it is (in the
+    place of ANCE), and the rankers of the grid, the first seed of each training set.
+    """
+    grid = open_results(out / "grid")
+    for name in ("dev", "vaswani"):
+        place = out / "by-depth" / name
+        design = grid.design.collection(name)
+        first = out / "grid" / "collections" / name / "first-stage.run"
+        runs = place / "runs"
+        runs.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(first, runs / "bm25.run")
+        if not (runs / "minilm.run").is_file():
+            truerank.rerank(first, "ance:packaged", design.topics, design.docs, depth=20, out=runs / "minilm.run")
+        cells = grid.cells.filter((pl.col("status") == "done") & (pl.col("seed") == 0))
+        for cell, model, label in cells.select("cell", "model", "label").iter_rows():
+            write_run(grid.run(cell, name), runs / f"{model}-{label}.run")
+        log = place / "log.jsonl"
+        for old in (log, place / "depths", place / "report"):
+            shutil.rmtree(old, ignore_errors=True) if old.is_dir() else old.unlink(missing_ok=True)
+        print(survivorship.simulate(design.topics, design.qrels, run=first, out=log))
+        print(survivorship.depth(log, out=place / "depths"))
+        names = sorted(str(run) for run in runs.glob("*.run"))
+        print(survivorship.evaluate(names, place / "depths", measures="RR@10", out=place / "report"))
+
+
 def main() -> None:
-    """Runs the five steps and prints what each found."""
+    """Runs the steps and prints what each found."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--docs", required=True, help="the collection")
+    parser.add_argument("--collections", type=Path, required=True, help="the folder that holds vaswani/")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument(
         "--size", type=int, default=12_000, help="instances, twice the queries; fewer if there are not so many"
     )
-    parser.add_argument("--dev", type=int, default=300, help="queries that are kept out of the training")
+    parser.add_argument("--dev", type=int, default=500, help="queries that are kept out of the training")
     parser.add_argument("--shown", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    out: Path = options.out
-    made = {"queries_from_documents": options.docs, "allow_fewer": True, "seed": options.seed}
-    print(instances.build("none", (options.size,), out=out / "none", **made))
-    print(f"{write_documents(out / 'none', out / 'docs.jsonl'):,} documents")
-    build_index(str(out / "docs.jsonl"), out / "index")
-    train = f"{out / 'none'}?size={2 * hold_out(out / 'none', out, options.dev)}"
-    print(survivorship.simulate(instances=train, index=out / "index", shown=options.shown, out=out / "log.jsonl"))
-    print(survivorship.depth(out / "log.jsonl", out=out / "depths"))
-    print(survivorship.triples(train, out / "depths", out=out / "triples"))
+    sizes = {"size": options.size, "dev": options.dev, "shown": options.shown, "seed": options.seed}
+    prepare(options.collections, options.out, **sizes)
 
 
 if __name__ == "__main__":

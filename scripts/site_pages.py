@@ -1,7 +1,8 @@
 """A hook of MkDocs, named in mkdocs.yml: adds the pages of the documentation site that do not lie in docs/.
 
 The home page is README.md, the page on contributing is CONTRIBUTING.md. Each module that docs/reference/python.md lists
-gets a page, which mkdocstrings fills from its docstrings.
+gets a page, which mkdocstrings fills from its docstrings. Each command of docs/reference/commands.md gets a page of its
+own. A rule's heading gets its title.
 """
 
 from __future__ import annotations
@@ -16,15 +17,26 @@ from mkdocs.structure.files import File, Files
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = "reference/python.md"
+COMMANDS = "reference/commands.md"
 _MODULE = re.compile(r"^\| `(truerank[\w.]*)` \|", re.MULTILINE)
+_COMMAND = re.compile(r"^## `(truerank [\w -]+)`$\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
+
+_RULE = re.compile(r"^## ([A-Z]+\d\d)\n\n\*\*(.+?)\*\* \((\w+), (`[\w-]+`)\)$", re.MULTILINE)
+
+_CODE = re.compile(r"`[^`\n]+`")
 
 
 def on_files(files: Files, config: Any) -> Files:
     """Adds the pages."""
-    pages = {"index.md": _moved("README.md"), "contributing.md": _moved("CONTRIBUTING.md")}
+    pages = {
+        "index.md": "---\nhide: [navigation]\n---\n\n" + _moved("README.md"),
+        "contributing.md": _moved("CONTRIBUTING.md"),
+    }
     index = (ROOT / "docs" / INDEX).read_text(encoding="utf-8")
     for module in _MODULE.findall(index.partition("## Modules")[2]):
         pages[f"reference/python/{module}.md"] = _reference(module)
+    for name, text in _COMMAND.findall((ROOT / "docs" / COMMANDS).read_text(encoding="utf-8")):
+        pages[f"reference/command/{_page(name)}.md"] = f"# `{name}`\n{_CODE.sub(_plain, text)}"
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))
     return files
@@ -35,7 +47,27 @@ def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
     if page.file.src_uri == INDEX:
         front, title, modules = markdown.partition("## Modules")
         return front + title + _MODULE.sub(r"| [`\1`](python/\1.md) |", modules)
+    if page.file.src_uri == COMMANDS:
+        rows = [
+            f"| [`{name}`](command/{_page(name)}.md) | {text.strip().partition(chr(10))[0]} |"
+            for name, text in _COMMAND.findall(markdown)
+        ]
+        head, tail = markdown[: markdown.index("\n## `")], markdown[markdown.rindex("\n## ") :]
+        return "\n".join((head, "\n| command | what it does |\n| --- | --- |", *rows, tail))
+    if page.file.src_uri.startswith("reference/rules/"):
+        return _RULE.sub(
+            lambda rule: f"## {rule[1]}: {rule[2]} {{#{rule[1].lower()}}}\n\nA {rule[3]}, {rule[4]}.", markdown
+        )
     return markdown.replace("](../CONTRIBUTING.md", "](contributing.md").replace("](../README.md", "](index.md")
+
+
+def _plain(code: re.Match[str]) -> str:
+    """Code in a table as the site has it: a bar in it needs no backslash."""
+    return code[0].replace("\\|", "|")
+
+
+def _page(command: str) -> str:
+    return command.removeprefix("truerank ").replace(" ", "-")
 
 
 def _reference(name: str) -> str:
@@ -61,4 +93,4 @@ def _moved(name: str) -> str:
     text = (ROOT / name).read_text(encoding="utf-8")
     for old, new in (("docs/", ""), ("CONTRIBUTING.md", "contributing.md"), ("README.md", "index.md")):
         text = text.replace(f"]({old}", f"]({new}")
-    return re.sub(r"\[([^\]]+)\]\((?!http|images/|#)(?![^)]*\.md)[^)]*\)", r"\1", text)
+    return re.sub(r"\[([^\]]+)\]\((?!http|images/|gallery/|#)(?![^)]*\.md)[^)]*\)", r"\1", text)

@@ -15,6 +15,7 @@ from small_sizes import Small, main
 
 SMALL: Final[Mapping[str, Small]] = {
     "assessors": Small(["--seeds 1 --resamples 20 --workers 1", "--panel --seeds 1 --resamples 20"]),
+    "boards_by_hand": Small(["--draws 1 --models 30"], {"problems found": r"\| all \| yes \| #/36"}),
     "calibration": Small(["--samples 2 --size 100 --rule point"], shared=False),
     "collection_effect": Small(["--copies 60 --draws 50"]),
     "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
@@ -74,11 +75,14 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "reformulation_types": "has one size, of several minutes",
     "reusability_held_out": "simulates the judging of every team that is left out: half an hour",
     "hand_texts": "has one size, of several minutes",
+    "gpqa": "needs the scores of a package that truerank does not need",
+    "hand_boards": "no script: boards_by_hand runs it",
     "hand_claims": "makes its runs first, and asks one check a plant: many minutes",
     "hand_collection": "no script: hand_claims reads it",
     "hand_data_faults": "no script: hand_claims reads it",
     "hand_harmless": "no script: hand_claims reads it",
     "hand_id_faults": "no script: hand_claims reads it",
+    "hand_layouts": "writes files, and prints no figures",
     "hand_judgment_faults": "no script: hand_claims reads it",
     "hand_kinds": "no script: hand_claims reads it",
     "hand_texts_documents": "no script: hand_texts reads it",

@@ -1,7 +1,11 @@
 """Topics that were made from their documents: what the audit and `check` make of planted ones and of people's.
 
+    python studies/echo.py people
     python studies/echo.py plants [--sets cacm vaswani] [--count 20] [--seed 1]
     python studies/echo.py claims [--sets cacm] [--count 10]
+
+`people` prints the figures of people's topics with which `collection audit` compares others (`PEOPLE` in
+`audits/collection/echo.py`): the mean over topics, and its standard error.
 
 Questions are made from a random passage of twelve words of a random document: `copied`, eight words of it in a row;
 `words`, up to five of its content words, with others between them; `half`, four content words of the document and three
@@ -13,6 +17,7 @@ from __future__ import annotations
 
 import argparse
 import random
+import statistics
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
@@ -23,7 +28,7 @@ import polars as pl
 import truerank
 from common import require_shared, table
 from hand_collection import read_texts
-from truerank.audits.collection.echo import echoes
+from truerank.audits.collection.echo import MEASURED, echoes
 from truerank.records import Document
 from truerank.text.words import FUNCTION_WORDS
 
@@ -58,6 +63,19 @@ def made(docs: Mapping[str, str], kind: str, count: int, rng: random.Random) -> 
             "half": lambda whole=whole: " of ".join(rng.sample(whole, min(4, len(whole))) + rng.sample(every, 3)),
         }[kind]()
     return texts, {topic: {topic[1:]} for topic in texts}
+
+
+def people(given: argparse.Namespace) -> None:
+    """The figures of people's topics."""
+    rows = []
+    for name in given.sets:
+        topics, docs, relevant = read(name)
+        facts, _ = echoes(topics, (Document(doc, body=text) for doc, text in docs.items()), relevant)
+        if facts is not None:
+            z = statistics.NormalDist().inv_cdf(0.975)
+            figures = (f"{facts[one][0]:.4f} ({(facts[one][2] - facts[one][0]) / z:.4f})" for one in MEASURED)
+            rows.append((name, facts["topics"], *figures))
+    print(table(("set", "topics", *MEASURED), rows))
 
 
 def plants(given: argparse.Namespace) -> None:
@@ -130,7 +148,7 @@ def claims(given: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, function in (("plants", plants), ("claims", claims)):
+    for name, function in (("people", people), ("plants", plants), ("claims", claims)):
         one = commands.add_parser(name)
         one.set_defaults(function=function)
         one.add_argument("--sets", nargs="+", default=["cacm", "vaswani"], choices=("cacm", "vaswani"))

@@ -1,11 +1,13 @@
 """What `leaderboard` says of MTEB's results, how often its ranks err, and which planted mixes it finds.
 
-    python studies/leaderboard.py findings [--results FOLDER]
-    python studies/leaderboard.py level [--trials 1000]
+    python studies/leaderboard.py findings [--results FOLDER] [--picture FILE.svg]
+    python studies/leaderboard.py level|coverage|selected|questions [--trials 1000]
     python studies/leaderboard.py planted [--draws 20] [--results FOLDER]
 
 `level` draws scores of systems that are equally good: how often any pair is told apart, any is missing from the first
-group, and any pair by itself. `planted` mixes results of thirty models of the folder, in seven ways at random places,
+group, and so on; `coverage` those of systems that are not; `selected` tests the first ten of a hundred equal ones,
+which the same scores chose; `questions` has scores of questions within tasks. `planted` mixes results of thirty models
+of the folder, in seven ways at random places,
 and counts the rules that name them, and findings that are new and name nothing planted. The plants are by the rules'
 own hand.
 """
@@ -25,11 +27,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 
 from common import SHARED, require_shared, table
-from truerank.audits.leaderboard import leaderboard
+from truerank.audits.leaderboard import LeaderboardOptions, leaderboard
 from truerank.audits.leaderboard.board import read_board
 from truerank.audits.leaderboard.comparability import findings as compared
+from truerank.core.figures.export import to_svg_file
+from truerank.core.figures.forest import ForestRow, forest_plot
 from truerank.measures.rank_groups import rank_groups
 
 
@@ -45,19 +50,50 @@ def results(given: Path | None, folder: str) -> Path:
 
 def findings(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        place, start = results(options.results, folder), time.perf_counter()
+        place, start = results(options.results, folder), time.process_time()
         found = leaderboard(place)
-        print(f"{time.perf_counter() - start:.1f} s\n")
+        print(f"{time.process_time() - start:.1f} s of processor time\n")
         for verdict in found.verdicts:
-            print(f"{verdict.subject}: {verdict.word}. {verdict.sentence} {verdict.rests_on}\n")
+            print(f"{verdict.subject}: {verdict.word}. {verdict.sentence} {verdict.rests_on} {verdict.settles}\n")
         rules = Counter((one.rule.code, one.rule.title) for one in found.findings)
-        print(table(("rule", "what", "places"), [(*key, count) for key, count in sorted(rules.items())]))
-        systems = found.frames["systems"]
-        group = systems.filter("first").select("rank", "system", "mean", "rank_low", "rank_high")
-        print("\n" + table(("rank", "first group", "mean", "best", "worst"), group.rows()))
+        print(table(("rule", "what", "places"), [(*key, count) for key, count in sorted(rules.items())]) + "\n")
+        for code in ("BOARD06", "BOARD11", "BOARD14", "BOARD15", "BOARD18"):
+            own = [one for one in found.findings if one.rule.code == code]
+            systems = sorted({one.key.partition("\0")[0] for one in own})
+            print(f"{code}: {len(own)}, {len(systems)} systems: {', '.join(systems[:8])}. {own[0].evidence}\n")
+        fields = ("rank", "system", "mean", "own_low", "own_high", "rank_low", "rank_high", "first")
+        heads = ("rank", "system", "mean", "best", "worst", "best of all", "worst of all", "first group")
+        print(table(heads, found.frames["systems"].head(15).select(fields).rows()))
+        widths = found.frames["systems"].select(
+            own=pl.col("own_high") - pl.col("own_low") + 1, every=pl.col("rank_high") - pl.col("rank_low") + 1
+        )
+        print(f"\nmedian width: own pairs {widths['own'].median():g}, all pairs {widths['every'].median():g}\n")
+        few = []
+        for first in (10, 20, 50):
+            part = leaderboard(place, LeaderboardOptions(first=first))
+            fact = part.facts["orders"]["systems"]
+            width = part.frames["systems"].select(pl.col("rank_high") - pl.col("rank_low") + 1).to_series().median()
+            told = (fact["first_group"], fact["neighbours_told"], fact["neighbours"])
+            few.append((first, part.facts["shared_tasks"], *told, width))
+        heads = ("first", "tasks", "first group", "neighbours that differ", "of", "median width, all pairs")
+        print(table(heads, few))
         rows = found.frames["without_task"].rows()
         print("\n" + table(("without", "τ", "first", "largest move", "of"), rows))
-        print("\n" + table(("average", "τ", "first", "of the first ten"), found.frames["ways"].rows()))
+        print("\n" + table(("average", "systems", "τ", "first", "of the first ten"), found.frames["ways"].rows()))
+        trained = found.frames["trained"].drop_nulls("rank_rest")
+        moves = (trained["rank_rest"] - trained["rank"]).abs()
+        unknown = found.facts["training_unknown"]
+        print(f"\n{len(trained)} of {found.facts['compared']} name a task; ranks move by {moves.median():g} in the "
+              f"median, {moves.max()} at most; {unknown} do not say what they were trained on")  # fmt: skip
+        if options.picture:
+            rows = found.frames["systems"].head(25)
+            drawn = [
+                ForestRow(f"{rank} {system.partition('__')[2]}", rank, low, high, f"{low}–{high}", "filled")
+                for rank, system, low, high in rows.select("rank", "system", "own_low", "own_high").iter_rows()
+            ]
+            text = "Ranks of the first 25 models, with the ranks that their own pairs do not exclude."
+            svg = to_svg_file(forest_plot(drawn, x_label="rank"), name="mteb-ranks", description=text)
+            options.picture.write_text(svg, encoding="utf-8")
 
 
 DRAWN: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
@@ -74,18 +110,99 @@ DRAWN: dict[str, Callable[[np.random.Generator, int, int], np.ndarray]] = {
 
 
 def level(options: argparse.Namespace) -> None:
+    """Systems that are equally good: what is told apart nevertheless."""
     rows = []
     for name, drawn in DRAWN.items():
         for tasks, systems in ((8, 10), (14, 10), (14, 40), (40, 20)):
-            draw, pairs, first, alone = np.random.default_rng(4), 0, 0, 0.0
+            draw, counts = np.random.default_rng(4), Counter[str]()
             for seed in range(options.trials):
                 found = rank_groups(drawn(draw, tasks, systems), resamples=500, seed=seed)
-                pairs += bool(found.better.any())
-                first += not found.first.all()
-                alone += found.alone.sum() / (systems * (systems - 1) / 2)
-            shares = (f"{count / options.trials:.1%}" for count in (pairs, first, alone))
-            rows.append((name, tasks, systems, *shares))
-    heads = ("scores", "tasks", "systems", "any pair told apart", "first group lacks one", "each pair alone")
+                leader = int(np.argmax(found.means))
+                wide = (found.own_low > 1) | (found.own_high < systems)
+                counts["pairs"] += bool(found.better.any())
+                counts["first"] += not found.first.all()
+                counts["neighbours"] += bool(found.neighbours.any())
+                counts["own"] += bool(wide[0])
+                counts["leader"] += bool(wide[leader])
+                counts["alone"] += 2 * float(found.alone.sum()) / (systems * (systems - 1))
+            names = ("pairs", "first", "neighbours", "own", "leader", "alone")
+            rows.append((name, tasks, systems, *(f"{counts[one] / options.trials:.1%}" for one in names)))
+            print(rows[-1], file=sys.stderr, flush=True)
+    heads = (
+        "scores", "tasks", "systems", "any pair told apart", "first group lacks one", "any neighbours told apart",
+        "ranks of one system too narrow", "of the one that came out first", "each pair alone",
+    )  # fmt: skip
+    print(table(heads, rows))
+
+
+def coverage(options: argparse.Namespace) -> None:
+    """Systems of different quality: whether intervals hold the true ranks, and the first group the best system."""
+    rows = []
+    for name, drawn in DRAWN.items():
+        for tasks, systems, spread in ((14, 10, 0.5), (14, 10, 2.0), (14, 40, 2.0), (40, 20, 1.0)):
+            draw, counts, widths = np.random.default_rng(5), Counter[str](), []
+            true = np.linspace(spread, 0, systems)
+            for seed in range(options.trials):
+                found = rank_groups(drawn(draw, tasks, systems) + true, resamples=500, seed=seed)
+                ranks = np.arange(1, systems + 1)
+                inside = (found.low <= ranks) & (ranks <= found.high)
+                own = (found.own_low <= ranks) & (ranks <= found.own_high)
+                leader = int(np.argmax(found.means))
+                counts["all"] += bool(inside.all())
+                counts["own"] += bool(own[systems // 2])
+                counts["leader"] += bool(own[leader])
+                counts["best"] += bool(found.first[0])
+                widths.append((np.mean(found.high - found.low + 1), np.mean(found.own_high - found.own_low + 1)))
+            shares = (f"{counts[one] / options.trials:.1%}" for one in ("all", "own", "leader", "best"))
+            rows.append((name, tasks, systems, spread, *shares, *(f"{one:.1f}" for one in np.mean(widths, axis=0))))
+            print(rows[-1], file=sys.stderr, flush=True)
+    heads = (
+        "scores", "tasks", "systems", "best minus worst", "all true ranks inside", "of one system, by its own pairs",
+        "of the one that came out first, by its own pairs", "first group holds the best", "mean width, all",
+        "mean width, own pairs",
+    )  # fmt: skip
+    print(table(heads, rows))
+
+
+def selected(options: argparse.Namespace) -> None:
+    """The first ten of a hundred equally good systems, chosen and tested by the same scores."""
+    rows = []
+    for name, drawn in DRAWN.items():
+        for tasks in (11, 14, 40):
+            draw, told, groups = np.random.default_rng(6), 0, 0
+            for seed in range(options.trials):
+                scores = drawn(draw, tasks, 100)
+                found = rank_groups(scores[:, np.argsort(-scores.mean(axis=0))[:10]], resamples=500, seed=seed)
+                told += bool(found.better.any())
+                groups += not found.first.all()
+            rows.append((name, tasks, f"{told / options.trials:.1%}", f"{groups / options.trials:.1%}"))
+            print(rows[-1], file=sys.stderr, flush=True)
+    print(table(("scores", "tasks", "any of the first ten told apart", "their first group lacks one"), rows))
+
+
+def questions(options: argparse.Namespace) -> None:
+    """Scores of questions, with systems that are equal on these tasks, or on the mean over tasks of their kind only."""
+    rows = []
+    for tasks, size, apart in ((8, 50, 0.0), (8, 50, 0.1), (20, 50, 0.0), (20, 50, 0.1), (20, 200, 0.1)):
+        draw, counts, number = np.random.default_rng(7), Counter[str](), np.repeat(np.arange(tasks), size)
+        weights = np.full(len(number), 1 / len(number))
+        for seed in range(options.trials):
+            own = draw.normal(0, apart, (tasks, 8))
+            scores = own[number] + draw.normal(0, 0.2, (len(number), 1)) + draw.normal(0, 0.3, (len(number), 8))
+            by_task = np.stack([scores[number == one].mean(axis=0) for one in range(tasks)])
+            here = rank_groups(scores, weights, number, resamples=500, seed=seed)
+            kind = rank_groups(by_task, resamples=500, seed=seed)
+            true = own.mean(axis=0)
+            wrong = here.better & (true[:, None] <= true[None, :])
+            counts["here"] += bool(wrong.any())
+            counts["kind"] += bool(kind.better.any())
+            counts["questions only"] += bool(here.better.any())
+        shares = (f"{counts[one] / options.trials:.1%}" for one in ("here", "kind", "questions only"))
+        rows.append((tasks, size, apart, *shares))
+    heads = (
+        "tasks", "questions", "sd of systems between tasks", "on these tasks: wrong", "on others: any pair told apart",
+        "the order on these tasks, taken for one on others",
+    )  # fmt: skip
     print(table(heads, rows))
 
 
@@ -158,10 +275,11 @@ def planted(options: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, function in (("findings", findings), ("level", level), ("planted", planted)):
-        one = commands.add_parser(name)
+    for function in (findings, level, coverage, selected, questions, planted):
+        one = commands.add_parser(function.__name__)
         one.set_defaults(function=function)
         one.add_argument("--results", type=Path)
+        one.add_argument("--picture", type=Path)
         one.add_argument("--trials", type=int, default=1000)
         one.add_argument("--draws", type=int, default=20)
     options = parser.parse_args()

@@ -2,7 +2,9 @@
 
 Each script runs in a process and a folder of its own. The table shows processor seconds and key figures, beside those
 that `--record` kept for this processor in `recorded.json`, and for others. A figure at a small size says that something
-has changed, not how good it is: the documents have the figures of full size. The exit code is 1 where a script broke.
+has changed, not how good it is: the documents have the figures of full size. The exit code is 1 where a script broke,
+and where a ratio to another program, which ran beside it, fell by more than a fifth below what is kept for this kind of
+processor; seconds alone say too much about what else the machine does.
 Scripts that need real data are skipped without TRUERANK_SHARED.
 """
 
@@ -29,6 +31,9 @@ from truerank.work.engines import processors
 
 #: The figure that every script has.
 SECONDS: Final = "processor s"
+#: What the name of a ratio holds: "OpenVINO, times CrossEncoder". Higher is better.
+_RATIO: Final = ", times "
+_LOSS: Final = 0.2
 _NUMBER: Final = r"([-−+]?[\d,]*\.?\d+(?:e[-+]?\d+)?)"
 _PEER: Final = re.compile(r"No module named '(?!truerank)([\w.]+)'")
 
@@ -125,6 +130,16 @@ def rows(outcomes: Mapping[str, Outcome], recorded: Mapping[str, Mapping[str, ob
     return found
 
 
+def fallen(outcomes: Mapping[str, Outcome], own: Mapping[str, object]) -> list[str]:
+    """The ratios that are more than a fifth below those that were kept."""
+    return [
+        f"{name}: {label} {value:.3g}, was {before:.3g}"
+        for name, outcome in outcomes.items()
+        for label, value in outcome.figures.items()
+        if _RATIO in label and (before := _kept(own, name, label)) and value < (1 - _LOSS) * before
+    ]
+
+
 def _kept(content: Mapping[str, object], name: str, label: str) -> float | None:
     scripts = content.get("scripts")
     value = scripts.get(name, {}).get(label) if isinstance(scripts, dict) else None
@@ -191,4 +206,6 @@ def main(folder: Path, every: Mapping[str, Small], left_out: Mapping[str, str]) 
         print("\n" + table(("not run", "why"), list(left_out.items())))
     if skipped:
         print(f"\nSKIPPED {len(skipped)} of {len(chosen)}: {', '.join(skipped)}")
-    sys.exit(f"broken: {', '.join(broken)}" if broken else 0)
+    faults = [f"broken: {', '.join(broken)}"] if broken else []
+    faults += [f"fallen by more than a fifth: {one}" for one in fallen(outcomes, recorded.get(here, {}))]
+    sys.exit("\n".join(faults) or 0)

@@ -1,6 +1,7 @@
 """How many of the judgments that `collection audit` proposes as suspect are wrong, where it is known which are?
 
-    python studies/suspects.py [--collection vaswani] [--seeds 20] [--share 0.05] [--depth 100] [--keep NAME …]
+    python studies/suspects.py [--collection vaswani] [--seeds 20] [--share 0.05] [--depth 100] [--texts]
+        [--keep NAME …]
 
 Seventeen runs of five groups (`vaswani_runs.py`) rank the collection. A share of the relevant rows is made wrong:
 
@@ -13,8 +14,8 @@ Seventeen runs of five groups (`vaswani_runs.py`) rank the collection. A share o
 
 and the audit proposes judgments. `right` is the share of proposals that were planted, over all seeds, with Wilson's 95%
 interval; `first 50` the same of the first 50 proposals of each seed, or of all where fewer are proposed. What else is
-wrong in the data counts as right. CACM is what features, prior and the share of strangers were chosen on; Vaswani is
-not.
+wrong in the data counts as right. With `--texts` the audit also has documents and topics. CACM is what features of
+ranks, prior and the share of strangers were chosen on; that words are compared was decided with both in sight.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 
 from collection_effect import true_version
 from common import SHARED, require_shared, table
+from hand_collection import read_texts as words_of
 from truerank.audits.collection.suspects import Proposals, Suspects, suspects
 from truerank.measures.magnitudes import proportion
 from truerank.sources import read_qrels_frame
@@ -45,19 +47,22 @@ class Data(NamedTuple):
 
     qrels: pl.DataFrame
     runs: dict[str, pl.DataFrame]
+    docs: dict[str, str]
+    topics: dict[str, str]
 
 
 def data(name: str, kept: Sequence[str]) -> Data:
     """A collection with its runs; with `kept`, those runs only."""
     if name == "cacm":
-        truth, topics = true_version()
+        truth, questions = true_version()
         counts = CountVectorizer(stop_words="english")
         docs = counts.fit_transform(truth.docs.values())
-        texts = Texts(docs.tocsr(), [*truth.docs], counts.transform(topics.values()).tocsr(), [*topics])
-        qrels = pl.DataFrame(truth.qrels, schema=[*KEYS, "relevance"], orient="row")
+        texts = Texts(docs.tocsr(), [*truth.docs], counts.transform(questions.values()).tocsr(), [*questions])
+        qrels, docs_of = pl.DataFrame(truth.qrels, schema=[*KEYS, "relevance"], orient="row"), dict(truth.docs)
     else:
         texts = read_texts(SHARED / "collections/vaswani")
         qrels = read_qrels_frame(str(SHARED / "collections/vaswani/qrels.txt"))
+        questions, docs_of, _ = words_of("vaswani")
     runs = {}
     for run in all_runs(texts):
         if kept and run.name not in kept:
@@ -69,7 +74,7 @@ def data(name: str, kept: Sequence[str]) -> Data:
             "topic_id": np.array(texts.topic_ids)[topic], "doc_id": np.array(texts.doc_ids)[best[topic, place]],
             "rank": place + 1,
         })  # fmt: skip
-    return Data(qrels.with_columns(pl.col("relevance").cast(pl.Int32)), runs)
+    return Data(qrels.with_columns(pl.col("relevance").cast(pl.Int32)), runs, docs_of, dict(questions))
 
 
 def planted(given: Data, plant: str, share: float, depth: int, seed: int) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -106,14 +111,23 @@ def _share(values: Sequence[bool]) -> str:
     return f"{found.share:.2f} [{found.low:.2f}, {found.high:.2f}]"
 
 
-def rows(given: Data, seeds: Sequence[int], share: float, depth: int) -> list[list[object]]:
+def proposed(given: Data, qrels: pl.DataFrame, share: float, texts: bool) -> Suspects:
+    """What the audit proposes, by the runs alone or by texts, too."""
+    if not texts:
+        return suspects(given.runs, qrels, share=share)
+    return suspects(
+        given.runs, qrels, share=share, topics=given.topics, texts=lambda ids: {one: given.docs[one] for one in ids}
+    )
+
+
+def rows(given: Data, seeds: Sequence[int], share: float, depth: int, texts: bool) -> list[list[object]]:
     """A row for each plant and kind of proposal."""
     found: list[list[object]] = []
     for plant in PLANTS:
         results: list[tuple[Suspects, pl.DataFrame]] = []
         for seed in seeds if plant != "none" else seeds[:1]:
             qrels, wrong = planted(given, plant, share, depth, seed)
-            results.append((suspects(given.runs, qrels, share=share), wrong))
+            results.append((proposed(given, qrels, share, texts), wrong))
         for kind in ("relevant", "others"):
             proposals = [getattr(one, kind) for one, _ in results]
             lists = [hits(one, wrong) for one, (_, wrong) in zip(proposals, results, strict=True)]
@@ -138,19 +152,20 @@ def main() -> None:
     parser.add_argument("--first-seed", type=int, default=100)
     parser.add_argument("--share", type=float, default=0.05)
     parser.add_argument("--depth", type=int, default=100)
+    parser.add_argument("--texts", action="store_true")
     parser.add_argument("--keep", nargs="*", default=())
     options = parser.parse_args()
     require_shared()
     given = data(options.collection, options.keep)
     seeds = range(options.first_seed, options.first_seed + options.seeds)
-    plain = suspects(given.runs, given.qrels, share=options.share)
+    plain = proposed(given, given.qrels, options.share, options.texts)
     sys.stdout.write(
         f"{options.collection}: {len(given.qrels):,} judgments, {len(given.runs)} runs, {len(plain.families)} families,"
         f" mean RBO {plain.rbo or 0:.2f}. {plain.refused}\n\n"
     )
     heads = ["plant", "proposed are", "proposals", "of judgments", "expected", "right", "first 50", "of plants"]
     if not plain.refused:
-        sys.stdout.write(table(heads, rows(given, seeds, options.share, options.depth)) + "\n")
+        sys.stdout.write(table(heads, rows(given, seeds, options.share, options.depth, options.texts)) + "\n")
 
 
 if __name__ == "__main__":

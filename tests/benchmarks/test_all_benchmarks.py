@@ -96,6 +96,14 @@ def test_figures_stand_beside_those_of_this_machine_and_of_others(every: ModuleT
     ]
 
 
+@pytest.mark.parametrize(("now", "falls"), [(2.0, False), (1.61, False), (1.59, True), (9.0, False)])
+def test_only_a_ratio_that_fell_by_more_than_a_fifth_is_a_fault(every: ModuleType, now: float, falls: bool) -> None:
+    outcomes = {"good": every.Outcome(99.0, {"ours, times theirs": now, "lines/s": 1.0, "new, times theirs": 1.0})}
+    own = {"scripts": {"good": {every.SECONDS: 1.0, "ours, times theirs": 2.0, "lines/s": 100.0}}}
+    assert [one.partition(" ")[0] for one in every.fallen(outcomes, own)] == (["good:"] if falls else [])
+    assert every.fallen(outcomes, {}) == []
+
+
 @pytest.mark.parametrize(
     ("pattern", "found"), [("x #", -1234.5), ("y #", 2e-05), ("z #", None), ("a", 2.0), ("q", None)]
 )

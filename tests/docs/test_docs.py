@@ -31,6 +31,13 @@ def test_reference_is_what_the_code_says() -> None:
     assert finished.returncode == 0, finished.stderr
 
 
+def test_counts_of_evidence_are_not_above_what_is_there() -> None:
+    finished = subprocess.run(
+        [sys.executable, str(ROOT / "scripts/make_evidence.py"), "--check"], capture_output=True, text=True, check=False
+    )
+    assert finished.returncode == 0, finished.stderr
+
+
 def _script(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert spec is not None and spec.loader is not None
@@ -173,13 +180,30 @@ def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
     assert whole.splitlines()[-2] == r"| b | \-0.1 | z |"
 
 
+#: Lists that are looked things up in, and pages that are not split yet.
+LONG = {
+    "glossary", "architecture", "benchmarks", "papers", "experiments", "collection-findings",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").glob("*.md")), ids=lambda page: page.stem)
+def test_a_page_has_at_most_1500_words_and_a_place_in_the_navigation(page: Path) -> None:
+    assert page.stem in LONG or len(page.read_text(encoding="utf-8").split()) <= 1500
+    assert f": {page.name}\n" in (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+
+
+def test_every_table_is_linked() -> None:
+    text = "\n".join(page.read_text(encoding="utf-8") for page in (ROOT / "docs").glob("*.md"))
+    assert not [path.name for path in (ROOT / "docs/tables").iterdir() if f"](tables/{path.name}" not in text]
+
+
 def test_every_figure_is_shown() -> None:
     text = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     figures = (ROOT / "docs/images").glob("*.svg")
     assert not [path.name for path in figures if f"images/{path.name}" not in text]
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md"])
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md", "docs/code-walks.md"])
 def test_named_modules_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     paths = {path for path in re.findall(r"`([\w/]+\.py|[a-z_]+/[\w/]*)`", text) if not path.endswith("NAME.py")}
@@ -209,8 +233,7 @@ def test_options_of_the_glossary_exist() -> None:
 
 
 def test_the_walks_name_what_is_there() -> None:
-    text = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    walks = text[text.index("## Five walks") :]
+    walks = (ROOT / "docs" / "code-walks.md").read_text(encoding="utf-8")
     packages = "|".join(path.name for path in (ROOT / "src" / "truerank").iterdir() if path.is_dir())
     names = set(re.findall(rf"`((?:{packages})(?:\.\w+)+)`", walks))
     assert len(names) > 60

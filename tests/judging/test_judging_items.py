@@ -219,7 +219,7 @@ def test_topics_complete_pairs(tmp_path: Path) -> None:
         ({"topic": "1", "title": "x", "data": "  "}, "no text to judge in it"),
         (pair(probability=0), "the probability 0 is not above 0"),
         (pair(similarity="high"), "'high' is not a number"),
-        (pair(item_id="first", data="another"), "the id 'first' stands above with another content"),
+        (pair(item_id="first", data="another"), "the id 'first' is above with other content"),
     ],
 )
 def test_faults_of_a_row_are_named_with_their_line(tmp_path: Path, record: dict[str, object], fault: str) -> None:

@@ -124,7 +124,7 @@ def test_annotate_candidates():
 
 
 def test_row_without_text_and_id():
-    with pytest.raises(InputError, match="nothing tells this record from others"):
+    with pytest.raises(InputError, match="nothing distinguishes this record from others"):
         open_judgments([label("4", " ", "yes")])
 
 

@@ -87,7 +87,7 @@ def test_corpora_types_and_what_is_left_out(tmp_path: Path) -> None:
         "2 items on which annotators are tied are left out of the types; adjudicate them.",
         "1 pair with a type of the variant only counts as reformulation.",
         "1 record without a label, or skipped, is left out.",
-        "The scheme 'leakage' was told from the labels.",
+        "The scheme 'leakage' was recognised from the labels.",
     )
     topics = tmp_path / "two.tsv"
     topics.write_text("2\tsecond topic\n9\tninth topic\n")
@@ -233,5 +233,5 @@ def test_labels_of_no_scheme(tmp_path: Path) -> None:
         judge.table(path)
     with pytest.raises(InputError, match="the scheme has no label 'red'"):
         judge.table(path, scheme="leakage")
-    with pytest.raises(InputError, match="nothing tells this record from others"):
+    with pytest.raises(InputError, match="nothing distinguishes this record from others"):
         judge.table(written_csv(tmp_path / "b.csv", ["topic_id", "label"], [("1", "leak")]))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import ir_measures
 import numpy as np
+import polars as pl
 import pytest
 import scipy.stats
 
@@ -224,6 +225,33 @@ def test_the_pilot_orders_the_models_at_one_size(grid, leakage, naive) -> None:
         and "500 instances" in next(iter(tables_of(alone).values())).title
     )
     assert alone.effects == () and alone.statements == () and "Nothing is compared" not in repr(alone)
+
+
+def test_a_pilot_compares_each_model_with_itself_on_a_control(grid, naive) -> None:
+    results = open_results(grid)
+    kinds = pl.when(pl.col("kind") == "leak").then(pl.lit("other")).otherwise("kind").alias("kind")
+    results.__dict__["cells"] = results.cells.with_columns(kinds)
+    found = report(results, options=ReportOptions(kind="pilot"), testing=FEW, ties="ascending")
+    table, folds = tables_of(found)["controls"], results.folds("north")
+    rows = {row[2].rstrip("†"): row for row in table.rows if row[:2] == ("north", "nDCG@10")}
+    beating = 0
+    for model in MODELS:
+        with_labels, control = (tuned(naive, folds, name, model, "nDCG@10") for name in ("none", "leak"))
+        topics = sorted(with_labels)
+        above = np.array([with_labels[topic] - control[topic] for topic in topics])
+        p = min(1.0, 3 * scipy.stats.ttest_1samp(above, 0).pvalue)
+        ends = scipy.stats.t.interval(0.95, len(topics) - 1, above.mean(), scipy.stats.sem(above))
+        assert rows[model][3:5] == ("leak", 20)
+        assert rows[model][5:] == pytest.approx(
+            (statistics.fmean(with_labels.values()), statistics.fmean(control.values()), above.mean(), *ends, p)
+        )
+        assert rows[model][2].endswith("†") == (p < 0.05)
+        beating += p < 0.05 and above.mean() > 0
+    north = next(one for one in found.statements if one.subject == "north, leak")
+    assert north.word == f"{beating} of 3 beat it" and north.level == ("good" if beating == 3 else "unknown")
+    assert [one.subject for one in found.statements] == ["north, leak", "south, leak"]
+    assert [one.name for one in pictures_of(found)] == ["controls"]
+    assert not any("order" in name for name in tables_of(found))
 
 
 def test_what_is_said_follows_from_the_tests_and_claims_no_more(leakage) -> None:

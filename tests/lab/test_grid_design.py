@@ -102,7 +102,7 @@ FAULTS = {
     "topic-count": ("depth: 8", "topic_count: many", 8, "expected an integer, got 'many'"),
     "checkpoint-and-rows": ("instances: test.jsonl", "instances: test.jsonl, checkpoint: x", 12, "(or 'checkpoint')"),
     "checkpoint-size": ("instances: test.jsonl", "checkpoint: monot5:x", 12, "a checkpoint is not trained"),
-    "placeholder": ("none.jsonl", "'none-{sede}.jsonl'", 11, "nothing stands for {sede}. known: {model} and {seed}"),
+    "placeholder": ("none.jsonl", "'none-{sede}.jsonl'", 11, "there is no value for {sede}. known: {model} and {seed}"),
     "drawn-leak": ("test.jsonl", "'test-{seed}.jsonl'", 12, "other rows for each seed"),
     "drawn-fill": (
         "sizes: [24, 60], instances: none.jsonl}\n  test: {kind: test, for: notes, sizes: [24, 60], "
@@ -314,7 +314,8 @@ def test_the_designs_of_the_papers_say_how(tmp_path: Path, monkeypatch: pytest.M
 
 def test_ready_designs_can_be_read_and_copied(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = ready_designs()
-    assert {"leakage", "leakage-larger", "leakage-small"} <= {one.name for one in found.designs}
+    papers = {"leakage", "pilot", "transfer", "survivorship"}
+    assert {one.name for one in found.designs} == {*papers, *(f"{name}-small" for name in papers)}
     for one in found.designs:
         assert one.says and "#" not in one.says
         copied = ready_designs(one.name, out=tmp_path).written

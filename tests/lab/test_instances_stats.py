@@ -27,7 +27,7 @@ NAMES = {
     "balance": "sources have equal shares of the rows without a leak",
     "repeats": "no training query occurs twice",
     "candidates": "no leaking query in a row without a leak",
-    "ranks": "non-relevant documents of the first stage stand among its best",
+    "ranks": "non-relevant documents of the first stage are among its best",
     "verified": "every leak was judged one",
     "topics": "each topic at most 2 times, with different documents",
     "pairs": "rows that leak have the text of its topic and a document judged relevant to it",

@@ -1,4 +1,4 @@
-"""The designs `pilot` and `transfer` at their smallest, from the data that they ask for to the report."""
+"""The designs of the papers at their smallest, from the data that they ask for to the report."""
 
 from __future__ import annotations
 
@@ -87,6 +87,105 @@ def test_pilot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     summary = json.loads((report / "summary.json").read_text())
     assert len(open_results(tmp_path / "grid").cells) == 18
     assert (report / "report.html").is_file() and "pilot" in json.dumps(summary)
+
+
+def test_leakage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two logs with judgments and documents (MS MARCO, ORCAS), labelled leaks, and three test collections."""
+    write_example(tmp_path)
+    draw = random.Random(5)
+    topics = [line.split("\t") for line in (tmp_path / "topics.tsv").read_text().splitlines()]
+    queries = {f"q{number}": " ".join(draw.sample(WORDS, 4)) for number in range(80)}
+    leaks = {f"leak-{topic}": (topic, f"{text} {draw.choice(WORDS)}") for topic, text in topics}
+    every = {**queries, **{key: text for key, (_, text) in leaks.items()}}
+    logs = [
+        tsv(tmp_path / name, list(every.items())[start::2]) for start, name in enumerate(("train.tsv", "orcas.tsv"))
+    ]
+    documents = [
+        {"doc_id": f"m{key}", "text": f"{text} {' '.join(draw.choices(WORDS, k=9))}"} for key, text in every.items()
+    ]
+    (tmp_path / "training.jsonl").write_text("".join(json.dumps(one) + "\n" for one in documents))
+    (tmp_path / "training.qrels").write_text("".join(f"{key} 0 m{key} 1\n" for key in every))
+    header = ("topic_id", "query_id", "query_text", "label")
+    labels = [(topic, key, text, "reformulation") for key, (topic, text) in leaks.items()]
+    tsv(tmp_path / "labels.tsv", [header, *labels])
+    for kind in ("monobert",):
+        tiny_models.save_bert(tmp_path / kind, labels=2)
+    tiny_models.save_t5(tmp_path / "monot5")
+    settings = {
+        "seeds": "[0]",
+        **{f"models.{kind}.model": f"{kind}:{tmp_path / kind}" for kind in ("monobert", "monot5")},
+    }
+    logged = [str(log) for log in logs]
+    for name in ("robust04", "cc17", "cc18"):
+        own, audited = tmp_path / f"{name}.tsv", tmp_path / "audit" / name
+        # Collections with the same texts would have the same cells.
+        tsv(own, [(topic, f"{text} {name}") for topic, text in topics])
+        leakage.audit(logged, [str(own)], encoding=Encoding(encoder="packaged"), out=audited)
+        collection = {"docs": str(tmp_path / "docs.jsonl"), "topics": str(own), "qrels": str(tmp_path / "qrels.txt")}
+        collection |= {"depth": "8", "folds": "2", "topic_count": "6"}
+        settings |= {f"collections.{name}.{key}": value for key, value in collection.items()}
+        judged = {"topics": str(own), "qrels": collection["qrels"], "test_docs": collection["docs"], "leaks": "4"}
+        log = {"queries": json.dumps(logged), "train_qrels": str(tmp_path / "training.qrels")}
+        docs = {"docs": str(tmp_path / "training.jsonl")}
+        built = {"none": log | docs, "leak": log | docs | {"topics": str(own), "leaks": "4"}, "test": docs | judged}
+        for kind, values in built.items():
+            settings |= {f"sets.{name}-{kind}.build.{key}": value for key, value in values.items()}
+            settings[f"sets.{name}-{kind}.sizes"] = "[16, 24]"
+    for name, file in (("AUDIT", "audit"), ("GLOVE", "vectors.txt"), ("LABELS", "labels.tsv")):
+        monkeypatch.setenv(name, str(tmp_path / file))
+    report = run_design("leakage", tmp_path, settings)
+    results = open_results(tmp_path / "grid")
+    # 72 sets become 18; five models, one seed.
+    assert len(results.cells) == 90 and set(results.leaked("cc17")["set"]) == {"cc17-leak", "cc17-test"}
+    summary = json.loads((report / "summary.json").read_text())
+    assert {one["collection"] for one in summary["memorisation"]} == {"robust04", "cc17", "cc18"}
+
+
+def test_survivorship(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log of annotations, official triples, four initial rankings, and a checkpoint that is not trained."""
+    write_example(tmp_path)
+    draw = random.Random(6)
+    docs = {line["doc_id"]: line["text"] for line in map(json.loads, (tmp_path / "docs.jsonl").open())}
+    log, triples, topics = [], [], []
+    for number in range(60):
+        shown = draw.sample(sorted(docs), 10)
+        query = " ".join(draw.sample(docs[shown[0]].split(), 3))
+        log.append({"query_id": f"q{number}", "query": query, "shown": shown, "selected": [shown[number % 10]]})
+        triples.append((f"q{number}", shown[number % 10], shown[(number + 1) % 10]))
+        topics.append((f"q{number}", query))
+    (tmp_path / "log.jsonl").write_text("".join(json.dumps(one) + "\n" for one in log))
+    tsv(tmp_path / "train.tsv", topics)
+    tsv(tmp_path / "qidpidtriples.tsv", triples)
+    called("survivorship", "depth", "--log", str(tmp_path / "log.jsonl"), "--out", str(tmp_path / "depths"))
+    called(
+        "survivorship", "triples", "--instances", str(tmp_path / "qidpidtriples.tsv"), "--depths",
+        str(tmp_path / "depths"), "--limit", "6", "--out", str(tmp_path / "triples"),
+    )  # fmt: skip
+    build_index(str(tmp_path / "docs.jsonl"), tmp_path / "index")
+    asked = [TopicQuery(*line.split("\t")) for line in (tmp_path / "topics.tsv").read_text().splitlines()]
+    run = search(tmp_path / "index", asked, model_of("anserini", "bm25", {}), k=8).run
+    settings = {"models.monot5.model": f"monot5:{tiny_models.save_t5(tmp_path / 'monot5')}"}
+    settings["sets.all.checkpoint"] = settings["models.monot5.model"]
+    for name in ("dev-small", "dl19", "dl20", "robust04"):
+        files = {"docs": "docs.jsonl", "topics": "topics.tsv", "qrels": "qrels.txt"}
+        settings |= {f"collections.{name}.{key}": str(tmp_path / file) for key, file in files.items()}
+        settings |= {
+            f"collections.{name}.depth": "8",
+            f"collections.{name}.topic_count": "6",
+            f"collections.{name}.rel": "1",
+        }
+        if name != "robust04":
+            write_run(run, tmp_path / f"{name}.run.gz")
+    settings["collections.robust04.field"] = "title"
+    for name in ("r1", "r5"):
+        build = {"topics": str(tmp_path / "train.tsv"), "docs": str(tmp_path / "docs.jsonl")}
+        settings |= {f"sets.{name}.build.{key}": value for key, value in build.items()} | {f"sets.{name}.sizes": "[12]"}
+    monkeypatch.setenv("TRIPLES", str(tmp_path / "triples"))
+    monkeypatch.setenv("RUNS", str(tmp_path))
+    report = run_design("survivorship", tmp_path, settings)
+    assert len(open_results(tmp_path / "grid").cells) == 3
+    rows = [line.split(",") for line in (report / "tables" / "depths.csv").read_text().splitlines()]
+    assert {row[3] for row in rows[1:]} >= {"1", "5", "all"} and (report / "figures" / "depths.svg").is_file()
 
 
 def test_transfer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -182,7 +182,7 @@ def test_worker_processes_give_the_same_bytes(docs: str, tmp_path: Path) -> None
     [
         ("a b\tx y\n", "the id 'a b' holds a blank"),
         ("a\tthe\nb\tof\n", "no document has a term"),
-        ("a\tx\nb\ty\na\tother\n", r"bad.tsv:3: the document 'a' stands in line 1"),
+        ("a\tx\nb\ty\na\tother\n", r"bad.tsv:3: the document 'a' occurs in line 1"),
     ],
 )
 def test_faults_of_documents(tmp_path: Path, text: str, fault: str) -> None:

@@ -48,7 +48,7 @@ def test_the_closed_forms_are_what_shuffling_gives(documents: int | None) -> Non
     runs = {f"run{place}": shuffled(qrels, own, draw) for place in range(300)}
     found = truerank.evaluate(qrels, runs, MEASURES)
     for measure, name in zip(MEASURES, found.measures, strict=True):
-        expected = random_order(qrels, measure, documents=documents)
+        expected = random_order(qrels, measure, ranked=documents)
         assert expected is not None
         for place, topic in enumerate(found.topics):
             values = [found.of(run, name)[place] for run in runs]
@@ -66,7 +66,7 @@ def test_judgments_with_the_relevant_ones_first_tell_the_grades() -> None:
     qrels = judged(5, topics=30)
     first = qrels.sort("topic_id", "relevance", descending=[False, True], maintain_order=True)
     by_name = {(one.name, one.of): one for one in null_rankers(first, "RR")}
-    told = by_name["order of the file", "judged"]
+    told = by_name["equal scores, in the order of the file", "judged"]
     assert told.floor.mean == pytest.approx(1.0)
     assert (told.above_random_low or 0) > 0.1
     plain = [one for one in null_rankers(qrels.sort("topic_id", "doc_id"), "RR") if one.above_random is not None]
@@ -88,3 +88,35 @@ def test_topics_without_other_judgments_are_no_candidates_for_reranking() -> Non
         ["nDCG@10"],
     )  # fmt: skip
     assert found[1].floor.mean == pytest.approx(float(np.mean(scored.of("list", "nDCG@10"))))
+
+
+def test_candidates_that_lack_relevant_documents_bound_random_order() -> None:
+    qrels, draw = judged(7), np.random.default_rng(2)
+    own = {
+        topic: [*docs[: max(2, len(docs) // 2)], *(f"other{n}" for n in range(7))]
+        for topic, docs in qrels.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()
+    }
+    ranked = pl.DataFrame([(t, d) for t, docs in own.items() for d in docs], ["topic_id", "doc_id"], orient="row")
+    runs = {f"run{place}": shuffled(qrels, own, draw) for place in range(300)}
+    found = truerank.evaluate(qrels, runs, MEASURES)
+    for measure, name in zip(MEASURES, found.measures, strict=True):
+        expected = random_order(qrels, measure, ranked=ranked)
+        assert expected is not None
+        for place, topic in enumerate(found.topics):
+            values = [found.of(run, name)[place] for run in runs]
+            error = float(np.std(values)) / len(values) ** 0.5
+            assert expected[topic] == pytest.approx(float(np.mean(values)), abs=4.5 * error + 1e-9), (measure, topic)
+
+
+def test_equal_scores_reach_from_the_worst_order_to_the_best() -> None:
+    by_name = {one.name: one.floor.mean for one in null_rankers(judged(8, 20), "RR") if one.of == "judged"}
+    assert by_name["equal scores, relevant ones first"] == pytest.approx(1.0)
+    assert all(by_name["equal scores, relevant ones last"] <= mean <= 1.0 for mean in by_name.values())
+
+
+def test_lengths_that_tell_the_grades() -> None:
+    qrels = judged(9, 30)
+    lengths = {doc: 100 + int(doc[1:]) for doc in qrels["doc_id"]}
+    long = qrels.with_columns(relevance=(pl.col("doc_id") > "d40").cast(pl.Int32))
+    by_name = {one.name: one for one in null_rankers(long, "nDCG@10", lengths=lengths) if one.of == "judged"}
+    assert (by_name["longest first"].above_random_low or 0) > 0.1 > (by_name["shortest first"].above_random or 0)

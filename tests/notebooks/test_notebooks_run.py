@@ -19,7 +19,7 @@ NOTEBOOKS = sorted(FOLDER.glob("*.ipynb"))
 #: What the outputs of each must hold: progress, the verdict or finding, tables and figures.
 SHOWN = {
     "audit-before-training": ("reading", "CONTAMINATED: sample-science", "CLEAN", "<table>", "<figure"),
-    "is-this-gap-real": ("<table>", "<figure", "differences-nDCG-10-", "order-nDCG-10-", "p = "),
+    "golden-set": ("CANNOT TELL", "FAULTY", "QREL02", "DOCS18", "TOPC05", "2 judgments corrected", "judgments written"),
     "may-i-use-a-model-judge": ("<table>", "<figure", "USABLE", "partial"),
 }
 

@@ -32,6 +32,9 @@ def checkout(tmp_path):
         target = tmp_path / name
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(ROOT / name, target)
+    changelog = tmp_path / "CHANGELOG.md"
+    text = changelog.read_text(encoding="utf-8")
+    changelog.write_text(text.replace("## Unreleased\n", "## Unreleased\n\n- What changes.\n", 1), encoding="utf-8")
     return tmp_path
 
 

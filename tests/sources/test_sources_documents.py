@@ -193,7 +193,7 @@ def test_trec_records_do_not_depend_on_where_blocks_end(bodies: list[str], cuts:
         (
             "d.jsonl",
             '{"_id": "1", "text": "x"}\n{"_id": "1", "text": "y"}\n',
-            "d.jsonl:2: the document '1' stands in line 1",
+            "d.jsonl:2: the document '1' occurs in line 1",
         ),
         ("e.jsonl", '{"_id": "1", "embedding": [1]}\n', "e.jsonl:1: no column or key that holds a document's text"),
         ("f.jsonl", '{"_id": "1", "text": \n', "f.jsonl:1: no valid JSON"),

@@ -164,8 +164,8 @@ def test_counts(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "content", "message"),
     [
-        ("t.tsv", "1\ta\n2\tb\n1\tc\n", ":3: the topic '1' stands in line 1 with another text. give every topic"),
-        ("t.trec", "<top><num>1<title>a</top>\n<top><num>1<title>b</top>", ":2: the topic '1' stands in line 1"),
+        ("t.tsv", "1\ta\n2\tb\n1\tc\n", ":3: the topic '1' occurs in line 1 with another text. give every topic"),
+        ("t.trec", "<top><num>1<title>a</top>\n<top><num>1<title>b</top>", ":2: the topic '1' occurs in line 1"),
         ("t.trec", "just words\n", "no topics: there is no <top>. give a TREC topic file"),
         ("t.xml", "<a><b/></a>", "no topics: there is no <topic>"),
         ("t.xml", "<topics>\n<topic>x</topic></topics>", ":2: a <topic> without number"),

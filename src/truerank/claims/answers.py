@@ -14,13 +14,14 @@ from truerank.claims.file_questions import files_answer
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
 from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
-from truerank.claims.questions import NAMES, PlannedQuestion
+from truerank.claims.questions import NAMES, PlannedQuestion, question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
     labels_answer,
     policies_answer,
+    repeated_scores_answer,
     repeats_answer,
 )
 from truerank.claims.steps import AuditSteps
@@ -88,10 +89,23 @@ def _of_scores(
         material.scores, given.scoring, names,
         comparisons=given.options.comparisons, confidence=given.resampling.confidence,
     )  # fmt: skip
-    plan = tuple(replace(one, answerable=True, needs="") if one.name == "chance" else one for one in plan)
-    every = tuple(chance_answer(claim) if one.answerable else _unanswered(one) for one in plan)
+    answers = {"chance": chance_answer(claim), "repeats": repeated_scores_answer(claim, material.repeated_scores)}
+    plan = tuple(_asked(one) if answers.get(one.name) else one for one in _with_repeats(plan, answers["repeats"]))
+    every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
     conclusion = concluded(claim, None, every)
     return Check(claim, claim.base, every, conclusion, plan, settings, material.test, readings=given.readings)
+
+
+def _asked(planned: PlannedQuestion) -> PlannedQuestion:
+    return replace(planned, answerable=True, needs="")
+
+
+def _with_repeats(plan: tuple[PlannedQuestion, ...], answer: ClaimAnswer | None) -> tuple[PlannedQuestion, ...]:
+    """The plan with the question that a column of repetitions asks."""
+    if answer is None or any(one.name == "repeats" for one in plan):
+        return plan
+    asked = PlannedQuestion("repeats", True, what=question("repeats").what)
+    return tuple(sorted((*plan, asked), key=lambda one: NAMES.index(one.name)))
 
 
 def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, ClaimAnswer | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
+from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -12,16 +13,17 @@ import polars as pl
 import scipy
 
 from truerank.audits.collection.fit import judgment_fit
+from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
 from truerank.audits.collection.run_origins import run_origins
 from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
-from truerank.measures.floors import fixed_list
+from truerank.measures.floors import Floor, fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.null_rankers import NullRanker, null_rankers
-from truerank.measures.rankings import places
+from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
+from truerank.measures.rankings import on_topics, places
 from truerank.sources import open_documents, read_topics
 from truerank.text.printable import listed
 
@@ -44,7 +46,7 @@ def claim_origins(claim: Claim) -> Iterable[RunFault]:
 
 def _first_documents(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
     """The first documents of each judged topic, in their order."""
-    judged = run.join(claim.qrels.select("topic_id").unique(), on="topic_id", how="semi").sort("topic_id", "rank")
+    judged = on_topics(run, claim.qrels["topic_id"].unique()).sort("topic_id", "rank")
     first = judged.group_by("topic_id", maintain_order=True).agg(pl.col("doc_id").head(cutoff_of(claim)))
     return dict(first.iter_rows())
 
@@ -128,12 +130,15 @@ _MISPLACED: Final[Mapping[str, str]] = {
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
+    "candidates": "a random order of the documents that both runs rank",
     "judged": "an order of the judged documents that never reads the query",
 }
 _RERANKED: Final = ("random order", "often relevant elsewhere")
 _LOW: Final = 0.01
 #: Of what both runs hold, so few unjudged documents are those of rerankers of judged ones.
 _UNJUDGED: Final = 0.01
+#: Ids of documents that are looked up at once.
+_LOOKED_UP: Final = 1_000_000
 #: Faults of a larger share of the topics are faults of all.
 _MOST: Final = 0.5
 _DEPTH: Final = 10
@@ -175,12 +180,19 @@ def _null_ranker(claim: Claim, qrels: pl.DataFrame, given: Inquiry) -> NullRanke
     own = NullRanker("the best fixed list", "collection", fixed)
     if not claim.runs:
         return own
-    ranked = pl.concat([run.select("topic_id", "doc_id") for run in claim.pair.values()]).join(
-        qrels.select("topic_id").unique(), on="topic_id", how="semi"
-    )
+    judged_topics = qrels.select("topic_id").unique()
+    pair = {name: run.join(judged_topics, on="topic_id", how="semi") for name, run in claim.pair.items()}
+    ranked = pl.concat([run.select("topic_id", "doc_id") for run in pair.values()])
     unjudged = ranked.join(qrels, on=["topic_id", "doc_id"], how="anti")
     if not len(ranked) or len(unjudged) > _UNJUDGED * len(ranked):
-        return own
+        # Where both rank the same documents, their order is what they did.
+        both = shared_candidates(pair)
+        random = None if both is None else random_order(qrels, claim.measure, claim.scoring, both)
+        if both is None or not random:
+            return own
+        mean = float(np.mean([*random.values()]))
+        floor = Floor(mean, None, None, len(both), len(random), len(random), random, "topics")
+        return max(own, NullRanker("random order", "candidates", floor), key=lambda one: one.floor.mean or 0.0)
     # Judged documents were reranked.
     others = null_rankers(qrels, claim.measure, claim.scoring, seed=given.resampling.seed)
     # Orders by id are left to the collection audit: no ranker is known to rank by them.
@@ -282,12 +294,21 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
         topics = {
             topic.topic_id: topic.title.strip() or topic.description for topic in read_topics(given.sources.test).topics
         }
-    wanted = {*qrels["doc_id"].unique(), *(doc for run in runs.values() for doc in run["doc_id"].unique())}
     known = None
     if given.sources.docs is not None:
-        source = open_documents(given.sources.docs, keep_empty=True)
-        known = [document.doc_id for block in source.batches() for document in block if document.doc_id in wanted]
+        wanted = pl.concat([qrels["doc_id"].unique(), *(run["doc_id"].unique() for run in runs.values())]).unique()
+        known = _among(given.sources.docs, wanted)
     return Files(runs, pair, qrels, known, topics, depth, given.scoring.ties == "rank")
+
+
+def _among(docs: str, wanted: pl.Series) -> pl.Series:
+    """The ids of documents that are wanted, in the order of the collection."""
+    blocks = open_documents(docs, keep_empty=True).batches()
+    ids = (document.doc_id for block in blocks for document in block)
+    found = pl.Series(dtype=pl.String)
+    while len(some := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)):
+        found = found.append(some.filter(some.is_in(wanted.implode())))
+    return found
 
 
 def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
@@ -313,7 +334,9 @@ def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
         for name, row in scores.items()
     ]
     named = _FLOORS[floor["ranks"]]
-    lowest = "" if floor["mean"] is None else f" {named[0].upper()}{named[1:]} has {floor['mean']:.3f}."
+    first, row = next(iter(scores.items()))
+    of = f", {floor['mean'] / row['score']:.0%} of what {first} has" if floor["mean"] and row["score"] > 0 else ""
+    lowest = "" if floor["mean"] is None else f" {named[0].upper()}{named[1:]} has {floor['mean']:.3f}{of}."
     return f"{', '.join(parts)}.{lowest}"
 
 
@@ -321,8 +344,8 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     """Judgments, or a run, that belong to other topics than those whose ids they have."""
 
     def texts(wanted: Collection[str]) -> dict[str, str]:
-        source = open_documents(str(given.sources.docs), keep_empty=True)
-        return {each.doc_id: each.text for block in source.batches() for each in block if each.doc_id in set(wanted)}
+        source, asked = open_documents(str(given.sources.docs), keep_empty=True), frozenset(wanted)
+        return {each.doc_id: each.text for block in source.batches() for each in block if each.doc_id in asked}
 
     reader = None if given.sources.docs is None else texts
     fit = judgment_fit(

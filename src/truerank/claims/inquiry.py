@@ -13,12 +13,14 @@ import polars as pl
 
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
+from truerank.measures.repeated_runs import repeat_files, run_files
 from truerank.measures.scoring import has_runs, named_runs
 from truerank.options import Encoding, Flag, Labels, Options, Range, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries, read_topics
 from truerank.sources.benchmarks import KnownBenchmark, recognised
 from truerank.sources.golden import GoldenTable, merged_tables
+from truerank.sources.golden_rows import is_settings
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
 from truerank.sources.recognition import Reading, read_as_given, sources_of
@@ -162,7 +164,7 @@ class Inquiry:
         """What is read, as the manifest names it."""
         given = self.sources
         runs = named_runs(given.run) if given.has("run") else {}
-        tried = named_runs(tried_files(given.tried)) if given.has("tried") else {}
+        tried = named_runs(run_files(given.tried)) if given.has("tried") else {}
         found = inputs_of(
             test=given.test, qrels=given.qrels if given.has("qrels") else None, train=given.train, docs=given.docs,
             judged_again=given.judged_again or None,
@@ -281,7 +283,7 @@ def asked(paths: Any, given: Inquiry) -> Inquiry:
 
 
 def _is_settings(path: str) -> bool:
-    return (path == SAMPLE_NAME and not Path(path).exists()) or path.endswith((".yaml", ".yml"))
+    return (path == SAMPLE_NAME and not Path(path).exists()) or is_settings(Path(path))
 
 
 def understood(given: Inquiry) -> Inquiry:
@@ -331,6 +333,7 @@ class ClaimMaterial:
         models: judgments of models by name: sources, or values of a program.
         test: the name of the test set.
         scores: of a score table, by system: columns topic_id and value.
+        repeated_scores: of a score table, by system with repetitions: topic_id, and a column for each.
         tried: all configurations that the system was chosen from, by name, as the runs.
         repeats: by system, its repetitions by name.
         again: pairs that were judged again: columns topic_id, doc_id, relevance; None where there are none.
@@ -346,6 +349,7 @@ class ClaimMaterial:
     tried: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
     again: pl.DataFrame | None = None
+    repeated_scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
 
 def completed(sources: ClaimSources) -> ClaimSources:
@@ -381,7 +385,9 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     from truerank.sources.run_tables import RowFilter, read_metadata
 
     if table is not None:
-        return ClaimMaterial(sources, None, {}, {}, {}, Path(table.name).stem, table.scores)
+        return ClaimMaterial(
+            sources, None, {}, {}, {}, Path(table.name).stem, table.scores, repeated_scores=table.repeats
+        )
     if not any(map(sources.has, ("test", "qrels", "run", "docs"))):
         raise OptionError(
             "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"
@@ -390,7 +396,7 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
     runs = _read_runs(sources.run if sources.has("run") else {})
-    tried = _read_runs(tried_files(sources.tried) if sources.has("tried") else {})
+    tried = _read_runs(run_files(sources.tried) if sources.has("tried") else {})
     repeated = repeat_files(sources.repeats) if sources.has("repeats") else {}
     repeats = {name: _read_runs(files) for name, files in repeated.items()}
     teams = {}
@@ -424,47 +430,6 @@ def _again(sources: ClaimSources) -> pl.DataFrame | None:
     from truerank.audits.collection.label_noise import read_again
 
     return read_again(sources.judged_again)
-
-
-def tried_files(given: Any) -> Any:
-    """Runs as they are, and the files of a folder in its place.
-
-    Raises:
-        OptionError: a folder without files.
-    """
-    if not isinstance(given, str | Path | list | tuple):
-        return given
-    found: list[Any] = []
-    for one in [given] if isinstance(given, str | Path) else given:
-        if isinstance(one, str | Path) and Path(one).is_dir():
-            files = [file for file in sorted(Path(one).iterdir()) if file.is_file() and not file.name.startswith(".")]
-            if not files:
-                raise OptionError("tried", f"no file in {one}", "name the folder that holds the runs")
-            found += [str(file) for file in files]
-        else:
-            found.append(one)
-    return found
-
-
-def repeat_files(given: Any) -> dict[str, Any]:
-    """The repetitions of each system: runs by name, or the files that a pattern names.
-
-    Raises:
-        OptionError: neither, or a pattern that names fewer than two files.
-    """
-    if isinstance(given, Mapping):
-        return dict(given)
-    found: dict[str, Any] = {}
-    for one in [given] if isinstance(given, str) else given:
-        name, equals, pattern = str(one).partition("=")
-        if not equals or not name:
-            raise OptionError("repeats", f"'{one}' names no system", "write NAME=FILES, such as a=runs/a.*.run")
-        path = Path(pattern)
-        files = tried_files(path) if path.is_dir() else sorted(map(str, path.parent.glob(path.name)))
-        if len(files) < 2:
-            raise OptionError("repeats", f"{len(files)} files are named by {pattern}", "name two repetitions at least")
-        found[name] = files
-    return found
 
 
 def _read_runs(given: Any) -> dict[str, pl.DataFrame]:

@@ -14,6 +14,7 @@ from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
 from truerank.claims.steps import AUDITS
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
+from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.core.page import AnswerLine, AnswerList, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
@@ -289,7 +290,8 @@ def _lead(result: Check) -> str:
 
 def _sections(result: Check) -> Iterator[ReportSection]:
     if result.claim is not None and result.base is not None:
-        yield ReportSection("conditions", "What carries the claim", tuple(_forest(result, result.claim)))
+        pictures = (*_forest(result, result.claim), *_best_of_many(result, result.claim))
+        yield ReportSection("conditions", "What carries the claim", pictures)
     if result.answers:
         yield ReportSection("statements", "What that rests on", tuple(_statements(result)))
     if _scores(result):
@@ -357,6 +359,26 @@ def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
     )
     yield Picture("forest", caption, wide, screen="wide")
     yield Picture("forest-narrow", caption, narrow, screen="narrow")
+
+
+def _best_of_many(result: Check, claim: Claim) -> Iterator[Picture]:
+    """What the best of n configurations leads by where none is better, beside the lead of the chosen one."""
+    choice = next((answer for answer in result.answers if answer.question == "choice"), None)
+    chance = () if choice is None else choice.facts.get("by_chance", ())
+    if choice is None or len(chance) < 2:
+        return
+    lead = choice.facts["lead"]
+    quantile = f"{(1 + claim.confidence) / 2:.1%} quantile"
+    values = {"mean": [one[1] for one in chance], quantile: [one[2] for one in chance]}
+    values[f"lead of {claim.system}"] = [lead] * len(chance)
+    series = tuple(LineSeries(name, tuple((one, None, None) for one in own)) for name, own in values.items())
+    panel = LinePanel("", tuple(f"{size:,d}" for size, _, _ in chance), series, zero=True)
+    caption = (
+        f"The lead over {claim.baseline} of the best of n configurations where none is better, by random signs of the "
+        f"differences of those that were tried, and the lead of {claim.system}."
+    )
+    drawn = line_panels([panel], x_label="configurations tried", y_label=claim.measure, columns=1)
+    yield Picture("choice", caption, drawn)
 
 
 def _line(answer: ClaimAnswer) -> AnswerLine:

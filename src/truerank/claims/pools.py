@@ -83,7 +83,8 @@ def _traces(results: JudgedResults, lacking: str) -> Iterator[PoolTrace]:
                     yield _trace(results, (lacking, first, tuple(pooled), depth), scope, ranks, ways)
                     break
                 left = [run for run in further if run not in pooled]
-                gains = [int((lost & (results.ranks[run] <= depth)).sum()) for run in left]
+                rows = np.flatnonzero(lost)
+                gains = [int((results.ranks[run][rows] <= depth).sum()) for run in left]
                 if not gains or not max(gains):
                     break
                 pooled.append(left[int(np.argmax(gains))])
@@ -208,7 +209,9 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
         f"{trace.beyond:,d} results of {trace.lacking} beyond (p = {trace.p:.1g})."
     )
     drawn = _completed(results, trace)
-    at = claim.estimate(drawn.at(None, None), f"{trace.lacking}'s own results: as often relevant as their ranks tell")
+    at = claim.estimate(
+        drawn.at(None, None), f"{trace.lacking}'s own results: as often relevant as their ranks suggest"
+    )
     rate = drawn.fitted(trace.lacking)
     traced = {name: value for name, value in trace._asdict().items() if name != "rows"}
     facts |= {"trace": {**traced, "pooled": list(trace.pooled)}, "rate": rate}

@@ -9,6 +9,7 @@ from typing import Final
 import numpy as np
 import polars as pl
 
+from truerank.arrays import Floats
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.results import ClaimAnswer
 from truerank.core.plain import plain
@@ -16,6 +17,7 @@ from truerank.errors import OptionError
 from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.repeated_runs import scores_of_table
 from truerank.measures.repeats import repeated_difference
 from truerank.measures.selection import chosen_lead
 from truerank.options import Missing, Resampling, Scoring, Ties
@@ -149,9 +151,29 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         found = evaluate(claim.qrels, dict(repeats.get(name, {name: claim.runs[name]})), claim.measure, claim.scoring)
         both.append(sign * np.stack([found.of(one, claim.measure) for one in found.runs], axis=1))
     known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
-    apart = repeated_difference(both[0][known], both[1][known], confidence=claim.level)
+    return _repeats_answer(claim, both[0][known], both[1][known])
+
+
+def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) -> ClaimAnswer | None:
+    """The same of a score table with repetitions; None where neither system of the claim has any."""
+    if claim.system not in repeats and claim.baseline not in repeats:
+        return None
+    scores = scores_of_table(claim.evaluation, repeats)
+    both = [
+        scores.get((name, claim.measure), claim.evaluation.of(name, claim.measure)[:, None])
+        for name in (claim.system, claim.baseline)
+    ]
+    known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
+    if known.sum() < 2:
+        return None
+    return _repeats_answer(claim, both[0][known], both[1][known])
+
+
+def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnswer:
+    """The answer by the scores of both, shape (topics, repetitions)."""
+    apart = repeated_difference(system, baseline, confidence=claim.level)
     row = ClaimEstimate(
-        "for other repetitions", apart.mean, apart.low, apart.high, int(known.sum()),
+        "for other repetitions", apart.mean, apart.low, apart.high, len(system),
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
     told = []
@@ -170,7 +192,7 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
         if count >= most
     ]
     return ClaimAnswer(
-        "repeats", word, f"Standard deviation between repetitions, beyond chance of topics: {'; '.join(told)}.",
+        "repeats", word, f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
         row.effect, f"For other repetitions, too, the difference is {row.figures()}.", (row,),
         "" if row.effect == "stands" else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
         exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),

@@ -18,7 +18,7 @@ from truerank.claims.results import ClaimAnswer
 from truerank.measures import difference_interval
 from truerank.measures.grammar import parse_measures
 from truerank.measures.logistic import logistic_slopes
-from truerank.measures.rankings import places
+from truerank.measures.rankings import on_topics, places
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -91,8 +91,8 @@ class JudgedResults:
     @cached_property
     def cut(self) -> dict[str, pl.DataFrame]:
         """The two runs on judged topics; as far as a measure with a cutoff looks, whatever the order of ties."""
-        topics = self.claim.qrels.select("topic_id").unique()
-        runs = {name: run.join(topics, on="topic_id", how="semi") for name, run in self.claim.pair.items()}
+        topics = self.claim.qrels["topic_id"].unique()
+        runs = {name: on_topics(run, topics) for name, run in self.claim.pair.items()}
         params = parse_measures(self.claim.measure)[0].params
         # Unjudged results that are passed over bring up what is below.
         if "cutoff" not in params or params.get("judged_only"):
@@ -186,9 +186,8 @@ class JudgedResults:
 @lru_cache(maxsize=1)  # Two questions of one claim look at it.
 def judged_results(claim: Claim) -> JudgedResults:
     """The first results of both runs of a claim."""
-    topics = claim.qrels.select("topic_id").unique()
-    first = {name: first_documents(run, DEEPEST).join(topics, on="topic_id", how="semi")
-             for name, run in claim.runs.items()}  # fmt: skip
+    topics = claim.qrels["topic_id"].unique()
+    first = {name: first_documents(on_topics(run, topics), DEEPEST) for name, run in claim.runs.items()}
     rows = pl.concat([first[name].select(KEYS) for name in claim.pair]).unique().sort(KEYS)
     ranks = {
         name: rows.join(found, on=KEYS, how="left", maintain_order="left")["place"].fill_null(ABSENT).to_numpy()
@@ -271,10 +270,11 @@ class DrawnGrades:
             schema={"topic_id": pl.String, "doc_id": pl.String, "copy": pl.Int64},
         )
         added = drawn.select(
-            _copied(), "doc_id", pl.lit(self._grade).cast(self._judged.schema["relevance"]).alias("relevance")
+            _copied(), "doc_id", pl.lit(self._grade).cast(claim.qrels.schema["relevance"]).alias("relevance")
         )
-        kept = self._judged.join(added, on=KEYS, how="anti")
-        found = claim.scored(pl.concat([kept, added]), runs=self._runs)
+        apart, doubtful = self._judged
+        kept = doubtful.join(added, on=KEYS, how="anti")
+        found = claim.scored(pl.concat([apart, kept, added]), runs=self._runs)
         values = claim.differences(found)
         place = {topic: at for at, topic in enumerate(found.topics)}
         order = np.array([[place[f"{copy} {topic}"] for copy in range(draws)] for topic in claim.evaluation.topics])
@@ -324,8 +324,11 @@ class DrawnGrades:
         return {name: self._copies(run) for name, run in self.results.cut.items()}
 
     @cached_property
-    def _judged(self) -> pl.DataFrame:
-        return self._copies(self.results.claim.qrels.select(*KEYS, "relevance"))
+    def _judged(self) -> tuple[pl.DataFrame, pl.DataFrame]:
+        """The judgments of documents that are never drawn, and of those that may be: pooled ones that nobody judged."""
+        qrels = self.results.claim.qrels.select(*KEYS, "relevance")
+        apart, doubtful = (qrels.join(self._keys, on=KEYS, how=how, maintain_order="left") for how in ("anti", "semi"))
+        return self._copies(apart), self._copies(doubtful)
 
     @cached_property
     def _draws(self) -> int:
@@ -397,7 +400,7 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     ]
     unjudged = rows.with_columns(pl.Series("benefit", gain[0] - gain[1]))
     grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
-    ends = []
+    pooled, ends = bool((claim.qrels["relevance"] < 0).any()), []
     for sign in (-1, 1):
         ordered = unjudged.sort(
             "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
@@ -409,7 +412,9 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
             # Every count as topics of its own: a call costs more than the topics of a small collection.
             some = pl.concat([_counted(numbered.filter(pl.col("place") <= count), count) for count in counts])
             added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
-            qrels = pl.concat([*(_counted(claim.qrels, count) for count in counts), added])
+            known = pl.concat([_counted(claim.qrels, count) for count in counts])
+            # A negative grade is that of a document which was pooled, not judged.
+            qrels = pl.concat([known.join(added, on=KEYS, how="anti") if pooled else known, added])
             runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in results.cut.items()}
             found = claim.scored(qrels, runs=runs)
             values = dict(zip(found.topics, (sign * claim.differences(found)).tolist(), strict=True))
@@ -519,7 +524,9 @@ def _without_rate(
         "curve": [one._asdict() for one in beside],
     }
     text = [f"{signed(one.value)} where {one.system:.0%} of both runs' are relevant" for one in equal[1:3]]
-    possible = f"Too few results are judged as not relevant to tell a rate. The difference is {' and '.join(text)}. "
+    possible = (
+        f"Too few results are judged as not relevant to estimate a rate. The difference is {' and '.join(text)}. "
+    )
     if turns[0] is None:
         possible += f"No rate of {trails}'s turns it while none of {leads}'s are relevant."
     else:

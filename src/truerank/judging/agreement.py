@@ -158,7 +158,7 @@ def agreement(
             annotator contradicts himself. In comparisons with models the rule also says how people's answers become
             one.
         definition: what is compared; by default every definition of the scheme.
-        scheme: of label files; by default told from the labels.
+        scheme: of label files; by default recognised from the labels.
         resamples: how many samples are drawn for the intervals; 0 for no intervals.
         drawing: whether items are drawn again, or whole topics.
         confidence: of the intervals.
@@ -250,7 +250,7 @@ def _notes(
             f"of {drawn}, seed {plan.seed}."
         )
     if ratings.guessed and ratings.scheme is not None:
-        notes.append(f"The scheme '{ratings.scheme.name}' was told from the labels.")
+        notes.append(f"The scheme '{ratings.scheme.name}' was recognised from the labels.")
     inside = [ratings.annotators[at].name for at in columns if at in models]
     if include_models and inside:
         notes.append(f"Not only people: these figures include the model{'s' * (len(inside) > 1)} {', '.join(inside)}.")

@@ -514,7 +514,7 @@ def read_items(
             if there is None or _content(there) == _content(item):
                 items[item.item_id] = item if there is None else _merged(there, item)
             else:
-                fault = f"the id '{item.item_id[:80]}' stands above with another content"
+                fault = f"the id '{item.item_id[:80]}' is above with other content"
                 raise InputError(fault, "give every item an id of its own", where=spec.location, line=line)
     if not items:
         raise InputError("nothing to judge in it", "give a file that holds items", where=", ".join(map(str, several)))

@@ -511,7 +511,9 @@ def _key(row: Judgment) -> tuple[tuple[str, ...], tuple[str, str]]:
     text = normalise(row.query_text)
     if not (text or row.query_id or row.doc_id):
         remedy = "give it item_id, or topic_id and query_text, query_id or doc_id"
-        raise InputError("nothing tells this record from others", remedy, where=row.where or None, line=row.line)
+        raise InputError(
+            "nothing distinguishes this record from others", remedy, where=row.where or None, line=row.line
+        )
     key = ("", row.dataset, row.topic_id or row.query_id, row.doc_id, text)
     return key, (row.query_id, normalise(row.variant))
 
@@ -522,7 +524,7 @@ def _collected(rows: Sequence[Judgment]) -> Ratings:
     if undo is not None:
         fault, remedy = (
             "a history of events, of which some were taken back",
-            "export what stands, or give the store itself",
+            "export the labels that hold now, or give the store itself",
         )
         raise InputError(fault, remedy, where=undo.where or None, line=undo.line)
     said = [(row, *_key(row)) for row in rows if row.labels and row.kind not in ("skip", "open")]

@@ -87,7 +87,7 @@ def import_table(found: LabelImport) -> Table:
     rows += [("not matched", len(found.unmatched)), ("all", found.records)]
     notes = []
     if found.irregular:
-        notes.append(f"{found.irregular:,} of them have labels that the scheme does not let stand together.")
+        notes.append(f"{found.irregular:,} of them have labels that the scheme does not allow together.")
     if found.contradictions:
         notes.append(f"Contradictions that the rule for votes decided: {listed(found.contradictions)}.")
     columns = (Column("records"), Column("number", **_NUMBER))
@@ -111,7 +111,7 @@ def export_table(found: LabelExport) -> Table:
     notes += [f"Also written: {', '.join(map(str, found.beside))}."] if found.beside else []
     notes += [f"{found.lost:,} rows of the damaged store could not be read."] if found.lost is not None else []
     if found.formulas:
-        done = "an apostrophe stands" if found.escaped else "--escape-formulas puts an apostrophe"
+        done = "an apostrophe is put" if found.escaped else "--escape-formulas puts an apostrophe"
         notes.append(f"Spreadsheets would take {found.formulas:,} cells for formulas; {done} before each.")
     columns = (Column("records"), Column("number", **_NUMBER))
     return Table(f"{found.path}: {found.form}", columns, rows, tuple(notes))

@@ -86,7 +86,7 @@ def table(
     Args:
         store: the judging store; or give label files. In Python whatever `read_ratings` takes.
         judgments: label files in place of a store, whose labels count, and the rule for several voices.
-        scheme: of label files; by default told from the labels.
+        scheme: of label files; by default recognised from the labels.
         topics: topic sets by which pairs of the leakage audit are filed, in the order of the rows; a pair is filed
             under each set that has its topic. Without them, pairs are filed by data set.
         group_by: the column or key of the items that forms the rows, such as stratum; by default the data set.
@@ -206,7 +206,7 @@ def _source_notes(ratings: Ratings, include_models: bool) -> list[str]:
     if any(unit.probability < 1 for unit in ratings.units):
         notes.append("The items are a sample; the counts are of the sample, not weighted by its probabilities.")
     if ratings.guessed and ratings.scheme is not None:
-        notes.append(f"The scheme '{ratings.scheme.name}' was told from the labels.")
+        notes.append(f"The scheme '{ratings.scheme.name}' was recognised from the labels.")
     return notes
 
 

@@ -14,6 +14,7 @@ import re
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from importlib import resources
 from typing import Any, Final, NamedTuple
 
@@ -23,6 +24,8 @@ from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.measures.grammar import parse_measures
+from truerank.measures.rankings import topic_starts
+from truerank.sources.lines import repeated_pair
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -141,23 +144,63 @@ def scored_measure(name: str, rel: int = 1) -> ScoredMeasure:
     )
 
 
-class _Rows(NamedTuple):
-    """The results of a run: their topics and pairs by name, and by row (shape (rows,)) what orders and chooses them.
+@dataclass(frozen=True, eq=False)
+class _Rows:
+    """The results of a run, and by row (shape (rows,)) what orders and chooses them, made where a convention asks."""
 
-    `topic` is a place in `topics`, `doc` the place of its id among all ids, `place` that within its topic, `number` the
-    digits of its id; `own` marks the topic's own document, `first` the first of documents that occur twice.
-    """
+    frame: pl.DataFrame
 
-    topics: tuple[str, ...]
-    pairs: pl.DataFrame
-    topic: Ints
-    doc: Ints
-    score: Floats
-    rank: Ints
-    own: NDArray[np.bool_]
-    first: NDArray[np.bool_]
-    place: Ints
-    number: Ints
+    @cached_property
+    def topics(self) -> tuple[str, ...]:
+        return tuple(self.frame["topic_id"].unique(maintain_order=True).to_list())
+
+    @property
+    def pairs(self) -> pl.DataFrame:
+        return self.frame.select("topic_id", "doc_id")
+
+    @cached_property
+    def topic(self) -> Ints:
+        """The place of the topic in `topics`."""
+        starts = topic_starts(self.frame["topic_id"])
+        names = self.frame["topic_id"].gather(starts)
+        places = _places(names, pl.Series(self.topics, dtype=pl.String))
+        return np.repeat(places, np.diff(np.append(starts, len(self.frame))))
+
+    @cached_property
+    def score(self) -> Floats:
+        return self.frame["score"].to_numpy().astype(np.float64)
+
+    @cached_property
+    def rank(self) -> Ints:
+        if "rank" not in self.frame.columns:
+            return np.zeros(len(self.frame), np.int64)
+        return self.frame["rank"].to_numpy().astype(np.int64)
+
+    @cached_property
+    def own(self) -> NDArray[np.bool_]:
+        """Whether it is the topic's own document."""
+        return (self.frame["topic_id"] == self.frame["doc_id"]).to_numpy()
+
+    @cached_property
+    def first(self) -> NDArray[np.bool_]:
+        """Whether it is the first of documents that occur twice."""
+        if repeated_pair(self.frame["topic_id"], self.frame["doc_id"]) is None:
+            return np.ones(len(self.frame), np.bool_)
+        return self.frame.select(pl.struct("topic_id", "doc_id").is_first_distinct()).to_series().to_numpy()
+
+    @cached_property
+    def place(self) -> Ints:
+        """The place within the topic, in the order of the file."""
+        return self.frame.select(pl.int_range(pl.len()).over("topic_id")).to_series().to_numpy()
+
+    def ids(self, rows: Ints) -> Ints:
+        """The place of some rows' ids in the order of these ids."""
+        return self.frame["doc_id"].gather(rows).rank("dense").to_numpy().astype(np.int64)
+
+    def numbers(self, rows: Ints) -> Ints:
+        """The digits of some rows' ids."""
+        ids = self.frame["doc_id"].gather(rows)
+        return ids.str.replace_all(r"\D", "").cast(pl.Int64, strict=False).fill_null(0).to_numpy()
 
 
 class _Judged(NamedTuple):
@@ -389,26 +432,8 @@ class ConventionScorer:
         name = "" if run is None else run.name
         changing = run if _changes(name) else None
 
-        def made() -> _Rows:
-            frame = self._frames((system, changing, None))[0]
-            topics = frame["topic_id"].unique(maintain_order=True)
-            pair = pl.struct("topic_id", "doc_id")
-            return _Rows(
-                tuple(topics.to_list()),
-                frame.select("topic_id", "doc_id"),
-                _places(frame["topic_id"], topics),
-                frame["doc_id"].rank("dense").to_numpy().astype(np.int64),
-                frame["score"].to_numpy().astype(np.float64),
-                frame["rank"].to_numpy().astype(np.int64)
-                if "rank" in frame.columns
-                else np.zeros(len(frame), np.int64),
-                (frame["topic_id"] == frame["doc_id"]).to_numpy(),
-                frame.select(pair.is_first_distinct()).to_series().to_numpy(),
-                frame.select(pl.int_range(pl.len()).over("topic_id")).to_series().to_numpy(),
-                frame["doc_id"].str.replace_all(r"\D", "").cast(pl.Int64, strict=False).fill_null(0).to_numpy(),
-            )
-
-        return self._once(("rows", system, changing), made)  # type: ignore[no-any-return]
+        rows: _Rows = self._once(("rows", system, changing), lambda: _Rows(self._frames((system, changing, None))[0]))
+        return rows
 
     def _graded(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> NDArray[np.int64]:
         """The grade of each result by topic of the judgments and rank; shape (topics, ranks)."""
@@ -590,14 +615,14 @@ def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
 def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Ints:
     """The rows of each topic in the order of a convention: only those with equal scores are sorted anew."""
     own = groups.order[groups.tied]
-    second = {
-        "ascending": rows.doc, "rank": rows.doc, "input": None, "reversed-input": -np.arange(len(grade)),
-        "best": -grade, "worst": grade, "number": -rows.number, "number-ascending": rows.number,
-    }.get(ties, -rows.doc)  # fmt: skip
-    if second is None or not len(own):
+    if ties == "input" or not len(own):
         return groups.order
+    second = {
+        "ascending": rows.ids, "rank": rows.ids, "reversed-input": np.negative, "best": lambda some: -grade[some],
+        "worst": lambda some: grade[some], "number": lambda some: -rows.numbers(some), "number-ascending": rows.numbers,
+    }.get(ties, lambda some: -rows.ids(some))  # fmt: skip
     order = groups.order.copy()
-    order[groups.tied] = own[np.lexsort((own, second[own], groups.group))]
+    order[groups.tied] = own[np.lexsort((own, second(own), groups.group))]
     return order
 
 

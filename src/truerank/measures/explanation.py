@@ -180,8 +180,8 @@ class Explanation(ScoreDifference):
                 columns("computed with=says, scores, option=how"), section="causes",
             ),
             View(
-                "rivals", "causes", "Who computes so, and what these files do not tell apart",
-                columns("computed with=says, tools, not told from=same"), section="causes", place="page",
+                "rivals", "causes", "Who computes this way, and what these files cannot distinguish",
+                columns("computed with=says, tools, same scores as=same"), section="causes", place="page",
             ),
             View(
                 "without_effect", "without_effect", "What changes no score here", columns("choice, says"),

@@ -3,28 +3,32 @@
 from __future__ import annotations
 
 import math
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats
-from truerank.measures.cross_validation import folds
+from truerank.arrays import Flags, Floats, Ints
+from truerank.measures import effectiveness
+from truerank.measures.effectiveness import RankedJudgments
 from truerank.measures.grammar import parse_measures
+from truerank.measures.rankings import GradeTable, Hits
 from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
 _SPLITS: Final = 20
-#: Results that are scored at once.
-_ROWS: Final = 50_000
 #: More clusters than these have an interval in closed form.
 _MANY: Final = 2_000
-#: Measures that see relevant documents only.
-_RELEVANT_ONLY: Final = ("nDCG", "AP", "RR", "P", "R", "Success", "Rprec")
 #: Documents of the list where the measure has no cutoff.
 _LENGTH: Final = 100
+#: For the interval of the best list: parts of which one at a time is left out, fewest of them, splits of each.
+_PARTS, _FEWEST_PARTS, _PART_SPLITS = 20, 5, 5
+
+#: What an interval draws again: clusters of topics that share relevant documents, or single topics.
+Drawn = Literal["clusters", "topics"]
 
 
 class Floor(NamedTuple):
@@ -32,12 +36,14 @@ class Floor(NamedTuple):
 
     Attributes:
         mean: over topics and splits; None with fewer than two topics, or without relevant documents.
-        low: the lower end of its interval; None where half of the topics or more are one cluster.
+        low: the lower end of its interval; None with too few topics.
         high: the upper end.
         documents: how many the list holds.
         topics: how many were scored.
-        clusters: of topics that share relevant documents, each of which is drawn as a whole.
+        clusters: of topics that share relevant documents.
         by_topic: the score of each topic, a mean over splits.
+        drawn: what the interval is for: other clusters of topics, or, where half of the topics or more are one
+            cluster, other topics of the same kind.
     """
 
     mean: float | None
@@ -47,10 +53,136 @@ class Floor(NamedTuple):
     topics: int
     clusters: int
     by_topic: dict[str, float]
+    drawn: Drawn = "clusters"
 
-    def json(self) -> dict[str, float | int | None]:
+    def json(self) -> dict[str, float | int | str | None]:
         """The figures without those of single topics."""
         return {name: value for name, value in self._asdict().items() if name != "by_topic"}
+
+
+class Judged:
+    """Judgments by which rankings are scored that are the same for many topics, or hold judged documents only.
+
+    Attributes:
+        qrels: columns topic_id, doc_id and relevance, equal topics together.
+        measure: by its name.
+        scoring: how rankings are scored.
+        table: the judgments by number.
+        lengths: how many judgments each topic has, shape (topics,).
+    """
+
+    def __init__(self, qrels: pl.DataFrame, measure: str, scoring: Scoring) -> None:
+        self.qrels = qrels.sort("topic_id", maintain_order=True)
+        self.measure, self.scoring = measure, scoring
+        self.table = GradeTable(self.qrels)
+        self.lengths: Ints = np.bincount(self.table.topic).astype(np.int64)
+
+    def scores(self, rows: Ints, rank: Ints, results: Ints, run: Callable[[], pl.DataFrame]) -> Floats:
+        """The score of each topic, shape (topics,).
+
+        Args:
+            rows: judgments whose documents are in the ranking of their topic, by topic and rank.
+            rank: their ranks there, from 0.
+            results: how many results each topic has.
+            run: the whole ranking; made only where a measure needs it.
+        """
+        (parsed,) = parse_measures(self.measure)
+        if not effectiveness.computes(parsed):
+            found = evaluate(self.qrels, {"list": run()}, self.measure, self.scoring)
+            return found.of("list", found.measures[0])
+        if self.scoring.depth is not None:
+            rows, rank = rows[rank < self.scoring.depth], rank[rank < self.scoring.depth]
+            results = np.minimum(results, self.scoring.depth)
+        hits = Hits(self.table.topic[rows].astype(np.int64), rank, self.table.relevance[rows], results)
+        return effectiveness.score(parsed, RankedJudgments(self.table, hits, hits, self.scoring))
+
+    def same_list(self, documents: Sequence[str]) -> Floats:
+        """The scores of one list for all topics."""
+        topics = self.table.topics
+        listed = pl.DataFrame({"doc_id": [*documents], "place": np.arange(len(documents))})
+        place = self.qrels.select("doc_id").join(listed, on="doc_id", how="left", maintain_order="left")["place"]
+        rows = np.flatnonzero(place.is_not_null().to_numpy())
+        rank = place.fill_null(-1).to_numpy()[rows]
+        order = np.lexsort((rank, self.table.topic[rows]))
+        results = np.full(len(topics), len(documents))
+        return self.scores(rows[order], rank[order], results, lambda: _run([(topics, documents)]))
+
+    def reversed(self, order: Ints) -> Ints:
+        """An order of the judgments by topic, the last one of each topic first."""
+        ends = np.cumsum(self.lengths)
+        return order[np.repeat(2 * ends - self.lengths - 1, self.lengths) - np.arange(len(order))]
+
+    def order(self, order: Ints) -> Floats:
+        """The scores of the judged documents of each topic, in an order of the judgments by topic."""
+        rank = np.arange(len(order)) - np.repeat(np.cumsum(self.lengths) - self.lengths, self.lengths)
+        return self.scores(order, rank, self.lengths, lambda: _ranked(self.qrels[order]))
+
+
+def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
+    """A run in the order of the rows."""
+    rank = pl.int_range(1, pl.len() + 1).over("topic_id")
+    return frame.select("topic_id", "doc_id", rank.alias("rank"), (-rank).cast(pl.Float64).alias("score"))
+
+
+def _run(lists: Sequence[tuple[Sequence[str], Sequence[str]]]) -> pl.DataFrame:
+    """A run of lists, each for some topics."""
+    parts = [
+        pl.DataFrame({"topic_id": [*topics]}, {"topic_id": pl.String}).join(
+            pl.DataFrame({"doc_id": [*documents]}, {"doc_id": pl.String}), how="cross", maintain_order="left_right"
+        )
+        for topics, documents in lists
+    ]
+    return _ranked(pl.concat(parts))
+
+
+class _Lists:
+    """The best list of some topics, and what it scores on others."""
+
+    def __init__(self, judged: Judged, cutoff: int) -> None:
+        self.judged, self._cutoff = judged, cutoff
+        gains = worth(judged.qrels, cutoff)
+        self._ids = gains["doc_id"].unique().sort()
+        number = pl.DataFrame({"doc_id": self._ids, "number": np.arange(len(self._ids))})
+        self._gain = gains.join(number, on="doc_id", how="left", maintain_order="left")
+        self._topic = judged.table.numbers(self._gain["topic_id"]).astype(np.int64)
+        self._number, self._worth = self._gain["number"].to_numpy(), self._gain["worth"].to_numpy()
+        # Only documents that are worth something can be in a list.
+        found = judged.qrels.select("doc_id").join(number, on="doc_id", how="left", maintain_order="left")["number"]
+        self._rows = np.flatnonzero(found.is_not_null().to_numpy())
+        self._document = found.fill_null(-1).to_numpy()[self._rows]
+        self._of = judged.table.topic[self._rows]
+
+    def __bool__(self) -> bool:
+        return bool(len(self._ids))
+
+    def crossed(self, half: Flags, counted: Flags) -> Floats:
+        """The list of each half of the topics that count, scored on the other half; NaN for others and without list."""
+        topics = self.judged.table.topics
+        rank, results = np.full(len(self._rows), -1), np.zeros(len(topics), np.int64)
+        used: list[tuple[Flags, Ints]] = []
+        for tried in (half, ~half):
+            best, place = self._best(~tried & counted), np.full(len(self._ids), -1)
+            place[best] = np.arange(len(best))
+            rank = np.where(tried[self._of], place[self._document], rank)
+            results[tried & counted] = len(best)
+            used.append((tried & counted, best))
+        kept = np.flatnonzero((rank >= 0) & counted[self._of])
+        kept = kept[np.lexsort((rank[kept], self._of[kept]))]
+
+        def run() -> pl.DataFrame:
+            names = np.array(topics)
+            return _run([(names[tried].tolist(), self._ids.gather(best).to_list()) for tried, best in used])
+
+        found = self.judged.scores(self._rows[kept], rank[kept], results, run)
+        return np.where(results > 0, found, np.nan)
+
+    def _best(self, learnt: Flags) -> Ints:
+        """The documents with the largest worth for some topics; equal ones in the order of their ids."""
+        own = learnt[self._topic]
+        sums = np.bincount(self._number[own], self._worth[own], len(self._ids)).round(12)
+        place = max(0, len(sums) - self._cutoff)
+        chosen = np.flatnonzero((sums >= np.partition(sums, place)[place]) & (sums > 0))
+        return chosen[np.lexsort((chosen, -sums[chosen]))][: self._cutoff]
 
 
 def fixed_list(
@@ -60,61 +192,57 @@ def fixed_list(
     *,
     splits: int = _SPLITS,
     confidence: float = 0.95,
-    resamples: int = 1_000,
     seed: int = 0,
 ) -> Floor:
     """Scores the best list that never reads the query, on topics that it was not made from.
 
     The topics are split in two. The list of each half are the documents with the largest sum, over the topics of the
     half, of a document's gain over the ideal gain of the topic; it is scored on the other half. The score of a topic is
-    the mean over all splits. Its interval draws topics that share relevant documents, directly or through others,
-    together.
+    the mean over all splits.
+
+    The interval is a jackknife: parts of the topics are left out one at a time, of the lists and of what they are
+    scored on. Topics that share relevant documents, directly or through others, are left out together; where half of
+    all topics or more are one cluster, single topics are.
     """
     parsed = parse_measures(measure)[0]
     cutoff = int(parsed.params.get("cutoff") or scoring.depth or _LENGTH)
-    topics = sorted(qrels["topic_id"].unique())
-    if len(topics) < 2:
-        return Floor(None, None, None, 0, len(topics), len(topics), {})
-    gains = worth(qrels, cutoff)
-    if parsed.NAME in _RELEVANT_ONLY and not parsed.params.get("judged_only"):
-        # What is not relevant changes nothing: of a topic without relevant documents one row is enough.
-        scored = (pl.col("relevance") > 0) | ~(pl.col("relevance") > 0).any().over("topic_id")
-        qrels = qrels.filter(scored)
-    # Many splits are scored at once, as topics of their own: a call costs more than the topics of a small collection.
-    together = max(1, _ROWS // (len(topics) * cutoff))
-    sums, counts = dict.fromkeys(topics, 0.0), dict.fromkeys(topics, 0)
-    for first in range(0, splits, together):
-        some = range(first, min(first + together, splits))
-        names = {split: f"{split} " if together > 1 else "" for split in some}
-        halves = {split: folds(topics, 2, seed + split) for split in some}
-        lists = [
-            _scored_list(gains, halves[split][1 - side], halves[split][side], cutoff).with_columns(_copy(names[split]))
-            for split in some
-            for side in (0, 1)
-        ]
-        run = pl.concat(lists)
-        if not len(run):
-            continue
-        copies = pl.concat([qrels.with_columns(_copy(names[split])) for split in some])
-        found = evaluate(copies, {"lists": run}, measure, scoring)
-        values = dict(zip(found.topics, found.of("lists", found.measures[0]).tolist(), strict=True))
-        listed = set(run["topic_id"].unique())
-        for split in some:
-            for topic in topics:
-                if (name := f"{names[split]}{topic}") in listed:
-                    sums[topic] += values[name]
-                    counts[topic] += 1
-    by_topic = {topic: sums[topic] / counts[topic] for topic in topics if counts[topic]}
-    if not by_topic:
-        return Floor(None, None, None, 0, len(topics), len(topics), {})
-    cluster = clusters(qrels.filter(pl.col("relevance") >= scoring.rel), list(by_topic))
-    low, high = interval(np.array(list(by_topic.values())), cluster, confidence, resamples, seed)
-    mean = float(np.mean(list(by_topic.values())))
-    return Floor(mean, low, high, cutoff, len(by_topic), int(cluster.max()) + 1, by_topic)
+    number = qrels["topic_id"].n_unique()
+    if number < 2:
+        return Floor(None, None, None, 0, number, number, {})
+    judged = Judged(qrels, measure, scoring)
+    lists, topics = _Lists(judged, cutoff), judged.table.topics
+    halves = [np.zeros(number, np.bool_) for _ in range(splits)]
+    for split, half in enumerate(halves):
+        half[np.random.default_rng([seed, split]).permutation(number)[::2]] = True
+    every = np.ones(number, np.bool_)
+    found = np.stack([lists.crossed(half, every) for half in halves]) if lists else np.full((1, number), np.nan)
+    scored = np.isfinite(found).any(axis=0)
+    if not scored.any():
+        return Floor(None, None, None, 0, number, number, {})
+    values = np.nanmean(found[:, scored], axis=0)
+    by_topic = dict(zip(np.array(topics)[scored].tolist(), values.tolist(), strict=True))
+    cluster = clusters(qrels.filter(pl.col("relevance") >= scoring.rel), [*topics])
+    together = 2 * np.bincount(cluster).max() >= number
+    mean, unit = float(values.mean()), np.arange(number) if together else cluster
+    reach = _reach(lists, halves[:_PART_SPLITS], unit, confidence, seed)
+    low, high = (None, None) if reach is None else (max(0.0, mean - reach), mean + reach)
+    of = len(np.unique(cluster[scored]))
+    return Floor(mean, low, high, cutoff, len(by_topic), of, by_topic, "topics" if together else "clusters")
 
 
-def _copy(prefix: str) -> pl.Expr:
-    return pl.concat_str(pl.lit(prefix), "topic_id").alias("topic_id") if prefix else pl.col("topic_id")
+def _reach(lists: _Lists, halves: Sequence[Flags], unit: Ints, confidence: float, seed: int) -> float | None:
+    """Half of the interval, by a jackknife over parts of the units; None with too few of them."""
+    units = int(unit.max()) + 1
+    parts = min(_PARTS, units)
+    if parts < _FEWEST_PARTS:
+        return None
+    part = (np.random.default_rng(seed).permutation(units) % parts)[unit]
+    means = np.array([
+        np.nanmean(np.stack([lists.crossed(half, part != one) for half in halves])[:, part != one])
+        for one in range(parts)
+    ])  # fmt: skip
+    error = math.sqrt((parts - 1) * float(np.var(means)))
+    return float(scipy.special.stdtrit(parts - 1, (1 + confidence) / 2)) * error
 
 
 def worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
@@ -127,15 +255,6 @@ def worth(qrels: pl.DataFrame, cutoff: int) -> pl.DataFrame:
     return gains.with_columns(ideal.sum().over("topic_id").alias("ideal")).select(
         "topic_id", "doc_id", (pl.col("relevance") / pl.col("ideal")).alias("worth")
     )
-
-
-def _scored_list(gains: pl.DataFrame, learnt: tuple[str, ...], tried: tuple[str, ...], cutoff: int) -> pl.DataFrame:
-    """The list of some topics as a run over others."""
-    own = gains.filter(pl.col("topic_id").is_in(list(learnt))).group_by("doc_id").agg(pl.col("worth").sum())
-    best = own.with_columns(pl.col("worth").round(12)).sort("worth", "doc_id", descending=[True, False]).head(cutoff)
-    ranked = best.select("doc_id", (pl.int_range(pl.len()) + 1).alias("rank"))
-    ranked = ranked.with_columns((-pl.col("rank")).cast(pl.Float64).alias("score"))
-    return pl.DataFrame({"topic_id": tried}).join(ranked, how="cross", maintain_order="left_right")
 
 
 def clusters(relevant: pl.DataFrame, topics: list[str]) -> NDArray[np.int64]:

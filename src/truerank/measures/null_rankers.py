@@ -11,22 +11,25 @@ import scipy
 
 from truerank.arrays import Floats
 from truerank.measures.effectiveness import gains_of
-from truerank.measures.floors import Floor, clusters, fixed_list, interval, worth
+from truerank.measures.floors import Floor, Judged, clusters, fixed_list, interval, worth
 from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
 #: Results of a run over a collection.
 _LONGEST: Final = 1_000
-#: Orders of the judged documents that cannot know the query, by name: the columns to sort by, and which of them from
-#: the largest.
-_ORDERS: Final[Mapping[str, tuple[list[str], list[bool]]]] = {
-    "order of the file": (["line"], [False]),
-    "reversed order of the file": (["line"], [True]),
-    "document id, ascending": (["doc_id"], [False]),
-    "document id, descending": (["doc_id"], [True]),
-    "often relevant elsewhere": (["elsewhere", "random"], [True, False]),
+#: Orders of the judged documents that cannot know the query, by name: the column to sort by, and whether from the
+#: largest. Evaluation programs make the first four of a run whose scores are all the same.
+_ORDERS: Final[Mapping[str, tuple[str, bool]]] = {
+    "equal scores, in the order of the file": ("line", False),
+    "equal scores, in the reversed order of the file": ("line", True),
+    "equal scores, by document id, ascending": ("doc_id", False),
+    "equal scores, by document id, descending": ("doc_id", True),
+    "often relevant elsewhere": ("elsewhere", True),
+    "longest first": ("length", True),
+    "shortest first": ("length", False),
 }
+#: What rules for ties make of such a run that look at the judgments: bounds, and no rankings.
+_BOUNDS: Final = ("equal scores, relevant ones first", "equal scores, relevant ones last")
 
 
 class NullRanker(NamedTuple):
@@ -34,8 +37,8 @@ class NullRanker(NamedTuple):
 
     Attributes:
         name: how it ranks.
-        of: what it ranks: "collection", or "judged": the judged documents of each topic that has relevant and other
-            ones, as a reranker gets them.
+        of: what it ranks: "collection"; "candidates": what all runs rank for a topic; or "judged": the judged documents
+            of each topic that has relevant and other ones, as a reranker gets them.
         floor: the score, a mean over the topics, with its interval.
         above_random: of an order of the judged documents: the mean difference from random order; None for others.
         above_random_low: the lower end of its interval.
@@ -58,7 +61,9 @@ def null_rankers(
     scoring: Scoring = Scoring(),
     *,
     lists: Mapping[str, Sequence[str]] | None = None,
+    lengths: Mapping[str, int] | None = None,
     documents: int | None = None,
+    candidates: pl.DataFrame | None = None,
     confidence: float = 0.95,
     resamples: int = 1_000,
     seed: int = 0,
@@ -70,17 +75,20 @@ def null_rankers(
         measure: by its name; the larger its values the better.
         scoring: how runs are scored.
         lists: fixed lists of documents to score, by name, such as the longest documents first.
+        lengths: of judged documents, by id.
         documents: how many documents the collection has; None where nobody knows.
+        candidates: columns topic_id and doc_id: what can be ranked for a topic.
         confidence: of the intervals.
         resamples: how often topics are drawn again.
         seed: of all draws.
 
     Returns:
         The best fixed list, cross-fitted (`floors.fixed_list`); the lists that were given; random order of the
-        collection, in closed form; and, where topics have judged documents that are not relevant: random order of a
-        topic's judged documents, in closed form, and orders by their ids, their lines, and how often they are relevant
-        for other topics. The intervals of orders against random order hold for all of them together (Bonferroni). Fixed
-        lists are drawn again by clusters of topics that share relevant documents, orders by topics.
+        collection and of the candidates, in closed form; and, where topics have judged documents that are not relevant:
+        random order of a topic's judged documents, in closed form, and orders by their ids, their lines, their lengths,
+        and how often they are relevant for other topics. The intervals of orders against random order hold for all of
+        them together (Bonferroni). Fixed lists are drawn again by clusters of topics that share relevant documents,
+        orders by topics.
     """
     (parsed,) = parse_measures(measure)
     if lower_is_better(parsed):
@@ -88,66 +96,83 @@ def null_rankers(
     relevant = qrels.filter(pl.col("relevance") >= scoring.rel)
     found: list[NullRanker] = []
 
-    def floor(by_topic: Mapping[str, float], listed: int, level: float = confidence, alone: bool = False) -> Floor:
-        topics, values = list(by_topic), np.array(list(by_topic.values()), np.float64)
-        if not topics:
+    def floor(
+        topics: Sequence[str], values: Floats, listed: int, level: float = confidence, alone: bool = False
+    ) -> Floor:
+        if not len(topics):
             return Floor(None, None, None, listed, 0, 0, {})
-        cluster = np.arange(len(topics)) if alone else clusters(relevant, topics)
-        low, high = interval(values, cluster, level, resamples, seed)
-        return Floor(float(values.mean()), low, high, listed, len(topics), int(cluster.max()) + 1, dict(by_topic))
+        shared = np.arange(len(topics)) if alone else clusters(relevant, [*topics])
+        together = 2 * int(np.bincount(shared).max()) >= len(topics) > 1
+        low, high = interval(values, np.arange(len(topics)) if together else shared, level, resamples, seed)
+        by_topic = dict(zip(topics, values.tolist(), strict=True))
+        drawn = "topics" if alone or together else "clusters"
+        return Floor(float(values.mean()), low, high, listed, len(topics), int(shared.max()) + 1, by_topic, drawn)
 
     if qrels["topic_id"].n_unique() > 1:
-        fixed = fixed_list(qrels, measure, scoring, confidence=confidence, resamples=resamples, seed=seed)
+        fixed = fixed_list(qrels, measure, scoring, confidence=confidence, seed=seed)
         found.append(NullRanker("the best fixed list", "collection", fixed))
-    of_lists = {name: _same_list(qrels, documents_of) for name, documents_of in (lists or {}).items()}
-    for name, scores in _scored(qrels, of_lists, measure, scoring).items():
-        found.append(NullRanker(name, "collection", floor(scores, len((lists or {})[name]))))
-    if documents is not None and (random := random_order(qrels, measure, scoring, documents)) is not None:
-        found.append(NullRanker("random order", "collection", floor(random, documents)))
+    if lists:
+        every = Judged(qrels, measure, scoring)
+        for name, ids in lists.items():
+            found.append(NullRanker(name, "collection", floor(every.table.topics, every.same_list(ids), len(ids))))
+    for of, ranked in (("collection", documents), ("candidates", candidates)):
+        random = None if ranked is None else random_order(qrels, measure, scoring, ranked)
+        if random:
+            size = ranked if isinstance(ranked, int) else len(candidates if candidates is not None else ())
+            values = np.array([*random.values()])
+            found.append(NullRanker("random order", of, floor([*random], values, size, alone=of == "candidates")))
     graded = qrels.group_by("topic_id").agg((pl.col("relevance") >= scoring.rel).mean().alias("share"))
     mixed = graded.filter((pl.col("share") > 0) & (pl.col("share") < 1)).select("topic_id")
-    judged = qrels.with_row_index("line").join(mixed, on="topic_id", how="semi", maintain_order="left")
-    if not len(judged):
+    own = qrels.join(mixed, on="topic_id", how="semi", maintain_order="left")
+    if not len(own):
         return tuple(found)
-    random = random_order(judged.drop("line"), measure, scoring)
-    if random is not None:
-        found.append(NullRanker("random order", "judged", floor(random, len(judged), alone=True)))
-    ordered = judged.join(_elsewhere(qrels), on=["topic_id", "doc_id"], how="left", maintain_order="left").with_columns(
-        pl.Series("random", np.random.default_rng(seed).permutation(len(judged)))
+    return (
+        *found,
+        *_of_judged(qrels, own, measure, scoring, floor=floor, confidence=confidence, lengths=lengths, seed=seed),
     )
-    orders = {
-        name: _ranked(ordered.sort("topic_id", *columns, descending=[False, *descending], maintain_order=True))
-        for name, (columns, descending) in _ORDERS.items()
-        if "elsewhere" not in columns or ordered["elsewhere"].max()
-    }
-    for name, scores in _scored(judged.drop("line"), orders, measure, scoring).items():
-        own = floor(scores, len(judged), alone=True)
-        if random is None:
-            found.append(NullRanker(name, "judged", own))
+
+
+def _of_judged(
+    qrels: pl.DataFrame,
+    own: pl.DataFrame,
+    measure: str,
+    scoring: Scoring,
+    *,
+    floor: Callable[..., Floor],
+    confidence: float,
+    lengths: Mapping[str, int] | None,
+    seed: int,
+) -> Iterator[NullRanker]:
+    """Orders of the judged documents of a topic."""
+    judged = Judged(own, measure, scoring)
+    topics, number = judged.table.topics, len(own)
+    random = random_order(judged.qrels, measure, scoring)
+    chance = None if random is None else np.array([random[topic] for topic in topics])
+    if chance is not None:
+        yield NullRanker("random order", "judged", floor(topics, chance, number, alone=True))
+    keys = judged.qrels.join(_elsewhere(qrels), on=["topic_id", "doc_id"], how="left", maintain_order="left")
+    columns = {"doc_id": keys["doc_id"].rank("dense"), "elsewhere": keys["elsewhere"].fill_null(0)}
+    if lengths:
+        columns["length"] = keys["doc_id"].replace_strict(dict(lengths), default=0, return_dtype=pl.Int64)
+    equal = np.random.default_rng(seed).permutation(number)
+    rising = {
+        name: np.lexsort((equal, column.to_numpy(), judged.table.topic))
+        for name, column in columns.items()
+        if (column != 0).any()
+    } | {"line": np.arange(number)}
+    orders = {name: column for name, (column, _) in _ORDERS.items() if column in rising}
+    for name, column in orders.items():
+        order = judged.reversed(rising[column]) if _ORDERS[name][1] else rising[column]
+        values = judged.order(order)
+        ranked = floor(topics, values, number, alone=True)
+        if chance is None:
+            yield NullRanker(name, "judged", ranked)
             continue
-        above = floor({t: scores[t] - random[t] for t in scores}, 0, 1 - (1 - confidence) / len(_ORDERS), alone=True)
-        found.append(NullRanker(name, "judged", own, above.mean, above.low))
-    return tuple(found)
-
-
-def _ranked(frame: pl.DataFrame) -> pl.DataFrame:
-    """A run in the order of the rows."""
-    rank = pl.int_range(1, pl.len() + 1).over("topic_id")
-    return frame.select("topic_id", "doc_id", rank.alias("rank"), (-rank).cast(pl.Float64).alias("score"))
-
-
-def _same_list(qrels: pl.DataFrame, documents: Sequence[str]) -> pl.DataFrame:
-    topics = pl.DataFrame({"topic_id": qrels["topic_id"].unique(maintain_order=True)})
-    return _ranked(topics.join(pl.DataFrame({"doc_id": [*documents]}), how="cross", maintain_order="left_right"))
-
-
-def _scored(
-    qrels: pl.DataFrame, runs: Mapping[str, pl.DataFrame], measure: str, scoring: Scoring
-) -> dict[str, dict[str, float]]:
-    if not runs:
-        return {}
-    scored = evaluate(qrels, runs, measure, scoring)
-    return {name: dict(zip(scored.topics, scored.of(name, scored.measures[0]).tolist(), strict=True)) for name in runs}
+        above = floor(topics, values - chance, 0, 1 - (1 - confidence) / len(orders), alone=True)
+        yield NullRanker(name, "judged", ranked, above.mean, above.low)
+    worst = np.lexsort((judged.table.relevance, judged.table.topic))
+    for name, order in zip(_BOUNDS, (judged.reversed(worst), worst), strict=True):
+        yield NullRanker(name, "judged", floor(topics, judged.order(order), number, alone=True))
 
 
 def _elsewhere(qrels: pl.DataFrame) -> pl.DataFrame:
@@ -164,19 +189,20 @@ def _elsewhere(qrels: pl.DataFrame) -> pl.DataFrame:
 class _Pools(NamedTuple):
     """Topics with what they can be ranked from; arrays of shape (topics,).
 
-    `candidates` can be ranked, `relevant` of them are so; `depth` ranks are seen, and `gain` is the mean gain of a
-    candidate over the ideal gain of the topic.
+    `candidates` can be ranked, `relevant` of them are so, of `possible` ones; `depth` ranks are seen, and `gain` is the
+    mean gain of a candidate over the ideal gain of the topic.
     """
 
     candidates: Floats
     relevant: Floats
+    possible: Floats
     depth: Floats
     gain: Floats
     cutoff: float
 
 
 def random_order(
-    qrels: pl.DataFrame, measure: str, scoring: Scoring = Scoring(), documents: int | None = None
+    qrels: pl.DataFrame, measure: str, scoring: Scoring = Scoring(), ranked: int | pl.DataFrame | None = None
 ) -> dict[str, float] | None:
     """The expected score of a random order, by topic, in closed form.
 
@@ -184,7 +210,8 @@ def random_order(
         qrels: columns topic_id, doc_id and relevance.
         measure: nDCG, AP, RR, P, R, Success or Rprec, with or without cut-off.
         scoring: how runs are scored.
-        documents: of the collection that is ranked, down to 1,000 results; by default a topic's judged documents are.
+        ranked: how many documents the collection has, which is ranked down to 1,000 results; or what is ranked, as
+            columns topic_id and doc_id; by default a topic's judged documents.
 
     Returns:
         None for a measure without a closed form here.
@@ -194,28 +221,35 @@ def random_order(
     rel = int(parsed.params.get("rel", scoring.rel))
     if expected is None or parsed.params.get("judged_only"):
         return None
-    frame = qrels.with_columns(pl.Series("gain", gains_of(parsed, qrels["relevance"].to_numpy().astype(np.int64))))
+    frame = qrels.with_columns(
+        pl.Series("gain", gains_of(parsed, qrels["relevance"].to_numpy().astype(np.int64))),
+        pl.lit(True).alias("there"),
+    )
+    counted = pl.len().alias("candidates")
+    if isinstance(ranked, pl.DataFrame):
+        there = ranked.select("topic_id", "doc_id", pl.lit(True).alias("there")).unique()
+        frame = frame.drop("there").join(there, on=["topic_id", "doc_id"], how="left", maintain_order="left")
+        sizes = there.group_by("topic_id").agg(pl.len().alias("size"))
+        frame = frame.with_columns(pl.col("there").fill_null(False)).join(sizes, on="topic_id", maintain_order="left")
+        counted = pl.col("size").first().alias("candidates")
     cutoff = float(parsed.params.get("cutoff") or np.inf)
     rank = pl.int_range(1, pl.len() + 1)
     best = pl.col("gain").sort(descending=True)
     ideal = (best * (rank <= cutoff) / (rank + 1).log(2)).sum()
+    good = pl.col("relevance") >= rel
     by_topic = frame.group_by("topic_id", maintain_order=True).agg(
-        pl.len().alias("candidates"),
-        (pl.col("relevance") >= rel).sum().alias("relevant"),
-        (pl.col("gain").sum() / ideal).fill_nan(0).alias("share"),
+        counted,
+        (good & pl.col("there")).sum().alias("relevant"),
+        good.sum().alias("possible"),
+        ((pl.col("gain") * pl.col("there")).sum() / ideal).fill_nan(0).alias("share"),
     )
     candidates = by_topic["candidates"].to_numpy().astype(np.float64)
-    if documents is not None:
-        candidates = np.maximum(candidates, documents)
-    longest = np.inf if documents is None else _LONGEST
+    if isinstance(ranked, int):
+        candidates = np.maximum(candidates, ranked)
+    longest = _LONGEST if isinstance(ranked, int) else np.inf
     depth = np.minimum(candidates, min(cutoff, scoring.depth or longest))
-    pools = _Pools(
-        candidates,
-        by_topic["relevant"].to_numpy().astype(np.float64),
-        depth,
-        by_topic["share"].to_numpy() / candidates,
-        cutoff,
-    )
+    relevant, possible = (by_topic[name].to_numpy().astype(np.float64) for name in ("relevant", "possible"))
+    pools = _Pools(candidates, relevant, possible, depth, by_topic["share"].to_numpy() / candidates, cutoff)
     return dict(zip(by_topic["topic_id"].to_list(), expected(pools).tolist(), strict=True))
 
 
@@ -235,7 +269,13 @@ def _expected_precision(pools: _Pools) -> Floats:
 
 
 def _expected_recall(pools: _Pools) -> Floats:
-    return np.where(pools.relevant > 0, pools.depth / pools.candidates, 0.0)
+    return _of_possible(pools, pools.depth / pools.candidates)
+
+
+def _of_possible(pools: _Pools, shown: Floats) -> Floats:
+    """The share of the relevant documents that a ranking shows, of which it shows such a share."""
+    found = pools.relevant * shown
+    return np.divide(found, pools.possible, out=np.zeros_like(found), where=pools.possible > 0)
 
 
 def _first_hits(pools: _Pools) -> Iterator[tuple[int, Floats]]:
@@ -262,13 +302,11 @@ def _expected_ap(pools: _Pools) -> Floats:
     others = np.divide(
         pools.relevant - 1, pools.candidates - 1, out=np.zeros_like(pools.relevant), where=pools.candidates > 1
     )
-    value = (harmonic + (pools.depth - harmonic) * others) / pools.candidates
-    return np.where(pools.relevant > 0, value, 0.0)
+    return _of_possible(pools, (harmonic + (pools.depth - harmonic) * others) / pools.candidates)
 
 
 def _expected_r_precision(pools: _Pools) -> Floats:
-    seen = np.minimum(pools.relevant, pools.depth)
-    return np.where(pools.relevant > 0, seen / pools.candidates, 0.0)
+    return _of_possible(pools, np.minimum(pools.possible, pools.depth) / pools.candidates)
 
 
 _EXPECTED: Final[Mapping[str, Callable[[_Pools], Floats]]] = {

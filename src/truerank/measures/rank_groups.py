@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats, Ints
 
 _SEED: Final = 0
+#: Differences of draws and pairs that are held at once.
+_CELLS: Final = 1 << 17
 #: Sums of the same numbers in another order differ in their last bits.
 _ROUNDING: Final = 1e-12
 
@@ -27,11 +29,15 @@ class RankGroups(NamedTuple):
 
     Attributes:
         means: the mean score of each system, shape (systems,).
-        low: the best rank that is not excluded, shape (systems,).
+        low: the best rank that is not excluded, shape (systems,); the intervals of all systems hold together.
         high: the worst one.
+        own_low: the best rank of each system that is not excluded by its own pairs: for a system that was named before
+            the scores were seen.
+        own_high: the worst one.
         better: whether the row's system is better than the column's by more than chance explains, all pairs together,
             shape (systems, systems).
         alone: the same, each pair tested by itself.
+        neighbours: the same of neighbours in the order by the mean, these pairs together.
         first: the systems of the first group: no pair of them differs by more than chance explains.
         enough: whether so many rows could show any difference at this level.
     """
@@ -39,8 +45,11 @@ class RankGroups(NamedTuple):
     means: Floats
     low: Ints
     high: Ints
+    own_low: Ints
+    own_high: Ints
     better: NDArray[np.bool_]
     alone: NDArray[np.bool_]
+    neighbours: NDArray[np.bool_]
     first: NDArray[np.bool_]
     enough: bool
 
@@ -72,16 +81,22 @@ def rank_groups(
     apart = np.zeros((systems, systems), np.bool_)
     if 2.0 ** (1 - rows) > 1 - confidence or systems < 2:
         every = np.arange(systems)
+        best, worst = np.ones_like(every), np.full_like(every, systems)
         return RankGroups(
-            means, np.ones_like(every), np.full_like(every, systems), apart, apart, np.ones(systems, np.bool_), False
-        )
+            means, best, worst, best, worst, apart, apart, apart, np.ones(systems, np.bool_), False
+        )  # fmt: skip
     drawn = _Drawn(scores, weights, groups, resamples, seed)
     values = drawn.observed(means)
-    alone = values > drawn.single(confidence)
-    better = _stepwise(drawn, values, confidence)
-    low = 1 + better.sum(axis=0)
-    high = systems - better.sum(axis=1)
-    return RankGroups(means, low, high, better, alone, _first_group(drawn, values, confidence), True)
+    alone, own = drawn.by_system(values, confidence)
+    better = _stepwise(drawn, values, confidence, ~np.eye(systems, dtype=np.bool_))
+    order = np.argsort(-means, kind="stable")
+    pairs = np.zeros_like(apart)
+    pairs[order[:-1], order[1:]] = pairs[order[1:], order[:-1]] = True
+    return RankGroups(
+        means, 1 + better.sum(axis=0), systems - better.sum(axis=1), 1 + (own < 0).sum(axis=1),
+        systems - (own > 0).sum(axis=1), better, alone, _stepwise(drawn, values, confidence, pairs),
+        _first_group(drawn, values, confidence), True,
+    )  # fmt: skip
 
 
 class _Drawn:
@@ -124,22 +139,36 @@ class _Drawn:
         if not len(rows):
             return np.zeros(len(self.sums))
         inverse = 1 / self.variance[rows, columns]
-        ratios = np.empty(len(self.sums))
-        for draw, sums in enumerate(self.sums):
-            gap = sums[rows] - sums[columns]
-            ratios[draw] = np.max(gap * gap * inverse)
-        return self.studentised(ratios)
+        step = max(1, _CELLS // len(rows))
+        parts = [self.sums[first : first + step] for first in range(0, len(self.sums), step)]
+        ratios = [np.max(np.square(sums[:, rows] - sums[:, columns]) * inverse, axis=1) for sums in parts]
+        return self.studentised(np.concatenate(ratios))
 
-    def single(self, confidence: float) -> Floats:
-        """The critical value of each pair by itself, shape (systems, systems)."""
-        systems = len(self.variance)
-        found = np.full((systems, systems), np.inf)
-        for one in range(systems):
-            with np.errstate(divide="ignore", invalid="ignore"):
-                ratio = np.square(self.sums[:, [one]] - self.sums) / self.variance[one]
-            ratio[:, self.variance[one] == 0] = 0.0
-            found[one] = np.quantile(self.studentised(ratio), confidence, axis=0)
-        return found
+    def by_system(self, values: Floats, confidence: float) -> tuple[NDArray[np.bool_], Ints]:
+        """Whether each system is better than each other one by this pair alone, and by all pairs of its row together.
+
+        Returns:
+            Shape (systems, systems): the first; and 1 where the row's system is better, -1 where it is worse.
+        """
+        alone = np.zeros(values.shape, np.bool_)
+        own = np.zeros(values.shape, np.int64)
+        for one in range(len(values)):
+            open_ = self.variance[one] > 0
+            ratio = np.square(self.sums[:, [one]] - self.sums[:, open_]) / self.variance[one, open_]
+            drawn = self.studentised(ratio)
+            observed = values[one, open_]
+            alone[one, open_] = observed > np.quantile(drawn, confidence, axis=0)
+            left, signs = np.ones(int(open_.sum()), np.bool_), np.zeros(int(open_.sum()), np.int64)
+            while left.any():
+                found = left & (np.abs(observed) > np.quantile(drawn[:, left].max(axis=1), confidence))
+                if not found.any():
+                    break
+                signs[found], left = np.sign(observed[found]), left & ~found
+            own[one, open_] = signs
+            # Equal differences on all rows: nothing is left to chance.
+            certain = ~open_ & (values[one] != 0)
+            own[one, certain], alone[one, certain] = np.sign(values[one, certain]), values[one, certain] > 0
+        return alone, own
 
 
 def _first_group(drawn: _Drawn, values: Floats, confidence: float) -> NDArray[np.bool_]:
@@ -163,17 +192,18 @@ def _first_group(drawn: _Drawn, values: Floats, confidence: float) -> NDArray[np
     return left
 
 
-def _stepwise(drawn: _Drawn, values: Floats, confidence: float) -> NDArray[np.bool_]:
+def _stepwise(drawn: _Drawn, values: Floats, confidence: float, pairs: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Pairs that differ, all of them tested together; what is found makes the next step's bar lower."""
     better = np.zeros(values.shape, np.bool_)
-    open_ = ~np.eye(len(values), dtype=np.bool_)
-    while True:
+    open_ = pairs.copy()
+    while open_.any():
         bar = np.quantile(drawn.largest(open_), confidence)
         found = (values > bar) & open_
         if not found.any():
-            return better
+            break
         better |= found
         open_ &= ~(found | found.T)
+    return better
 
 
 def letters(order: Ints, better: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:

@@ -251,6 +251,15 @@ def topic_starts(topics: pl.Series) -> Ints:
     return np.concatenate(([0], np.flatnonzero(changed) + 1))
 
 
+def on_topics(run: pl.DataFrame, topics: pl.Series) -> pl.DataFrame:
+    """The rows of a run on some topics, in their order; each stretch of equal topics is looked for once."""
+    starts = topic_starts(run["topic_id"])
+    kept = run["topic_id"].gather(starts).is_in(topics.implode())
+    if kept.all():
+        return run
+    return run.filter(pl.Series(np.repeat(kept.to_numpy(), np.diff(np.append(starts, len(run))))))
+
+
 def in_rank_order(run: pl.DataFrame) -> bool:
     """Whether equal topics stand together and ranks rise within them."""
     starts = topic_starts(run["topic_id"])
@@ -310,7 +319,9 @@ def _order(
     topic: Ints, keys: NDArray[np.float64] | NDArray[np.float32] | Ints, documents: pl.Series, descending: bool
 ) -> Ints:
     """The order of rows by topic, key descending, and document."""
-    order = np.lexsort((-keys, topic))
+    # Most runs are out of order among equal scores alone.
+    falling = bool(np.all((keys[1:] <= keys[:-1]) | (topic[1:] != topic[:-1])))
+    order = np.arange(len(keys)) if falling else np.lexsort((-keys, topic))
     same = (keys[order][1:] == keys[order][:-1]) & (topic[order][1:] == topic[order][:-1])
     if not same.any():
         return order

@@ -18,6 +18,7 @@ from truerank.core.figures import (
     forest_plot,
     order_overview,
 )
+from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises, summary, writes
 from truerank.core.tables import Cell, Column, Table
 from truerank.measures.comparison import MARK, Comparison, Difference
@@ -25,6 +26,7 @@ from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitudes import difference_interval, mean_interval
 from truerank.measures.orders import OrderChanges, ranks
+from truerank.measures.repeated_runs import RepeatedPair
 from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison, TopicDifferences
 from truerank.measures.significance import CASES, TESTS
@@ -97,7 +99,7 @@ def order_picture(comparison: Comparison, measure: str) -> Picture:
         _name("order", measure),
         f"Mean {measure} of {len(means):,} runs, the best first. A line joins runs of which no pair differs "
         f"significantly ({TESTS[comparison.method.significance]}, {comparison.method.corrected()}, α = "
-        f"{comparison.method.alpha:g}): these topics do not tell them apart, which does not make them equal.",
+        f"{comparison.method.alpha:g}): these topics do not distinguish them, which does not make them equal.",
         order_overview(list(means), list(means.values()), undistinguished(comparison, measure), x_label=measure),
     )
 
@@ -252,6 +254,43 @@ def difference_table(comparison: Comparison) -> Table:
     return Table(title, tuple(columns), rows, notes=notes, rules=tuple(firsts))
 
 
+def repeats_table(pairs: Sequence[RepeatedPair]) -> Table:
+    """Differences for other topics and other repetitions, and the noise between repetitions of each system."""
+    columns = (
+        Column("run"), Column("baseline"), Column("measure"),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("difference when run again",)),
+        *(
+            Column(name, (of,), align="right", format=form)
+            for of in ("run", "baseline")
+            for name, form in (("repeats", ",d"), ("sd", ".4f"), ("low", ".4f"), ("high", ".4f"))
+        ),
+    )  # fmt: skip
+    rows, notes = [], []
+    for run, baseline, measure, found in pairs:
+        cells = [
+            cell
+            for one in (found.system, found.baseline)
+            for cell in ((one.repeats, one.by_repeat, one.low, one.high) if one.repeats > 1 else (1, None, None, None))
+        ]
+        rows.append((run, baseline, measure, found.mean, found.low, found.high, *cells))
+        most = max(found.system.repeats, found.baseline.repeats)
+        plan = [f"{least:.4f} with {n} repeats and {topics:,d} topics" for n, topics, least in found.detectable]
+        plan = [text for (n, _, _), text in zip(found.detectable, plan, strict=True) if n >= most]
+        single = found.topics_only[0] > 0 or found.topics_only[1] < 0
+        if single and found.low <= 0 <= found.high:
+            notes.append(f"{run} − {baseline}, {measure}: shown for these repetitions, not for others.")
+        notes.append(f"{run} − {baseline}, {measure}: shown with a power of 80% would be {', '.join(plan)}.")
+    return Table(
+        "Differences beside the noise between repetitions.", columns, tuple(rows),
+        notes=(
+            "Difference when run again: for other topics and other repetitions; Satterthwaite's degrees of freedom.",
+            "sd: between the means of repetitions, beyond what chance of topics explains, with its interval; two "
+            "repetitions leave the upper end open.",
+            *notes,
+        ),
+    )  # fmt: skip
+
+
 def score_table(comparison: Comparison) -> Table:
     """One row per run and one column per measure, with a mark at each significant difference to the baseline."""
     means: dict[tuple[str, str], str] = {}
@@ -380,6 +419,8 @@ def _comparison(comparison: Comparison) -> Summary:
 def _run_comparison(found: RunComparison) -> Summary:
     shown: list[Result] = [*([] if found.comparison is None else [found.comparison]), *found.topics, *found.orders]
     parts = tuple(part for one in shown for part in summary(one).parts)
+    if found.repeated:
+        parts += (repeats_table(found.repeated),)
     if found.conventions and found.comparison is not None:
         first = found.comparison.differences[0]
         parts += ("\n".join(one.sentence(first.run, first.baseline) for one in found.conventions),)
@@ -424,6 +465,9 @@ def _write_comparison(found: RunComparison, run: Run) -> None:
     """
     if found.comparison is not None:
         _write(run, "comparison", found.comparison.json(), difference_table(found.comparison))
+    if found.repeated:
+        value = {"repeated": [plain(one) for one in found.repeated]}
+        _write(run, "repeated", value, repeats_table(found.repeated))
     if found.topics:
         value = {"per_topic": [result.json() for result in found.topics]}
         tables = {result.measure: topic_table(result) for result in found.topics}

@@ -17,6 +17,14 @@ from truerank.measures.comparison import Comparison, Significance, compare_evalu
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.orders import OrderChanges, Variant, evaluation_order_changes
+from truerank.measures.repeated_runs import (
+    RepeatedPair,
+    merged_repeats,
+    repeat_files,
+    repeated_pairs,
+    scores_by_repeat,
+    scores_of_table,
+)
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluate, has_runs, named_runs, run_inputs
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
@@ -163,6 +171,7 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
         drawn: the differences by topic that the figures show, by measure and pair.
         plot: whether figures are written with the tables.
         conventions: of two runs, what the conventions of other evaluators do to scores and difference, by measure.
+        repeated: of systems that were run several times, the difference beside the noise between repetitions.
     """
 
     comparison: Comparison | None
@@ -172,6 +181,7 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
     drawn: tuple[TopicDifferences, ...] = ()
     plot: bool = False
     conventions: tuple[ConventionRange, ...] = ()
+    repeated: tuple[RepeatedPair, ...] = ()
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
@@ -180,6 +190,7 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
             "per_topic": [result.json() for result in self.topics],
             "orders": [order.json() for order in self.orders],
             "conventions": [plain(one) for one in self.conventions],
+            "repeated": [plain(one) for one in self.repeated],
         }
 
 
@@ -210,6 +221,7 @@ def compare(
     qrels: Annotated[QrelSource | None, Flag(metavar="SRC", reads=str)] = None,
     run: Annotated[RunSource, Flag(metavar="FILE", reads=list[str])] = (),
     *,
+    repeats: Annotated[Any, Flag(metavar="NAME=FILES", reads=list[str])] = (),
     table: Annotated[Any, Flag(metavar="FILE", positional=True, reads=str)] = None,
     evaluation: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
     also: Annotated[Sequence[Evaluated], Flag(metavar="DIR", reads=list[str])] = (),
@@ -228,6 +240,9 @@ def compare(
     Args:
         qrels: relevance judgments.
         run: TREC runs; repeat the option for several.
+        repeats: runs that are repetitions of one system, such as a=a.*.run; repeat the option for other systems. In
+            Python a dictionary of runs for each system. Scores are means over the repetitions; the noise between them
+            is stated beside the difference. A table has a column for the repetition instead.
         table: instead of `qrels` and `run`: a table of questions with what was expected and what systems retrieved, or
             with the scores of systems.
         evaluation: instead of `qrels` and `run`: what `evaluate` wrote. Two of them are two conditions, between which
@@ -255,6 +270,8 @@ def compare(
         truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --measures "nDCG@10 AP(rel=2)"
         --significance randomisation --correction holm --out comparison/
 
+        truerank compare --qrels dl19.qrels --repeats "a=runs/a.*.run" --repeats "b=runs/b.*.run"
+
         truerank compare --qrels dl19.qrels --run bm25.run --run monot5.run --run splade.run --plot --out comparison/
 
         truerank compare --evaluation without-leakage/ --evaluation with-leakage/
@@ -268,16 +285,41 @@ def compare(
             evaluation = (*evaluation, Evaluation.of_scores(opened.scores, scoring))
         else:
             qrels, run = judged_runs(opened)
-    named = _opened(qrels, run, evaluation, comparing.measures, scoring)
+    own = _members(run, repeats)
+    every = run if not own else {**(named_runs(run) if has_runs(run) else {}), **_flat(own)}
+    named = _opened(qrels, every, evaluation, comparing.measures, scoring)
+    scored = next(iter(named.values()))
+    if own:
+        members = {system: list(_flat({system: runs})) for system, runs in own.items()}
+        named = {name: merged_repeats(one, members) for name, one in named.items()}
+        by_repeat = scores_by_repeat(scored, members)
+    else:
+        by_repeat = {} if table is None else scores_of_table(scored, opened.repeats)
     found = _compared(named, len(evaluation) > 0, also, comparing, testing)
     found = replace(found, plot=plot, conventions=_conventions(qrels, run, found, scoring))
+    if by_repeat and found.comparison is not None:
+        pairs = repeated_pairs(next(iter(named.values())), found.comparison, by_repeat, testing.confidence)
+        found = replace(found, repeated=tuple(pairs))
     if out is not None:
         # What was scored just now is scored as `scoring` says, what was saved as its own policy says.
         options = {**vars(comparing), "testing": testing, **({} if evaluation else {"scoring": scoring})}
-        inputs = (*inputs_of(table=table, qrels=qrels, evaluation=evaluation, also=also), *run_inputs(run))
+        inputs = (*inputs_of(table=table, qrels=qrels, evaluation=evaluation, also=also), *run_inputs(every))
         with started("compare", inputs, options, out, packages=("scipy", "ir-measures")) as job:
             publish(found, job)
     return found
+
+
+def _members(run: RunSource, repeats: Any) -> dict[str, dict[str, Any]]:
+    """The repetitions of each system by name."""
+    found = {system: named_runs(files) for system, files in repeat_files(repeats).items()} if repeats else {}
+    if taken := set(found) & set(named_runs(run) if has_runs(run) else ()):
+        name = min(taken)
+        raise OptionError("repeats", f"'{name}' is a run too", "leave it out of `run`: it counts with its repetitions")
+    return found
+
+
+def _flat(own: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
+    return {f"{system}, {name}": run for system, runs in own.items() for name, run in runs.items()}
 
 
 def _compared(
@@ -351,7 +393,7 @@ def _opened(
 ) -> dict[str, Evaluation]:
     if evaluation:
         if has_runs(run) or qrels is not None:
-            fault = "saved evaluations stand instead of judgments and runs"
+            fault = "saved evaluations replace judgments and runs"
             raise OptionError("evaluation", fault, "leave out `qrels` and `run`, or give them alone")
         if len(evaluation) > 2:
             fault = f"{len(evaluation)} evaluations are not two conditions"

@@ -334,9 +334,9 @@ def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
 
 
 def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:
-    _refuse_repeats(name, frame)
     gathered = _Gathered(plan)
-    gathered.add(grouped(frame.select(plan.columns)))
+    if not gathered.add(grouped(frame.select(plan.columns))):
+        _refuse_repeats(name, frame)
     return gathered.scored(name)
 
 

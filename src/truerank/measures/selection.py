@@ -18,6 +18,8 @@ from truerank.errors import InputError
 #: Random halves over which the cross-fitted lead is a mean.
 _SPLITS: Final = 50
 _CHUNK: Final = 256
+#: Numbers of configurations for which the lead by chance is stated.
+_SIZES: Final = (1, 2, 3, 5, 10, 20, 40, 80, 160, 320, 640)
 
 
 class ChosenLead(NamedTuple):
@@ -31,6 +33,8 @@ class ChosenLead(NamedTuple):
         high: the upper end.
         p: two-sided; the share of random signs by which the best of all leads by as much.
         cross_fitted: the lead of the configuration that is best on a random half of the topics, on the other half.
+        by_chance: what the best of n random ones of these configurations leads by where none is better: n, the mean
+            lead, and its 97.5% quantile (for a confidence of 95%).
     """
 
     tried: int
@@ -40,6 +44,7 @@ class ChosenLead(NamedTuple):
     high: float
     p: float
     cross_fitted: float
+    by_chance: tuple[tuple[int, float, float], ...]
 
 
 def chosen_lead(
@@ -72,6 +77,8 @@ def chosen_lead(
     error = np.sqrt(squares / (topics - 1) / topics)
     rng = np.random.default_rng(seed)
     largest = np.zeros(resamples)
+    sizes = sorted({*(size for size in _SIZES if size < tried), tried})
+    order, best = rng.permutation(tried), np.zeros((resamples, len(sizes)))
     for first in range(0, resamples, _CHUNK) if varies.any() else ():
         size = min(_CHUNK, resamples - first)
         signs = rng.integers(0, 2, (size, topics), dtype=np.int8) * 2.0 - 1.0
@@ -79,6 +86,9 @@ def chosen_lead(
         # The standard error is that of the drawn differences.
         ratio = sums / np.sqrt(np.maximum(topics * squares[varies] - sums**2, 1e-300)) * math.sqrt(topics - 1)
         largest[first : first + size] = ratio.max(axis=1)
+        leads = np.zeros((size, tried))
+        leads[:, varies] = sums / topics
+        best[first : first + size] = np.maximum.accumulate(leads[:, order], axis=1)[:, np.array(sizes) - 1]
     # No smaller than the critical value of one configuration alone, which the draws of few topics can miss.
     alone = float(scipy.special.stdtrit(topics - 1, (1 + confidence) / 2))
     reach = max(alone, float(np.quantile(largest, (1 + confidence) / 2))) * float(error[chosen])
@@ -89,7 +99,9 @@ def chosen_lead(
         above = 0.5 if own == 0 else 1 / (resamples + 1)
     place = 1 + int(np.sum(means > own))
     cross = _cross_fitted(scores, baseline, rng)
-    return ChosenLead(tried, place, own, own - reach, own + reach, min(1.0, 2 * above), cross)
+    high = np.quantile(best, (1 + confidence) / 2, axis=0)
+    chance = tuple(zip(sizes, best.mean(axis=0).tolist(), high.tolist(), strict=True))
+    return ChosenLead(tried, place, own, own - reach, own + reach, min(1.0, 2 * above), cross, chance)
 
 
 def _cross_fitted(scores: Floats, baseline: Floats, rng: np.random.Generator) -> float:

@@ -321,7 +321,7 @@ class DocumentSource(StreamedSource):
             item = found[conflict.position]
             place = f"in line {conflict.first_line}" if conflict.first_line else "before"
             raise InputError(
-                f"the document '{item.document.doc_id}' stands {place} with another text",
+                f"the document '{item.document.doc_id}' occurs {place} with another text",
                 "give every document an id of its own",
                 where=item.where,
                 line=item.line or None,

@@ -23,7 +23,7 @@ _BINARY: Final = {
     b"\xff\xfe": "UTF-16 text", b"\xfe\xff": "UTF-16 text",
 }  # fmt: skip
 _REMEDIES: Final = {
-    "a ZIP archive": "unpack it and give the file inside",
+    "a ZIP archive": "unpack it and give the file inside; save a sheet of Excel as CSV",
     "UTF-16 text": "convert it: iconv -f UTF-16 -t UTF-8",
     "an Arrow file": "write it as Parquet",
 }

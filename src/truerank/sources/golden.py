@@ -7,6 +7,7 @@ numbers) is counted in `remarks`.
 
 from __future__ import annotations
 
+import hashlib
 import math
 import re
 from collections import Counter, defaultdict
@@ -19,28 +20,31 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.sources.golden_columns import (
     ANSWER,
+    LOWER,
     MOST,
+    SCALE,
     TEXT_WORDS,
     GoldenRoles,
-    GoldenRows,
     Retrieved,
-    first_names,
     identifier_of,
-    is_empty,
+    is_missing,
     items,
-    json_cell,
     named_columns,
     number_of,
-    opened_rows,
+    placed,
     roles_of,
     separator,
     turned,
     unfolded,
-    words_of,
+    whole,
 )
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 
+#: So few results of each question, and so many questions, show that two columns may be exchanged.
+_FEW: Final = 3
+_MANY: Final = 5
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
 
@@ -54,6 +58,7 @@ class GoldenTable:
         qrels: columns as in `QREL_SCHEMA`; None for a score table.
         runs: the results of each system: topic_id, doc_id, score, rank.
         scores: the scores of each system: topic_id, value; empty for a golden file.
+        repeats: of systems with several scores of each question: topic_id, and a column for each repetition.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -65,6 +70,7 @@ class GoldenTable:
     scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+    repeats: Mapping[str, pl.DataFrame] = field(default_factory=dict)
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -97,9 +103,9 @@ def read_golden(
     Raises:
         InputError: it is broken, no such table, or can be read in two ways; the fault names both.
     """
-    table = opened_rows(source)
+    table = source if isinstance(source, GoldenRows) else opened_rows(source)
     chosen = named_columns(columns, table)
-    table = turned(unfolded(table), chosen)
+    table = placed(turned(unfolded(table), chosen), chosen)
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
@@ -141,12 +147,23 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         remarks.append(f"{unshared} questions are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
     if parts[0].qrels is None:
-        return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks))
+        _check_scales(found)
+        repeats = {system: frame for one in parts for system, frame in one.repeats.items()}
+        return replace(parts[0], questions=questions, scores=found, remarks=tuple(remarks), repeats=repeats)
     judged = [one.qrels for one in parts if one.qrels is not None]
     for part, own_judged in zip(parts[1:], judged[1:], strict=True):
         _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
     qrels = pl.concat(judged).unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks))
+
+
+def _check_scales(scores: Mapping[str, pl.DataFrame]) -> None:
+    """Refuses scores of which one system has percent, and another one shares."""
+    largest = {system: float(frame["value"].abs().max() or 0.0) for system, frame in scores.items()}  # type: ignore[arg-type]
+    first, last = min(largest, key=largest.__getitem__), max(largest, key=largest.__getitem__)
+    if largest[last] > SCALE * max(largest[first], 1e-9):
+        fault = f"scores of different scales: '{first}' has values up to {largest[first]:g}, '{last}' {largest[last]:g}"
+        raise InputError(fault, "write all of them as shares, or all of them as percent", where=last)
 
 
 def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
@@ -162,12 +179,14 @@ def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
         qrels=None if table.qrels is None else keyed(table.qrels),
         runs={name: keyed(frame) for name, frame in table.runs.items()},
         scores={name: keyed(frame) for name, frame in table.scores.items()},
+        repeats={name: keyed(frame) for name, frame in table.repeats.items()},
     )
 
 
 def _named(table: GoldenTable, name: str) -> GoldenTable:
     (frame,) = (table.runs or table.scores).values()
-    return replace(table, scores={name: frame}) if table.scores else replace(table, runs={name: frame})
+    repeats = dict(zip((name,), table.repeats.values(), strict=False))
+    return replace(table, scores={name: frame}, repeats=repeats) if table.scores else replace(table, runs={name: frame})
 
 
 def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: Mapping[str, str | None]) -> None:
@@ -228,7 +247,7 @@ class _Questions:
             number = known.setdefault(key, identifier_of(own) if not is_empty(own) else str(len(known) + 1))
             self.ids.append(number)
             if self.texts.setdefault(number, text) != text and text is not None:
-                fault = f"question {number} stands there with two texts"
+                fault = f"question {number} has two texts"
                 raise table.fault(fault, "give each question an id of its own", row)
 
     def frame(self) -> pl.DataFrame:
@@ -247,6 +266,8 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
         signs[roles.expected] = ""
     if roles.document is not None:
         _by_row(table, roles, questions, (expected, lists), signs)
+        if roles.grade is not None and roles.expected is None:
+            remarks["only what systems retrieved is judged: recall and nDCG are of these documents"] += 1
     else:
         for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
             own = {
@@ -265,18 +286,19 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
                         fault, "name the column of the system (--columns system=COLUMN), or of repeats", row
                     )
                 lists[system][number] = found
-    if texts or any(one.text for every in lists.values() for found in every.values() for one in found):
-        expected = _matched(table, expected, lists, documents, remarks) if texts else expected
+    if texts:
+        expected = _matched(table, expected, lists, documents, remarks)
     asked = {number for number in questions.texts if expected.get(number)}
     if without := len(questions.texts) - len(asked):
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
     _check_names(table, expected, lists)
+    _check_lengths(table, roles, expected, lists)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
     rows = [(number, "0", doc, grade) for number in questions.texts for doc, grade in expected.get(number, {}).items()]
     qrels = pl.DataFrame(
-        [(topic, _whole(doc), grade) for topic, _, doc, grade in rows],
+        [(topic, whole(doc), grade) for topic, _, doc, grade in rows],
         schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
     )  # fmt: skip
     return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), (*table.remarks, *remarks))
@@ -287,7 +309,7 @@ def _join(
 ) -> None:
     """Adds what is expected of a question; several rows of it are put together."""
     if number in expected and repeated:
-        remarks["questions that stand in several rows: one question each"] += 1
+        remarks["questions in several rows: one question each"] += 1
     if number in expected and own and expected[number] and own != expected[number]:
         remarks["questions whose rows expect other documents: all of them are expected"] += 1
     for doc, grade in own.items():
@@ -299,7 +321,7 @@ def _grade(score: float | None, table: GoldenRows, row: int) -> int:
     if score is None:
         return 1
     if not score.is_integer():
-        raise table.fault(f"{score:g} is no grade", "give whole numbers as grades", row)
+        raise table.fault(f"{score:g} is not a grade", "give whole numbers as grades", row)
     return int(score)
 
 
@@ -333,7 +355,9 @@ def _by_row(
             elif grade is not None:
                 expected[number].setdefault(doc, 0)
         place = rank if rank is not None else -score if score is not None else float(row)
-        placed[system, number].append((place, Retrieved(doc, None if rank is not None else score)))
+        # A distance falls where a score rises; only the rank can say so.
+        falling = score is not None and rank is not None and not set(words_of(roles.score or "")) & LOWER
+        placed[system, number].append((place, Retrieved(doc, score if rank is None or falling else None)))
     for (system, number), results in placed.items():
         lists[system][number] = [one for _, one in sorted(results, key=lambda pair: pair[0])]
 
@@ -353,7 +377,7 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
         remarks[f"{system} returned nothing for {empty} question{'s' * (empty != 1)}"] += 1
     twice, rising, falling, rows = 0, 0, 0, []
     for number, found in lists.items():
-        first = dict.fromkeys(_whole(one.doc_id) for one in found)
+        first = dict.fromkeys(whole(one.doc_id) for one in found)
         twice += len(found) - len(first)
         scores = [one.score for one in found if one.score is not None]
         if len(set(scores)) > 1:
@@ -369,11 +393,6 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
         remarks[f"{system}: the scores rise from first to last, as distances do; the order of the lists counts"] += 1
     schema = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _whole(identifier: str) -> str:
-    """An id without blanks, as runs and judgments need it."""
-    return "_".join(identifier.split())
 
 
 def _are_texts(table: GoldenRows, name: str, split: str) -> bool:
@@ -395,7 +414,7 @@ def _plain(text: str) -> str:
 def _matched(
     table: GoldenRows,
     expected: Mapping[str, Mapping[str, int]],
-    lists: Mapping[str, Mapping[str, list[Retrieved]]],
+    lists: Mapping[str, dict[str, list[Retrieved]]],
     documents: Iterable[tuple[str, str]] | None,
     remarks: Counter[str],
 ) -> dict[str, dict[str, int]]:
@@ -408,6 +427,9 @@ def _matched(
         raise table.fault(
             "the expected answers are texts, and the results are ids", "give the documents too, or the expected ids"
         )
+    plain = documents is None and all(
+        not one.text for every in lists.values() for results in every.values() for one in results
+    )
     by_text: dict[str, list[str]] = defaultdict(list)
     for doc, text in known.items():
         by_text[text].append(doc)
@@ -422,12 +444,14 @@ def _matched(
             if not own and text.strip():
                 mine = {one.doc_id for every in lists.values() for one in every.get(number, [])}
                 pool = known if documents is not None else mine
-                own = [doc for doc in pool if text in known[doc]]
+                own = [doc for doc in pool if text in known.get(doc, "")]
                 inside += bool(own)
-            if not own:
-                lacking += 1
-                own = [f"expected-{number}-{len(found[number]) + 1}"]
-            found[number] |= dict.fromkeys(own, grade)
+            lacking += not own
+            name = f"expected-{hashlib.sha256(text.encode()).hexdigest()[:10]}"
+            if own and plain:
+                # Texts have no ids: each that holds an answer is that answer, whatever else a system cut around it.
+                _rename(lists, number, frozenset(own), name)
+            found[number] |= dict.fromkeys(own if own and not plain else [name], grade)
     remarks[
         f"expected texts: {equal} equal to a document, {inside} contained in one, {lacking} in none (they count as not "
         "found)"
@@ -435,15 +459,43 @@ def _matched(
     return found
 
 
+def _rename(lists: Mapping[str, dict[str, list[Retrieved]]], number: str, own: frozenset[str], name: str) -> None:
+    """Gives the results of a question that are equal to an answer, or contain it, one id."""
+    for every in lists.values():
+        if number in every:
+            every[number] = [one._replace(doc_id=name) if one.doc_id in own else one for one in every[number]]
+
+
 #: Forms of an id under which other ids may be meant.
 _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
-    "without what stands behind '#'": lambda one: one.partition("#")[0],
+    "without what follows '#'": lambda one: one.partition("#")[0],
     "in small letters": str.casefold,
     "without leading zeros": lambda one: one.lstrip("0") or "0",
-    "without what stands before the last '/'": lambda one: one.rpartition("/")[2],
+    "without what precedes the last '/'": lambda one: one.rpartition("/")[2],
     "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
     "by their digits alone": lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
 }
+
+
+def _check_lengths(
+    table: GoldenRows,
+    roles: GoldenRoles,
+    expected: Mapping[str, Mapping[str, int]],
+    lists: Mapping[str, Mapping[str, list[Retrieved]]],
+) -> None:
+    """Refuses lists that were cut off when they were printed, and columns that may be exchanged."""
+    every = [results for own in lists.values() for results in own.values() if results]
+    if cut := sum(results[-1].doc_id.endswith(("...", "…")) for results in every):
+        remedy = "write the whole lists, for instance as JSON"
+        raise table.fault(f"{cut} lists of results end in '{every[0][-1].doc_id[-3:]}': they were cut off", remedy)
+    lengths = [len(own) for own in expected.values() if own]
+    if roles.expected is None or len(roles.retrieved) != 1 or roles.system is not None or len(lengths) < _MANY:
+        return
+    (column,), retrieved = roles.retrieved.values(), [len(results) for results in every]
+    if max(retrieved, default=0) <= _FEW and min(lengths) > max(retrieved):
+        fault = f"'{roles.expected}' has {min(lengths)} ids and more, '{column}' {max(retrieved)} at most"
+        choices = (f"expected={column},retrieved={roles.expected}", f"expected={roles.expected},retrieved={column}")
+        raise table.two_readings(f"{fault}: which is which", choices)
 
 
 def _check_names(
@@ -469,7 +521,9 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     """The scores of a score table."""
     questions, remarks = _Questions(table, roles), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    named: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, cells in zip(questions.ids, table.rows, strict=True):
+        repeat = None if roles.repeat is None else cells.get(roles.repeat)
         pairs = (
             [(str(cells.get(roles.system)).strip(), roles.score)]
             if roles.system is not None
@@ -477,13 +531,15 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         )
         for system, name in pairs:
             cell = cells.get(name or "")
-            if is_empty(cell):
+            if is_missing(cell):
                 remarks[f"{system}: scores are missing; these questions are left out where it is compared"] += 1
                 continue
             value = number_of(cell)
             if value is None or not math.isfinite(value):
-                raise table.fault(f"'{cell}' is no score", "give numbers", questions.ids.index(number))
+                raise table.fault(f"'{cell}' is not a score", "give numbers", questions.ids.index(number))
             values[system][number].append(value)
+            count = len(values[system][number])
+            named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1
@@ -496,4 +552,19 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     }
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1
-    return GoldenTable(table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *remarks))
+    return GoldenTable(
+        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *remarks),
+        {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
+    )  # fmt: skip
+
+
+def _repeats(values: Mapping[str, list[float]], named: Mapping[str, list[str]]) -> pl.DataFrame | None:
+    """The repetitions of one system, of the questions that have all of them; None where there are fewer than two."""
+    rows = [
+        (topic, repeat, value) for topic, own in values.items() for repeat, value in zip(named[topic], own, strict=True)
+    ]
+    frame = pl.DataFrame(rows, {"topic_id": pl.String, "repeat": pl.String, "value": pl.Float64}, orient="row")
+    if frame["repeat"].n_unique() < 2:
+        return None
+    wide = frame.pivot("repeat", index="topic_id", values="value", aggregate_function="mean").drop_nulls()
+    return wide if len(wide) > 1 else None

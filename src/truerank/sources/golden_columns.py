@@ -6,10 +6,6 @@ between ids.
 
 from __future__ import annotations
 
-import ast
-import csv
-import json
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -17,12 +13,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import polars as pl
-
-from truerank.errors import InputError, TwoReadingsError
-from truerank.sources import compressed, formats
-from truerank.sources.rows import rows as read_rows
-from truerank.sources.tool_results import measure_columns
+from truerank.errors import InputError
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, words_of
 
 #: What a column can be named with `--columns`.
 ROLES: Final = (
@@ -37,7 +29,10 @@ _ID: Final = frozenset(
     "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id row_id uuid number nr "
     "no index idx unnamed_0 task task_id".split()
 )
-_SYSTEM: Final = frozenset("system model run retriever engine config configuration experiment pipeline method".split())
+_SYSTEM: Final = frozenset(
+    "system model run retriever engine config configuration experiment pipeline method system_id system_name model_id "
+    "model_name run_id run_name".split()
+)
 _DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
     "retrieved_doc_id corpus_id".split()
@@ -45,8 +40,11 @@ _DOCUMENT: Final = frozenset(
 _RANK: Final = frozenset("rank position place".split())
 _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
 _LABEL: Final = frozenset("relevant label judged".split())
-_LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
-_REPEAT: Final = frozenset("repeat trial seed iteration rep attempt".split())
+LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
+_SIZES: Final = frozenset("len length size count chars words".split())
+_REPEAT: Final = frozenset(
+    "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
+)
 _NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 _SCORE: Final = frozenset("score value metric_value result".split())
 _WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
@@ -68,19 +66,29 @@ _KEYS: Final = (
 _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
 _INNER: Final = ("metadata", "node", "document")
 _SEPARATORS: Final = (";", "|", "\n", ",")
-_WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
 _FLOAT_ID: Final = re.compile(r"-?\d+\.0")
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
 _YES, _NO = "true yes pass passed".split(), "false no fail failed".split()
 _ANSWERS: Final = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
+_MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", re.IGNORECASE)
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: A column whose largest value is so many times that of another one is of another measure.
-_SCALE: Final = 10
+SCALE: Final = 10
+#: Columns of places are called so: hit1, rank_2.
+_PLACES: Final = frozenset("hit rank place position match".split())
+#: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
+#: many times longer their lists are, and the most systems.
+_OVERLAP: Final = 0.1
+_LONGER: Final = 1.5
+_FEW: Final = 12
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
-_NAMED: Final = 5
+
+
+class HalfError(InputError):
+    """A table that says what was expected, or what was retrieved, and lacks the other half."""
 
 
 class Retrieved(NamedTuple):
@@ -89,120 +97,6 @@ class Retrieved(NamedTuple):
     doc_id: str
     score: float | None = None
     text: str = ""
-
-
-def first_names(names: Iterable[str], *, quoted: bool = False) -> str:
-    every = [f"'{name}'" if quoted else name for name in names]
-    return ", ".join(every[:_NAMED]) + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "")
-
-
-@dataclass(frozen=True, eq=False)
-class GoldenRows:
-    """Rows by column, each with its line."""
-
-    name: str
-    where: str | Path
-    names: tuple[str, ...]
-    rows: tuple[Mapping[str, Any], ...]
-    lines: tuple[int, ...]
-    remarks: tuple[str, ...] = ()
-
-    def cells(self, name: str) -> list[Any]:
-        return [row.get(name) for row in self.rows]
-
-    def filled(self, name: str) -> list[Any]:
-        return [cell for cell in self.cells(name) if not is_empty(cell)]
-
-    def two_readings(self, fault: str, choices: tuple[str, ...]) -> TwoReadingsError:
-        return TwoReadingsError(f"two readings: {fault}", choices, self.where)
-
-    def fault(self, fault: str, remedy: str, row: int | None = None) -> InputError:
-        return InputError(fault, remedy, where=self.where, line=None if row is None else self.lines[row])
-
-
-def is_empty(cell: Any) -> bool:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return True
-    return isinstance(cell, str) and not cell.strip()
-
-
-def opened_rows(source: Any) -> GoldenRows:
-    """The rows of a file, or of a value of a program."""
-    if isinstance(source, str | Path):
-        return _file(Path(source))
-    if isinstance(source, Mapping):
-        source = pl.DataFrame(dict(source), strict=False)
-    if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
-        source = pl.DataFrame({str(name): list(source[name]) for name in source.columns}, strict=False)
-    rows = [dict(row) for row in (source.to_dicts() if isinstance(source, pl.DataFrame) else source)]
-    return _of_rows("table", "the table", rows, range(1, len(rows) + 1))
-
-
-def _of_rows(
-    name: str, where: str | Path, rows: Sequence[Mapping[str, Any]], lines: Iterable[int], remarks: tuple[str, ...] = ()
-) -> GoldenRows:
-    names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
-    if not rows:
-        raise InputError("a table without rows", "give one with a row for each question", where=where)
-    return GoldenRows(name, where, names, tuple(rows), tuple(lines), remarks)
-
-
-def _file(path: Path) -> GoldenRows:
-    start = compressed.head(path)
-    if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
-        form = formats.detect(path)
-        if form not in ("csv", "tsv", "lines", "qna"):
-            found = list(read_rows(path, form))
-            return _of_rows(path.name, path, [row.values for row in found], [row.line for row in found])
-    text, remarks = _text(b"".join(compressed.chunks(path)))
-    if text.lstrip()[:1] == "<":
-        raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
-    return _lines(path, text, remarks)
-
-
-def _text(content: bytes) -> tuple[str, tuple[str, ...]]:
-    """The text of a file, and a remark where it is not UTF-8."""
-    for encoding, remark in (("utf-8-sig", ""), ("utf-16", "read as UTF-16"), ("cp1252", "read as Windows-1252")):
-        marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
-        if (encoding == "utf-16") != marked:
-            continue
-        try:
-            return content.decode(encoding), ((remark,) if remark else ())
-        except UnicodeDecodeError:
-            continue
-    return content.decode("latin-1"), ("read as Latin-1",)
-
-
-def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
-    """The rows of a text with a header, separated by commas, semicolons, tabs or bars."""
-    head = next((line for line in text.splitlines() if line.strip()), "")
-    try:
-        known = measure_columns([line for line in text.splitlines() if line.strip()])
-    except InputError as error:
-        raise InputError(error.fault, error.remedy, where=path) from None
-    delimiter = max((",", ";", "\t", "|"), key=lambda sign: len(next(csv.reader([head], delimiter=sign), [])))
-    names: list[str] = list(known)
-    rows, lines, begins = [], [], 1
-    reader = csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
-    try:
-        for cells in reader:
-            line, begins = begins, reader.line_num + 1
-            if not names:
-                names = [name.strip() for name in cells] if any(cells) else names
-                if twice := [name for name, count in Counter(names).items() if count > 1]:
-                    remedy = "give each column a name of its own"
-                    raise InputError(f"column '{twice[0]}' appears twice", remedy, where=path, line=line)
-            elif any(cell.strip() for cell in cells) and not (known and cells[0].strip() == "runid"):
-                if len(cells) != len(names):
-                    fault = f"{len(cells)} cells below {len(names)} columns"
-                    remedy = "quote cells that hold the separator, or write the file again if it was cut off"
-                    raise InputError(fault, remedy, where=path, line=line)
-                rows.append(dict(zip(names, cells, strict=True)))
-                lines.append(line)
-    except csv.Error as error:
-        fault = f"no valid CSV ({error})"
-        raise InputError(fault, "quote texts that hold quotes or line ends", where=path, line=begins) from error
-    return _of_rows(path.name, path, rows, lines, remarks)
 
 
 def named_columns(columns: str | Mapping[str, str], table: GoldenRows) -> dict[str, tuple[str, ...]]:
@@ -235,26 +129,7 @@ def unfolded(table: GoldenRows) -> GoldenRows:
             else:
                 flat[str(name)] = cell
         rows.append(flat)
-    return _of_rows(table.name, table.where, rows, table.lines, table.remarks)
-
-
-def json_cell(cell: Any) -> Any:
-    """A cell that is a JSON object or list as a value; others as they are."""
-    if hasattr(cell, "tolist"):
-        return cell.tolist()
-    if isinstance(cell, str) and cell.strip()[:1] in ("[", "{"):
-        try:
-            return json.loads(cell)
-        except ValueError:
-            try:
-                return ast.literal_eval(cell.strip())
-            except (ValueError, SyntaxError, MemoryError, RecursionError):
-                return cell
-    return cell
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in _WORDS.findall(name))
+    return of_rows(table.name, table.where, rows, table.lines, table.remarks)
 
 
 def _joined(name: str) -> str:
@@ -282,7 +157,7 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         return table
     rows = [{"question": name, **dict(zip(systems, table.cells(name), strict=True))} for name in others]
     remark = f"a row for each {heads[0]} and a column for each question; it was turned"
-    return _of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))
+    return of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))
 
 
 @dataclass(frozen=True)
@@ -316,7 +191,9 @@ class GoldenRoles:
 
 
 def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRoles:
-    names, taken = [name for name in table.names if table.filled(name)], set[str]()
+    # A frame that was saved with its index more than once has several such columns.
+    indices = [name for name in table.names if words_of(name)[:1] == ("unnamed",) and _joined(name) != "unnamed_0"]
+    names, taken = [name for name in table.names if table.filled(name) and name not in indices], set[str]()
 
     def pick(role: str, known: frozenset[str], fits: Callable[[str], bool] = lambda name: True) -> str | None:
         if role in chosen:
@@ -343,6 +220,9 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     taken.update(() if expected is None else (expected,))
     question = pick("question", _QUESTION, lambda name: not _is_numeric(table, name))
     identifier = pick("id", _ID)
+    seen = _by_content(table, [name for name in names if name not in taken], question or identifier, expected, system)
+    question, expected, system = seen.question or question, seen.expected or expected, seen.system or system
+    taken.update(name for name in seen if name is not None)
     score = None
     if document is not None or system is not None or "score" in chosen:
         score = pick("score", _SCORE | _SCORES, lambda name: _is_numeric(table, name) and not _is_lists(table, name))
@@ -353,7 +233,10 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         return found
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
-        raise _no_expected(table)
+        own = [name for name in names if _joined(name) in _SCORE | {"metric_score"} and _is_numeric(table, name)]
+        if len(own) != 1 or "retrieved" in chosen:
+            raise _no_expected(table)
+        return _of_scores(table, own, chosen, found)
     if not retrieved:
         return _of_scores(table, [name for name in names if name not in taken], chosen, found)
     if system is not None and len(retrieved) > 1:
@@ -362,16 +245,151 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
 
 
+class _Seen(NamedTuple):
+    """Columns whose names say nothing, by what they hold."""
+
+    question: str | None = None
+    expected: str | None = None
+    system: str | None = None
+
+
+def _by_content(
+    table: GoldenRows, free: Sequence[str], key: str | None, expected: str | None, system: str | None
+) -> _Seen:
+    """What columns are whose names say nothing.
+
+    Expected answers are the only column whose ids are among the results of all others, with shorter lists. A system is
+    the only column of few values of which each question has every one once. A question is the only text.
+    """
+    lists = {name: own for name in free if (own := _lists_of(table, name)) is not None}
+    length = {name: mean(map(len, own)) for name, own in lists.items()}
+    results = [name for name in lists if length[name] > 1 and not _is_numeric(table, name)]
+    wanted = None
+    if expected is None:
+        met = {
+            name: [one for one in results if one != name and _overlap(lists[name], lists[one]) >= _OVERLAP]
+            for name in lists
+        }
+        fitting = [
+            name for name, own in met.items() if own and all(length[one] >= _LONGER * length[name] for one in own)
+        ]
+        wanted = fitting[0] if len(fitting) == 1 else None
+    said = _RETRIEVED | _THING | _SCORES | _WANTED | _REFERENCE
+    rest = [name for name in free if name != wanted and not set(words_of(name)) & said]
+    rest = [name for name in rest if not _is_lists(table, name) and not _is_numeric(table, name)]
+    text = None
+    if key is None:
+        known = frozenset(doc for own in lists.get(wanted or "", ()) for doc in own)
+        texts = [name for name in rest if not (known and _vocabulary(table, name) & known)]
+        texts = [name for name in texts if len(set(map(str, table.cells(name)))) > _FEW] or texts
+        long = [name for name in texts if mean(len(str(cell).split()) for cell in table.filled(name)) >= TEXT_WORDS]
+        # A short one beside numbers alone may also name systems.
+        text = key = long[0] if len(long) == 1 else texts[0] if len(texts) == 1 and results else None
+    which = None
+    if system is None and key is not None:
+        pairs = [str(cell) for cell in table.cells(key)]
+        for name in (one for one in rest if one != key):
+            values = [str(cell) for cell in table.cells(name)]
+            count = len(set(values))
+            if (
+                1 < count <= _FEW
+                and len(set(zip(pairs, values, strict=True))) == len(values) == len(set(pairs)) * count
+            ):
+                which = name if which is None else ""
+    return _Seen(text, wanted, which or None)
+
+
+def mean(values: Iterable[float]) -> float:
+    every = list(values)
+    return sum(every) / max(1, len(every))
+
+
+def _lists_of(table: GoldenRows, name: str) -> list[frozenset[str]] | None:
+    """The ids of each cell of a column; None where they cannot be read."""
+    try:
+        sign = separator(table, name)
+        return [
+            frozenset(one.doc_id for one in items(cell, sign, table, row)) for row, cell in enumerate(table.cells(name))
+        ]
+    except InputError:
+        return None
+
+
+def _overlap(first: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) -> float:
+    """The share of rows in which two columns have an id in common."""
+    return mean(bool(own & found) for own, found in zip(first, other, strict=True))
+
+
+def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
+    """Columns for the places of one list, such as hit1 to hit10, become one column of lists."""
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for name in table.names:
+        match = _NUMBERED.fullmatch(name)
+        if match and not any(name in names for names in chosen.values()):
+            groups.setdefault(match[1], []).append((int(match[2]), name))
+    merged = {}
+    for stem, places in groups.items():
+        words, numbers = set(words_of(stem)), sorted(place for place, _ in places)
+        complete = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2
+        single = not any(_is_lists(table, name) for _, name in places)
+        if complete and single and words & (_PLACES | _THING) and not any(_is_share(table, name) for _, name in places):
+            merged[stem] = [name for _, name in sorted(places)]
+    if not merged:
+        return table
+    rows = []
+    for row in table.rows:
+        own = {name: cell for name, cell in row.items() if not any(name in names for names in merged.values())}
+        rows.append(own | {stem: [row[n] for n in names if not is_empty(row.get(n))] for stem, names in merged.items()})
+    said = [f"'{names[0]}' to '{names[-1]}' are the places of one list" for names in merged.values()]
+    return of_rows(table.name, table.where, rows, table.lines, (*table.remarks, *said))
+
+
+def _is_share(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds numbers between 0 and 1: scores, and no ids."""
+    numbers = [number_of(cell) for cell in table.filled(name)]
+    return bool(numbers) and all(one is not None and 0 <= one <= 1 for one in numbers)
+
+
+def is_named_expected(name: str) -> bool:
+    """Whether a file is called after what was expected: golden.jsonl, judgements.json, solutions.csv."""
+    words = {word.removesuffix("s") for word in words_of(name)}
+    return bool(words & (_WANTED | _REFERENCE | _GRADE | {"qrel", "label", "solution", "answer", "testset"}))
+
+
+def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tuple[GoldenRoles, str]:
+    """The roles of a table that lacks what was expected or what was retrieved, and its column of documents or texts."""
+    names = [name for name in table.names if table.filled(name)]
+
+    def named(words: frozenset[str], role: str) -> str | None:
+        fitting = [name for name in names if _joined(name) in words]
+        return chosen.get(role, (None,))[0] or (min(fitting, key=_id_order) if fitting else None)
+
+    system = named(_SYSTEM, "system")
+    question, identifier = named(_QUESTION, "question"), named(_ID, "id")
+    rank, score = named(_RANK, "rank"), named(_SCORE | _SCORES, "score")
+    document = named(_DOCUMENT, "document")
+    grade = named(_GRADE | _LABEL | {"rating"}, "grade") if document is not None else None
+    taken = {system, question, identifier, rank, score, grade}
+    free = [name for name in names if name not in taken and words_of(name)[:1] != ("unnamed",)]
+    expected = chosen["expected"][0] if "expected" in chosen else _expected(table, free, set())
+    if question is None and identifier is None:
+        texts = [name for name in free if name not in (document, expected) and not _is_lists(table, name)]
+        question = texts[0] if texts else None
+        free = [name for name in free if name != question]
+    lists = [name for name in free if _is_lists(table, name)]
+    alone = [name for name in free if not _is_numeric(table, name)]
+    content = expected or document or next((own[0] for own in (lists, alone, free) if len(own) == 1), "")
+    return GoldenRoles(identifier, question, expected, grade, system, document, rank, score), content
+
+
 def _id_order(name: str) -> tuple[bool, int]:
     """Of two columns of ids that which names a question."""
     return not set(words_of(name)) & {"qid", "query", "question", "topic"}, len(name)
 
 
-def _no_expected(table: GoldenRows) -> InputError:
-    return table.fault(
-        f"no column with the expected answers; there are {first_names(table.names, quoted=True)}",
-        "name it: --columns expected=COLUMN",
-    )
+def _no_expected(table: GoldenRows) -> HalfError:
+    fault = f"no column with the expected answers; there are {first_names(table.names, quoted=True)}"
+    return HalfError(fault, "name it: --columns expected=COLUMN", where=table.where)
 
 
 def _repeats(table: GoldenRows, names: Sequence[str], taken: set[str]) -> bool:
@@ -448,6 +466,7 @@ def _systems(
 #: A part of a column's name, and words that name no system.
 _PART: Final = re.compile(r"[^\s_\-./:]+")
 _NO_NAME: Final = _RETRIEVED | _THING | {"k", "by", "at"}
+_NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d+)")
 _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 
@@ -475,7 +494,8 @@ def _is_lists(table: GoldenRows, name: str) -> bool:
 
 def _is_numeric(table: GoldenRows, name: str) -> bool:
     cells = table.filled(name)
-    return bool(cells) and all(number_of(cell) is not None for cell in cells)
+    numbers = [cell for cell in cells if not is_missing(cell)]
+    return len(numbers) * 2 > len(cells) and all(number_of(cell) is not None for cell in numbers)
 
 
 def number_of(cell: Any) -> float | None:
@@ -483,14 +503,21 @@ def number_of(cell: Any) -> float | None:
         return float(cell)
     if isinstance(cell, int | float):
         return float(cell)
-    text = str(cell).strip()
+    text = str(cell).replace("\xa0", " ").strip()
     if text.lower() in _ANSWERS:
         return _ANSWERS[text.lower()]
+    share = text.endswith("%")
+    text = text.removesuffix("%").rstrip()
     if _DECIMAL_COMMA.fullmatch(text):
         text = text.replace(",", ".")
-    if text.endswith("%") and _NUMBER.fullmatch(text[:-1]):
-        return float(text[:-1]) / 100
-    return float(text) if _NUMBER.fullmatch(text) else None
+    if not _NUMBER.fullmatch(text):
+        return None
+    return float(text) / 100 if share else float(text)
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell of numbers is empty, or says that there is none, as programs and spreadsheets do."""
+    return is_empty(cell) or _MISSING.fullmatch(str(cell).strip()) is not None
 
 
 def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
@@ -500,7 +527,7 @@ def _is_results(table: GoldenRows, name: str, known: frozenset[str]) -> bool:
         return False
     if _is_lists(table, name):
         return True
-    if any(number_of(cell) is None for cell in cells):
+    if not _is_numeric(table, name):
         several = sum(any(sign in str(cell) for sign in (*_SEPARATORS, " ")) for cell in cells)
         named = bool(set(words_of(name)) & _RETRIEVED)
         if named or _vocabulary(table, name) & known:
@@ -590,23 +617,34 @@ def identifier_of(value: Any) -> str:
     return text[:-2] if _FLOAT_ID.fullmatch(text) else text
 
 
+def whole(identifier: str) -> str:
+    """An id without blanks, as runs and judgments need it."""
+    return "_".join(identifier.split())
+
+
 def _of_scores(
     table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
     numbers = list(chosen.get("score", ())) or [name for name in free if _is_numeric(table, name)]
+    if found.system is not None and found.score is None and "score" not in chosen:
+        numbers = [name for name in numbers if not set(words_of(name)) & (LOWER | _SIZES)] or numbers
     if found.expected is not None and not numbers:
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
-        raise table.fault(f"no column with what was retrieved{named}", "name it: --columns retrieved=COLUMN")
+        fault = f"no column with what was retrieved{named}"
+        raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
     if found.system is not None:
         score = found.score or _one(table, numbers, "score")
         if score is None:
             fault = f"a column '{found.system}', and none with scores or results"
             raise table.fault(fault, "name it: --columns score=COLUMN")
         return replace(found, expected=None, score=_higher_is_better(table, score), is_scores=True)
+    if found.rank is not None and "score" not in chosen:
+        raise _no_expected(table)  # ranks order results
     if not numbers:
         fault = f"no results and no scores; there are {first_names(table.names, quoted=True)}"
-        raise table.fault(fault, "name the columns: --columns question=…,expected=…,retrieved=…")
+        remedy = "name the columns: --columns question=…,expected=…,retrieved=…"
+        raise HalfError(fault, remedy, where=table.where)
     others = [name for name in free if name not in numbers]
     if found.identifier is None and found.question is None:
         if not others:
@@ -615,6 +653,7 @@ def _of_scores(
         if len(table.rows) < len(numbers):
             fault = f"'{others[0]}' names {len(table.rows)} questions, or as many systems"
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
+    _check_rows(table, found, others)
     _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
     labels = {_label(name): name for name in numbers}
     if isinstance(table.where, Path) and len(numbers) == 1 and _joined(numbers[0]) in _SCORE:
@@ -622,10 +661,24 @@ def _of_scores(
     return replace(found, expected=None, retrieved=labels, is_scores=True)
 
 
+def _check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
+    """Refuses rows of one question that differ in what may be a system: their mean would be of several."""
+    key = found.question or found.identifier
+    if key is None or found.repeat is not None:
+        return
+    asked = [str(cell) for cell in table.cells(key)]
+    if len(set(asked)) == len(asked):
+        return
+    apart = [name for name in others if name != key and 1 < len(set(map(str, table.cells(name)))) <= _FEW]
+    if apart:
+        roles = tuple(f"{role}={name}" for name in apart for role in ("system", "repeat"))
+        raise table.two_readings(f"several rows of a question, by {first_names(apart, quoted=True)}", roles)
+
+
 def _higher_is_better(table: GoldenRows, name: str) -> str:
     """The column, unless its name says that lower values are better."""
-    if lower := set(words_of(name)) & _LOWER:
-        fault = f"'{name}' is no score: of a {min(lower)} the lower is better"
+    if lower := set(words_of(name)) & LOWER:
+        fault = f"'{name}' is not a score: of a {min(lower)} the lower is better"
         raise table.fault(fault, "give scores of which the higher is better, such as 1 / rank, or leave the column out")
     return name
 
@@ -638,10 +691,10 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise table.fault(f"columns of several measures ({first_names(numbers, quoted=True)})", remedy)
     for name in numbers:
         if len(table.filled(name)) * 2 < len(table.rows):
-            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is no system", remedy)
+            raise table.fault(f"'{name}' has numbers in fewer than half of the rows: it is not a system", remedy)
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
     first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
-    if largest[last] > _SCALE * max(largest[first], 1e-9) > 0:
+    if largest[last] > SCALE * max(largest[first], 1e-9) > 0:
         fault = f"'{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g}"
         raise table.fault(f"columns of different scales: {fault}", remedy)
 

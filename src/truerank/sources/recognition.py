@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,17 +13,20 @@ from typing import Any, Final, Literal
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.loading import json_file
 from truerank.sources import compressed, formats
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
+from truerank.sources.golden_columns import HalfError
+from truerank.sources.golden_joins import EXPECTED, QUESTION, Half, golden_half, half_of, joined, judged_by, ranked_by
+from truerank.sources.golden_rows import first_names, is_settings
+from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
 from truerank.text.printable import listed
 
 #: What a file can be.
 Kind = Literal[
-    "settings", "golden file", "score table", "results of MTEB", "test set", "judgments", "run", "questions",
-    "documents", "nothing known",
+    "settings", "golden file", "expected answers", "score table", "results of MTEB", "test set", "judgments", "run",
+    "questions", "documents", "nothing known",
 ]  # fmt: skip
 #: Files of a folder that are looked at.
 _MOST_FILES: Final = 20_000
@@ -33,6 +35,8 @@ _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
 _SHARE: Final = 0.9
+#: More lines of the first topic than this have to count up, for a column to be one of ranks and not of grades.
+_FEWEST_RANKS: Final = 2
 #: Mean words from which on texts are documents and no questions.
 _DOCUMENT_WORDS: Final = 30
 _RECORD: Final = frozenset("_id id doc_id docid docno url metadata".split())
@@ -92,7 +96,54 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
     Raises:
         InputError: one of them is not there, or can be read in two ways.
     """
-    return tuple(reading for path in paths for reading in _readings(path, columns, measure))
+    found: list[Reading] = []
+    halves: dict[str, HalfError] = {}
+    for path in paths:
+        try:
+            found += _readings(path, columns, measure)
+        except HalfError as error:
+            if len(paths) == 1 or not isinstance(path, str | Path):
+                raise
+            halves[str(path)] = error
+    return tuple(_with_halves(found, halves, columns, measure))
+
+
+def _with_halves(
+    found: Sequence[Reading], errors: Mapping[str, HalfError], columns: str, measure: str
+) -> Iterator[Reading]:
+    """Readings of files of which some hold what was expected, and others what was retrieved."""
+    runs = [one for one in found if one.kind == "run"]
+    # Beside such files, a table of numbers or of grades may be the other half.
+    possible = [one for one in found if one.table is not None and (errors or (runs and "grade" in one.table.columns))]
+    if not errors and not possible:
+        yield from found
+        return
+    halves = {path: half for path in (*errors, *(one.path for one in possible)) if (half := half_of(path, columns))}
+    judgments = [one for one in found if one.kind == "judgments"]
+    gold = golden_half(list(halves.values())) if not judgments else None
+    lost = [path for path in errors if path not in halves]
+    if errors and (lost or (gold is None and not judgments)):
+        raise errors[next(iter(lost or errors))]
+    others = {path: half for path, half in halves.items() if half is not gold and (gold is not None or path in errors)}
+    yield from (one for one in found if one.path not in halves or (gold is None and one.path not in others))
+    if gold is None:
+        for path, half in others.items():
+            if half.roles.system is not None:
+                raise errors[path]
+            yield Reading(path, "run", f"lists by '{half.content}'", numbers=ranked_by(half))
+        return
+    if runs:
+        yield Reading(str(gold.table.where), "judgments", _gold_sentence(gold), numbers=judged_by(gold))
+    for path, half in others.items():
+        named = ",".join(part for part in (columns, f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
+        table = read_golden(joined(gold, half), named, measure=measure)
+        yield Reading(path, _kind(table), table.sentence(), table)
+    if not runs:
+        yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
+
+
+def _gold_sentence(gold: Half) -> str:
+    return f"what is expected in '{gold.content}'"
 
 
 def _readings(path: Any, columns: str, measure: str) -> Iterator[Reading]:
@@ -111,7 +162,7 @@ def _readings(path: Any, columns: str, measure: str) -> Iterator[Reading]:
     own = {one.parent for one in place.rglob("manifest.json") if b'"artifacts"' in one.read_bytes()}
     every = (one for one in sorted(place.rglob("*")) if _is_data(one, place) and not own.intersection(one.parents))
     files = list(islice(every, _MOST_FILES))
-    results = [one for one in files if one.suffix == ".json" and _is_mteb(one)]
+    results = [one for one in files if one.suffix == ".json" and is_mteb_result(one)]
     if results:
         table = mteb_table(place, results)
         yield Reading(str(path), "results of MTEB", table.sentence(), table)
@@ -144,7 +195,7 @@ def _kind(table: GoldenTable) -> Kind:
 
 def _reading(path: Path, columns: str, measure: str) -> Reading:
     compressed.checked_file(path)
-    if path.suffix in (".yaml", ".yml"):
+    if is_settings(path):
         return Reading(str(path), "settings", "the settings of a check")
     sample = _sample(path)
     if found := _ranking(path, sample):
@@ -153,7 +204,7 @@ def _reading(path: Path, columns: str, measure: str) -> Reading:
         return found
     if columns == "" and (tool := tool_result(path, sample)):
         return Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
-    if path.suffix == ".json" and _is_mteb(path):
+    if path.suffix == ".json" and is_mteb_result(path):
         table = mteb_table(path.parent, [path])
         return Reading(str(path), "results of MTEB", table.sentence(), table)
     table = read_golden(path, columns, measure=measure)
@@ -178,13 +229,37 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     def share(pattern: re.Pattern[str]) -> float:
         return sum(pattern.fullmatch(line.strip()) is not None for line in plain) / len(plain)
 
+    found: Reading | None = None
     if share(_QREL) >= _SHARE:
-        return Reading(str(path), "judgments", "lines of topic, 0, document and grade")
-    if share(_RUN) >= _SHARE:
-        return Reading(str(path), "run", "lines of topic, Q0, document, rank, score and tag")
-    if path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
-        return Reading(str(path), "judgments", "lines of topic, document and grade")
-    return None
+        found = Reading(str(path), "judgments", "lines of topic, 0, document and grade")
+    elif share(_RUN) >= _SHARE:
+        found = Reading(str(path), "run", "lines of topic, Q0, document, rank, score and tag")
+    elif share(_BEIR_QREL) == 1 and _counts_up(plain):
+        why = "lines of topic, document and rank, as for MS MARCO"
+        found = Reading(str(path), "run", why, numbers=_of_ranks(path))
+    elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
+        found = Reading(str(path), "judgments", "lines of topic, document and grade")
+    return found
+
+
+def _counts_up(lines: Sequence[str]) -> bool:
+    """Whether the last column of the first topic is 1, 2, 3 and so on."""
+    rows = [line.split() for line in lines]
+    first = [int(row[2]) for row in rows if row[0] == rows[0][0]]
+    return len(first) > _FEWEST_RANKS and first == list(range(1, len(first) + 1))
+
+
+def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split()
+        if not cells:
+            continue
+        if len(cells) != 3 or not cells[2].isdecimal() or not int(cells[2]):
+            raise InputError("a line that is not topic, document and rank", "correct it", where=path, line=number)
+        found.setdefault(cells[0], {})[cells[1]] = 1 / int(cells[2])
+    return found
 
 
 def _texts(path: Path) -> Reading | None:
@@ -207,57 +282,31 @@ def _texts(path: Path) -> Reading | None:
     return Reading(str(path), "documents" if documents else "questions", why)
 
 
-def _is_mteb(path: Path) -> bool:
-    head = compressed.head(path)[:4096].decode("utf-8", "replace")
-    return '"task_name"' in head and ('"scores"' in head or '"mteb_version"' in head)
-
-
 def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
-    """Results of MTEB (`MODEL/REVISION/TASK.json`) as a score table: a column for each model, a row for each task.
+    """Results of MTEB as a score table: a column for each model, a row for each task.
 
-    The score is `main_score` of the split "test", or of the only one. Of several revisions of a model the one with
-    most tasks counts. Versions of MTEB and revisions of data sets that differ are named in the remarks.
+    Versions of MTEB and revisions of data sets that differ are named in the remarks.
     """
-    by_model: dict[str, dict[str, dict[str, float]]] = defaultdict(lambda: defaultdict(dict))
-    versions, broken = Counter[str](), 0
-    revisions: dict[str, set[str]] = defaultdict(set)
-    for file in files:
-        try:
-            value = json_file(file)
-            scores = value["scores"]
-            split = scores.get("test") or next(iter(scores.values()))
-            task = str(value["task_name"])
-        except (InputError, KeyError, TypeError, AttributeError, StopIteration):
-            broken += 1
-            continue
-        parts = file.relative_to(folder).parts
-        model, revision = (parts[-3], parts[-2]) if len(parts) > 2 else (parts[0] if len(parts) > 1 else file.stem, "")
-        for entry in split:
-            subset = str(entry.get("hf_subset", "default"))
-            if isinstance(entry.get("main_score"), int | float):
-                name = task if subset == "default" else f"{task} ({subset})"
-                by_model[model][revision][name] = float(entry["main_score"])
-        versions[str(value.get("mteb_version"))] += 1
-        revisions[task].add(str(value.get("dataset_revision")))
-    chosen = {model: max(own.items(), key=lambda pair: (len(pair[1]), pair[0]))[1] for model, own in by_model.items()}
-    tasks = sorted({task for own in chosen.values() for task in own})
-    several = sum(len(own) > 1 for own in by_model.values())
-    mixed = sorted(task for task, found in revisions.items() if len(found) > 1)
+    found = read_mteb_results(folder, files)
+    main = found.cells.filter(pl.col("measure") == "")
+    chosen = one_score_each(main).group_by("system", "task").agg(pl.col("score").mean()).sort("system", "task")
+    tasks = chosen["task"].unique().sort()
+    several = main.group_by("system").agg(pl.col("model_revision").n_unique() > 1)["model_revision"].sum()
+    versions = main["tool_version"].n_unique()
+    mixed = main.group_by("task").agg(pl.col("data_revision").n_unique() > 1).filter("data_revision")["task"].sort()
     notes = (
         (several, f"{several} models have several revisions; the one with most tasks counts"),
-        (len(versions) > 1, f"results of {len(versions)} versions of MTEB are mixed"),
-        (mixed, f"results on several revisions of {len(mixed)} data sets are mixed ({', '.join(mixed[:3])}, …)"),
-        (broken, f"{broken} files hold no scores and are left out"),
+        (versions > 1, f"results of {versions} versions of MTEB are mixed"),
+        (len(mixed), f"results on several revisions of {len(mixed)} data sets are mixed ({first_names(mixed)})"),
+        (found.broken, f"{len(found.broken)} files hold no scores and are left out ({first_names(found.broken)})"),
     )
-    if not tasks:
-        raise InputError("no scores in these results", "give a folder of MODEL/REVISION/TASK.json", where=folder)
     return GoldenTable(
         folder.name,
         pl.DataFrame({"topic_id": tasks}).with_columns(text=pl.lit(None, pl.String)),
         None,
         scores={
-            model: pl.DataFrame(sorted(own.items()), schema={"topic_id": pl.String, "value": pl.Float64}, orient="row")
-            for model, own in sorted(chosen.items())
+            str(model): own.select(pl.col("task").alias("topic_id"), pl.col("score").alias("value"))
+            for (model,), own in chosen.partition_by("system", as_dict=True, maintain_order=True).items()
         },
         columns={"score": ("main_score",)},
         remarks=tuple(note for wanted, note in notes if wanted),

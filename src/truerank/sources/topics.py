@@ -120,7 +120,7 @@ def _collected(found: Iterable[_Found], spec: SourceSpec) -> tuple[tuple[Topic, 
             if earlier != topic:
                 place = "above" if earlier_line is None else f"in line {earlier_line}"
                 raise InputError(
-                    f"the topic '{topic.topic_id}' stands {place} with another text",
+                    f"the topic '{topic.topic_id}' occurs {place} with another text",
                     "give every topic a number of its own",
                     where=spec.location,
                     line=line,

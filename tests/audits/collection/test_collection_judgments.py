@@ -7,6 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from truerank import collection
 from truerank.audits.collection.identifiers import folded, likely, unwritable, what_differs
@@ -48,6 +50,17 @@ def test_ids_that_mean_the_same(one: str, other: str, difference: str) -> None:
 )
 def test_ids_that_do_not(one: str, other: str) -> None:
     assert folded(one) != folded(other)
+
+
+PARTS = ("a", "B", "0", "00", "1", "-", "_", "/", ".", "%20", "&amp;", "é", "Ã©", ".html", ".00", " ", "\x1f", "²", "ſ")
+NAMES = st.lists(st.lists(st.sampled_from(PARTS), min_size=1, max_size=5).map("".join), max_size=12)
+
+
+@given(NAMES, NAMES)
+def test_likely_ids_are_those_of_one_folded_form(wanted: list[str], known: list[str]) -> None:
+    known += [one.swapcase() for one in wanted[::2]]
+    of = {one: {other for other in known if folded(other) == folded(one)} for one in wanted}
+    assert likely(wanted, known) == {one: next(iter(several)) for one, several in of.items() if len(several) == 1}
 
 
 def test_a_spelling_of_two_documents_is_nobodys() -> None:
@@ -159,7 +172,22 @@ def test_ceilings_are_those_of_the_best_ranking() -> None:
     assert lines["R@10"]["lowest"] == 0.25 and lines["R@10"]["topic"] == "wide"
     assert lines["P@5"]["lowest"] == 0.2 and lines["P@5"]["mean"] == pytest.approx(0.6)
     assert lines["nDCG@10"]["below"] == 0
-    assert found.finding("low-ceiling") is not None
+    low = found.finding("low-ceiling")
+    assert low is not None and any("40 relevant documents" in one["detail"] for one in low.examples)
+
+
+def test_a_ceiling_that_returns_every_text_once(tmp_path: Path) -> None:
+    docs = tmp_path / "docs.jsonl"
+    texts = {"a": "the same words twice", "b": "the same words twice", "c": "other words", "d": "words of nobody"}
+    docs.write_text("".join(json.dumps({"_id": key, "text": text}) + "\n" for key, text in texts.items()))
+    rows = ["t1 0 a 1", "t1 0 b 1", "t1 0 c 1", "t2 0 d 1", "t2 0 gone 1"]
+    found = collection.audit(qrels=_qrels(tmp_path / "q.qrels", rows), docs=str(docs), measures="R@10 P@1")
+    lines = {one["measure"]: one for one in found.facts["ceilings"]}
+    assert lines["R@10"]["mean"] == pytest.approx((1 + 1 / 2) / 2)
+    assert lines["R@10"]["once"] == pytest.approx((2 / 3 + 1 / 2) / 2)
+    assert lines["P@1"]["once"] == lines["P@1"]["mean"] == 1.0
+    low = found.rows("low-ceiling")
+    assert low["topic_id"].to_list() == ["t2"] and "1 of them not in the collection" in low["detail"][0]
 
 
 def test_two_versions_of_judgments() -> None:

@@ -73,6 +73,9 @@ def test_copied_questions_are_told_and_others_are_not() -> None:
     facts, found = audited(docs, questions(docs, copied=6, own=1))
     assert facts is not None
     assert facts["echo"] == [1.0, 1.0, 1.0]
+    # People's topics of public collections have 5% and 7%.
+    assert all(one["echo"][0] == pytest.approx(1 - own) and one["echo"][1] > 0.8 for one, own in
+               zip(facts["people"].values(), (0.0477, 0.0699), strict=True))  # fmt: skip
     (echo,) = found
     assert (echo.kind, echo.count, echo.of) == ("echo", 60, 60)
     assert "7 in one piece" not in str(echo.rows["detail"][0]) and "6 in one piece" in str(echo.rows["detail"][0])

@@ -29,7 +29,7 @@ def files(seed: int = 0, results: int = 20) -> Files:
     judged = [(topic, doc, int(n < 3)) for topic, docs in near.items() for n, doc in enumerate(docs[:8])]
     schema = {"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}
     qrels = pl.DataFrame(judged, schema=schema, orient="row")
-    return Files({"one": one, "two": two}, ("one", "two"), qrels, set(DOCUMENTS), TOPICS, 10)
+    return Files({"one": one, "two": two}, ("one", "two"), qrels, pl.Series(DOCUMENTS), TOPICS, 10)
 
 
 def with_run(given: Files, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Files:

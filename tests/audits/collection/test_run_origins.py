@@ -53,7 +53,7 @@ def files(runs: Runs, relevant: Mapping[str, set[str]], *, documents: bool = Tru
     qrels = pl.DataFrame(
         judged, schema={"topic_id": pl.String, "doc_id": pl.String, "relevance": pl.Int32}, orient="row"
     )
-    return Files(frames, ("one", "two"), qrels, NAMES if documents else None, None, 10)
+    return Files(frames, ("one", "two"), qrels, pl.Series(NAMES) if documents else None, None, 10)
 
 
 def kinds(found: tuple[RunFault, ...], run: str) -> set[str]:

@@ -10,10 +10,13 @@ from pathlib import Path
 import numpy as np
 import polars as pl
 import pytest
+import scipy
 
 import truerank
 from truerank.audits.leaderboard import LeaderboardOptions, leaderboard
 from truerank.audits.leaderboard.board import block, read_board
+from truerank.audits.leaderboard.claims import on_fixed_tasks
+from truerank.audits.leaderboard.order import Questions
 from truerank.cli import main
 from truerank.errors import InputError, OptionError
 from truerank.measures.rank_groups import letters, order_by, rank_groups
@@ -50,6 +53,44 @@ def test_a_clean_folder(tmp_path: Path) -> None:
     assert found.frames["systems"]["system"].to_list() == [f"org__model{number}" for number in (4, 3, 2, 1, 0)]
 
 
+def copied(place: Path, model: str, to: str, change: float = 0.0) -> None:
+    for path in (place / model / "r1").glob("*.json"):
+        value = json.loads(path.read_text())
+        write(place, to, path.stem, value["scores"]["test"][0]["main_score"] + change)
+
+
+def entries(score: float = 0.5, **measures: float) -> dict[str, list[dict[str, float]]]:
+    """A file with the measures of retrieval, the main score being nDCG@10."""
+    usual = {"map_at_10": 0.4, "recall_at_10": 0.6, "recall_at_100": 0.8, "mrr_at_10": 0.45, "precision_at_10": 0.1}
+    return {"test": [{"main_score": score, "ndcg_at_10": 0.5, **usual, **measures}]}
+
+
+def measured(place: Path) -> None:
+    """For one system the main score is another measure."""
+    for number in range(5):
+        own = {"ndcg_at_10": 0.5 + number / 50, "map_at_10": 0.3 + number / 50}
+        main = own["map_at_10" if number == 2 else "ndcg_at_10"]
+        write(place, f"org__model{number}", "Task3", 0.5, scores=entries(main, **own))
+
+
+def german(place: Path) -> None:
+    for number in range(5):
+        language = ["deu-Latn" if number == 2 else "eng-Latn"]
+        entry = {"main_score": 0.5 + number / 50, "languages": language}
+        write(place, f"org__model{number}", "Task3", 0.5, scores={"test": [entry]})
+
+
+def one_result(place: Path) -> None:
+    """Two systems have one result for one task, to the last digit of every measure."""
+    for number in range(5):
+        score = 0.5 + (1 if number == 2 else number) / 50
+        write(place, f"org__model{number}", "Task3", 0.5, scores=entries(score, ndcg_at_10=score))
+
+
+def trained(place: Path, model: str, names: object, **more: object) -> None:
+    (place / model / "r1" / "model_meta.json").write_text(json.dumps({"training_datasets": names, **more}))
+
+
 @pytest.mark.parametrize(
     ("change", "code"),
     [
@@ -62,6 +103,37 @@ def test_a_clean_folder(tmp_path: Path) -> None:
         (lambda place: write(place, "org__model1", "Task3", 0.5, mteb_version="1.0"), "BOARD07"),
         (lambda place: write(place, "org__model1", "Task3", 0.5, dataset_revision="external"), "BOARD08"),
         (lambda place: trained(place, "org__model1", {"Task3": ["train"]}), "BOARD09"),
+        (lambda place: trained(place, "org__model1", {"NanoTask3Retrieval": ["train"]}), "BOARD22"),
+        (lambda place: write(place, "org__model1", "Task3", 0.5, scores=entries(recall_at_100=0.3)), "BOARD11"),
+        (lambda place: write(place, "org__model1", "Task3", 1.2), "BOARD11"),
+        (german, "BOARD12"),
+        (measured, "BOARD13"),
+        (one_result, "BOARD14"),
+        (lambda place: write(place, "org__model1", "Task3", 0.0), "BOARD15"),
+        (lambda place: [write(place, f"org__model{n}", "Task3", 0.99 + n / 1e5) for n in range(5)], "BOARD16"),
+        (
+            lambda place: [write(place, "org__model1", task, round(0.31 + n / 50, 2)) for n, task in enumerate(TASKS)],
+            "BOARD17",
+        ),
+        (lambda place: trained(place, "org__model1", None, name="org/other"), "BOARD18"),
+        (
+            lambda place: write(
+                place,
+                "org__model1",
+                "Task3",
+                0.5,
+                scores={"test": [{"main_score": 0.5}], "train": [{"main_score": 0.8}]},
+            ),
+            "BOARD19",
+        ),
+        (
+            lambda place: write(
+                place, "org__model1", "Task3", 0.5, scores={"test": [{"main_score": 0.5}, {"main_score": 0.6}]}
+            ),
+            "BOARD19",
+        ),
+        (lambda place: [copied(place, "org__model1", f"org__model1-step{n}", 0.01 * n) for n in (1, 2)], "BOARD20"),
+        (lambda place: (place / "org__model1/r1/Task3.json").rename(place / "org__model1/r1/x.json"), "BOARD21"),
     ],
 )
 def test_what_is_mixed_is_found_and_nothing_else(change: object, code: str, tmp_path: Path) -> None:
@@ -69,14 +141,20 @@ def test_what_is_mixed_is_found_and_nothing_else(change: object, code: str, tmp_
     assert codes(leaderboard(tmp_path)) == {code}
 
 
-def copied(place: Path, model: str, to: str) -> None:
-    for path in (place / model / "r1").glob("*.json"):
-        (place / to / "r1").mkdir(parents=True, exist_ok=True)
-        (place / to / "r1" / path.name).write_bytes(path.read_bytes())
+def test_tasks_of_several_revisions_fill_in_and_are_named(tmp_path: Path) -> None:
+    folder(tmp_path)
+    (tmp_path / "org__model1/r2").mkdir()
+    (tmp_path / "org__model1/r1/Task3.json").rename(tmp_path / "org__model1/r2/Task3.json")
+    found = leaderboard(tmp_path)
+    assert codes(found) == {"BOARD05"} and found.facts["shared_tasks"] == len(TASKS)
+    assert found.facts["compared"] == 5
 
 
-def trained(place: Path, model: str, names: object) -> None:
-    (place / model / "r1" / "model_meta.json").write_text(json.dumps({"training_datasets": names}))
+def test_scores_that_are_rounded_or_nearly_the_same_are_one_system(tmp_path: Path) -> None:
+    folder(tmp_path)
+    copied(tmp_path, "org__model1", "org__copy", 0.0003)
+    (tmp_path / "org__copy/r1/Task3.json").unlink()
+    assert codes(leaderboard(tmp_path)) == {"BOARD04", "BOARD06"}
 
 
 def test_older_results_are_read(tmp_path: Path) -> None:
@@ -162,6 +240,78 @@ def test_a_claim_that_rests_on_training(tmp_path: Path) -> None:
     assert leaderboard(tmp_path, LeaderboardOptions(claim=("a > b",))).verdicts[0].word == "HOLDS EXCEPT"
 
 
+def test_claims_name_both_questions_and_are_corrected(tmp_path: Path) -> None:
+    draw = np.random.default_rng(3)
+    # Better on three tasks of eight by much, worse on the others: clear here, open on others.
+    lead = np.array([0.5, 0.5, 0.5, -0.05, -0.05, -0.05, -0.05, -0.05])
+    rows = [
+        {"system": name, "task": task, "item": item, "score": (name == "a") * lead[at] + draw.normal(0, 0.3)}
+        for name in ("a", "b", "c") for at, task in enumerate(TASKS) for item in range(100)
+    ]  # fmt: skip
+    (one,) = leaderboard(rows, LeaderboardOptions(claim=("a > b",))).verdicts[:1]
+    assert one.word == "HOLDS EXCEPT"
+    assert "On these 8 tasks: HOLDS" in one.sentence and "another task of this kind: CANNOT TELL" in one.sentence
+    several = leaderboard(rows, LeaderboardOptions(claim=("a > b", "a > c"))).verdicts[0]
+    assert "2 claims" in several.rests_on and several.sentence != one.sentence
+
+
+def test_an_order_on_these_tasks_and_one_on_others(tmp_path: Path) -> None:
+    draw = np.random.default_rng(4)
+    own = {name: draw.normal(0, 0.3, len(TASKS)) for name in "abcd"}
+    rows = [
+        {"system": name, "task": task, "item": item, "score": values[at] + draw.normal(0, 0.2)}
+        for name, values in own.items() for at, task in enumerate(TASKS) for item in range(200)
+    ]  # fmt: skip
+    found = leaderboard(rows, out=tmp_path / "out")
+    here, kind = found.frames["systems"], found.frames["kind"]
+    assert here["system"].to_list() == kind["system"].to_list()
+    width = [float((frame["rank_high"] - frame["rank_low"]).sum()) for frame in (here, kind)]
+    # Questions of eight tasks tell apart what eight tasks, as a sample of tasks, do not.
+    assert width[0] < width[1] and kind["rank_high"].to_list() == [4] * 4
+    assert [one.subject for one in found.verdicts[:2]] == ["order on these tasks", "order on tasks of this kind"]
+
+
+def test_a_table_says_how_scores_were_made(tmp_path: Path) -> None:
+    rows = [
+        {"model": f"m{n}", "task_name": task, "score": 0.4 + n / 30 + at / 40, "metric": metric, "type": "AB"[at % 2],
+         "prompt": "short" if (n, at) == (1, 2) else "long", "split": "test", "seed": seed}
+        for n in range(4) for at, task in enumerate(TASKS) for metric in ("nDCG@10", "R@100") for seed in (1, 2)
+    ]  # fmt: skip
+    found = leaderboard(rows)
+    assert codes(found) == {"BOARD10"} and found.facts["cells"] == 4 * len(TASKS)
+    assert found.frames["ways"]["how"].to_list()[-2:] == ["mean over types", "R@100, mean"]
+    assert len(found.facts["remarks"]) == 2
+
+
+def test_types_of_tasks_from_a_table(tmp_path: Path) -> None:
+    scores = {"a": [0.9, 0.1, 0.1], "b": [0.1, 0.8, 0.8]}
+    (tmp_path / "board.csv").write_text(
+        ",x,y,z\n" + "".join(f"{name},{','.join(map(str, own))}\n" for name, own in scores.items())
+    )
+    (tmp_path / "types.csv").write_text("task,type\nx,first\ny,second\nz,second\n")
+    found = leaderboard(tmp_path / "board.csv", LeaderboardOptions(types=tmp_path / "types.csv"))
+    leaders = dict(found.frames["ways"].select("how", "leader").iter_rows())
+    # By type: (.9 + .1) / 2 against (.1 + .8) / 2.
+    assert (leaders["mean"], leaders["mean over types"]) == ("b", "a")
+    with pytest.raises(InputError, match="tasks and types"):
+        leaderboard(tmp_path / "board.csv", LeaderboardOptions(types=tmp_path / "board.csv"))
+
+
+def test_only_the_first(tmp_path: Path) -> None:
+    folder(tmp_path, systems=8)
+    # The task that one of the others lacks counts again.
+    (tmp_path / "org__model0/r1/Task3.json").unlink()
+    found = leaderboard(tmp_path, LeaderboardOptions(first=3))
+    assert found.frames["systems"]["system"].to_list() == ["org__model7", "org__model6", "org__model5"]
+    assert found.facts["shared_tasks"] == len(TASKS)
+
+
+def test_names_as_people_write_them(tmp_path: Path) -> None:
+    claims = ("org/model4 > org/model0", "model4 > model0")
+    found = leaderboard(folder(tmp_path), LeaderboardOptions(claim=claims)).verdicts[:2]
+    assert {one.subject for one in found} == {"org__model4 > org__model0"}
+
+
 def test_scores_of_questions_are_the_sample(tmp_path: Path) -> None:
     draw = np.random.default_rng(2)
     rows = [
@@ -179,6 +329,8 @@ def test_a_block_without_holes() -> None:
     rows = [(system, task, 1.0) for system in "abc" for task in "xyz" if (system, task) != ("c", "x")]
     systems, tasks, scores = block(pl.DataFrame(rows, ["system", "task", "score"], orient="row"))
     assert (systems, tasks, scores.shape) == (["a", "b"], ["x", "y", "z"], (3, 2))
+    rows = [("a", "x", 1.0), ("a", "y", 1.0), ("b", "y", 1.0)]
+    assert block(pl.DataFrame(rows, ["system", "task", "score"], orient="row"))[:2] == (["a", "b"], ["y"])
 
 
 def run(words: list[str]) -> None:
@@ -241,6 +393,42 @@ def test_equal_systems_are_one_group_about_as_often_as_asked() -> None:
         groups += not found.first.all()
     # 5% of 200, with three standard errors.
     assert wrong <= 20 and groups <= 20
+
+
+def test_ranks_by_own_pairs_against_loops() -> None:
+    draw = np.random.default_rng(5)
+    scores = draw.normal(size=(12, 6)) + np.linspace(0, 2.5, 6)
+    found = rank_groups(scores, resamples=300, seed=7)
+    signs = np.random.default_rng(7).integers(0, 2, (300, 12), dtype=np.int8) * 2 - 1
+    for one in range(6):
+        left, better, worse = [other for other in range(6) if other != one], 0, 0
+        while left:
+            gaps = {other: scores[:, one] - scores[:, other] for other in left}
+            drawn = [max(abs(studentised(sign * (gap - gap.mean()))) for gap in gaps.values()) for sign in signs]
+            bar = np.quantile(drawn, 0.95)
+            told = [other for other, gap in gaps.items() if abs(studentised(gap)) > bar]
+            better += sum(gaps[other].mean() > 0 for other in told)
+            worse += sum(gaps[other].mean() < 0 for other in told)
+            left = [other for other in left if other not in told] if told else []
+        assert (found.own_low[one], found.own_high[one]) == (1 + worse, 6 - better)
+    assert (found.own_high - found.own_low).sum() < (found.high - found.low).sum()
+
+
+def studentised(gap: np.ndarray) -> float:
+    return float(gap.mean() / (gap.std(ddof=1) / np.sqrt(len(gap))))
+
+
+def test_questions_within_tasks_have_a_stratified_error() -> None:
+    draw = np.random.default_rng(6)
+    sizes = [40, 10, 25]
+    tasks = np.repeat(np.arange(3), sizes)
+    scores = draw.normal(size=(75, 2)) + tasks[:, None] * [1.0, 0.0]
+    weights = 1 / (3 * np.bincount(tasks)[tasks])
+    low, high = on_fixed_tasks(Questions(scores, weights, tasks), 0.95)
+    gaps = [scores[tasks == task, 0] - scores[tasks == task, 1] for task in range(3)]
+    error = np.sqrt(sum(scipy.stats.sem(gap) ** 2 for gap in gaps)) / 3
+    middle = np.mean([gap.mean() for gap in gaps])
+    assert (low, high) == pytest.approx((middle - 1.959964 * error, middle + 1.959964 * error), rel=1e-6)
 
 
 def test_few_rows_show_nothing() -> None:

@@ -330,7 +330,7 @@ def test_the_bound_is_that_of_the_definition() -> None:
             "suite.yaml:4: training.log: unknown key 'queris'. did you mean 'queries'",
         ),
         ("queries: log.tsv", "queries: gone.tsv", "gone.tsv: nothing there"),
-        ("parents: [log]", "parents: [lag]", "suite.yaml:8: training.model.parents: 'lag' is no other training set"),
+        ("parents: [log]", "parents: [lag]", "suite.yaml:8: training.model.parents: 'lag' is not another training set"),
         ("    documents: corpus.jsonl\n", "", "judgments without topics and documents"),
         ("    queries: log.tsv\n", "", "training.log: a training set without data"),
         ("test:", "tests:", "unknown key 'tests'"),

@@ -195,7 +195,7 @@ def test_tables_of_means_agree_by_rounding_or_stand_apart(tmp_path):
     assert scores.printed == ("nDCG@10", "AP")
     np.testing.assert_array_equal(scores.of("nDCG@10"), [0.6, 0.5, 0.1])
     np.testing.assert_array_equal(scores.of("AP (exact)"), [0.5, 0.3, 0.1])
-    assert "exact has another AP for 1 of 2 runs; it stands apart." in scores.notes
+    assert "exact has another AP for 1 of 2 runs; it is kept apart." in scores.notes
     assert "printed lacks 1 of the 3 runs: c." in scores.notes
 
 
@@ -408,7 +408,7 @@ def test_the_finding_says_by_how_much_the_best_run_is_ahead():
 def test_the_finding_says_which_runs_the_topics_do_not_tell_apart():
     found = finding(differing((0.0, 0.001, 0.3)))
     assert found.word == "CANNOT TELL"
-    assert "do not tell it from 1 of the 2 other runs; the nearest is r1 (-0.00" in found.sentence
+    assert "do not distinguish it from 1 of the 2 other runs; the nearest is r1 (-0.00" in found.sentence
     assert found.rests_on.startswith("It is significantly better than 1, by 0.2992 (r2).")
     assert "60 show a true difference of 0.0" in found.settles
 
@@ -416,7 +416,7 @@ def test_the_finding_says_which_runs_the_topics_do_not_tell_apart():
 def test_two_equal_runs_cannot_be_told_apart():
     found = finding(differing((0.0, 0.0)))
     assert found.word == "CANNOT TELL"
-    assert "do not tell it from the other run" in found.sentence
+    assert "do not distinguish it from the other run" in found.sentence
     assert "Of the one pair of runs, 0 differ significantly" in found.rests_on
 
 

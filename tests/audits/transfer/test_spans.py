@@ -88,7 +88,7 @@ def test_words_at_several_places_are_not_carried_to_all_of_them(tmp_path: Path) 
     copy = {"chunk_id": "copy", "text": f"{new[0]['text']} and more"}
     found = carried(tmp_path, old, [*new, copy], "1 0 D0/20/20 1", "1 0 D1/20/20 1")
     assert found.qrels.rows() == [("1", "D1/60/0", 1)]
-    assert found.parts["ambiguous"]["reason"].to_list() == ["its words stand at several places"]
+    assert found.parts["ambiguous"]["reason"].to_list() == ["its words are in several places"]
     assert found.doubtful is not None and set(found.doubtful["doc_id"]) == {"D0/60/0", "copy"}
     with_places = carried(tmp_path, chunks(20, 20), [*chunks(60, 60), {**chunks(60, 60)[0], "chunk_id": "other",
                           "doc_id": "elsewhere"}], "1 0 D0/20/20 1")  # fmt: skip

@@ -112,7 +112,7 @@ def test_labels_of_a_scan(scan: Scan, tmp_path: Path, capsys: pytest.CaptureFixt
         ("set,00\na,1\n", "no column '01'"),
         (TABLE_3.splitlines()[0] + "\n", "no data set in it"),
         (TABLE_3.replace("73,11", "many,11"), "'many' is not a number"),
-        (TABLE_3.replace("17969,10", "17969,11"), "'11' is no error of a set"),
+        (TABLE_3.replace("17969,10", "17969,11"), "'11' is not an error of a set"),
     ],
     ids=["columns", "empty", "number", "error"],
 )

@@ -93,7 +93,7 @@ def _constant(audit: AssessorAudit, judge: str) -> list[UseVerdict]:
         return [_verdict(judge, use, "UNKNOWN", reason, "pairs with several grades of people.") for use in USES]
     if model.n_unique() == 1:
         reason = (
-            f"The model gave all {len(model):,} pairs the grade {model[0]}: its grades tell no document from another."
+            f"The model gave all {len(model):,} pairs the grade {model[0]}: its grades do not distinguish documents."
         )
         return [_verdict(judge, use, "NOT USABLE", reason, "another model.") for use in USES]
     return []

@@ -18,7 +18,7 @@ from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, n
 from truerank.audits.collection.echo import echoes
 from truerank.audits.collection.effects import CollectionChange, measured_effect, told_removal
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
-from truerank.audits.collection.floors import candidate_instances, floors
+from truerank.audits.collection.floors import candidate_instances, floors, shared_candidates
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances, instances
 from truerank.audits.collection.judgments import (
     JudgmentTable,
@@ -436,10 +436,12 @@ def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspe
     asked = any(choice.takes(kinds()[kind]) for kind in KINDS)
     if material.pairs is None or not material.runs or not asked or (fit and fit.word not in ("fits", "not asked")):
         return None
-    options = material.options
+    options, documents, topics = material.options, material.documents, material.topics
     return suspects(
-        material.runs, material.pairs, rel=material.scoring.rel, share=options.suspect_share, seed=options.seed
-    )
+        material.runs, material.pairs, texts=None if documents is None else documents.texts,
+        topics=None if topics is None else topics.texts(), rel=material.scoring.rel, share=options.suspect_share,
+        seed=options.seed,
+    )  # fmt: skip
 
 
 def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, Any], list[Instances]]:
@@ -448,12 +450,16 @@ def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, A
     pairs, options, scoring = material.pairs, material.options, material.scoring
     low: list[Instances] = []
     if pairs is not None:
-        frame, facts["ceilings"] = ceilings(pairs, options.measures, scoring, unreachable(found))
+        copies = representatives(material.duplicates.groups())
+        frame, facts["ceilings"] = ceilings(pairs, options.measures, scoring, unreachable(found), copies)
         low.append(ceiling_instances(frame))
         resampling = Resampling(options.resamples, options.confidence, options.seed)
-        facts["floors"], high = floors(pairs, options.measures, scoring, resampling, material.documents)
+        candidates = shared_candidates(material.runs)
+        facts["floors"], high = floors(
+            pairs, options.measures, scoring, resampling, material.documents, candidates=candidates
+        )
         known = None if material.documents is None else material.documents.count
-        low += [*high, candidate_instances(pairs, options.measures, material.runs, known)]
+        low += [*high, candidate_instances(pairs, options.measures, candidates, known)]
     if material.documents is not None:
         facts["similarity"] = _bands(material.duplicates, options.confidence)
     if pairs is not None and material.runs:

@@ -202,6 +202,7 @@ class DocumentTable:
         repeated: ids that are there more than once.
         empty: ids of documents without a text.
         extremes: the first and last documents by place, id and length.
+        lengths: characters of those that were asked for.
     """
 
     source: DocumentSource
@@ -211,6 +212,7 @@ class DocumentTable:
     repeated: frozenset[str] = frozenset()
     empty: set[str] = field(default_factory=set)
     extremes: ExtremeDocuments = field(default_factory=ExtremeDocuments)
+    lengths: dict[str, int] = field(default_factory=dict)
 
     def distinct(self) -> Iterator[Document]:
         """The first document of each id, those without a text left out."""
@@ -293,6 +295,8 @@ class _Scan:
         raw = document.text
         text = normalise(raw)
         self.table.extremes.add(document.doc_id, len(text))
+        if document.doc_id in self.asked:
+            self.table.lengths[document.doc_id] = len(text)
         if unwritable(document.doc_id):
             self._note("unwritable-document-id", row, f"id '{document.doc_id[:80]}'")
         if not text:

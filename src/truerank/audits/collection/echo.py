@@ -25,8 +25,22 @@ _FEWEST, _MOST, _READ = 4, 100, 5_000
 _TOPICS: Final = 10
 #: Relevant documents of a topic, and questions of people, that are looked at.
 _OF_TOPIC, _ASKED = 20, 2_000
-#: The share of echoes that is a finding. People's topics have .05 (CACM) and .07 (Vaswani): studies/echo.py.
+#: The share of echoes that is a finding.
 _HIGH: Final = 0.15
+#: People's topics of public collections, with which topics are compared: means over topics and their standard errors,
+#: as `studies/echo.py people` prints them.
+PEOPLE: Final[Mapping[str, Mapping[str, tuple[float, float]]]] = {
+    "CACM": {
+        "share": (0.2911, 0.0204), "run": (0.1544, 0.0150), "reciprocal": (0.0872, 0.0227), "first": (0.0554, 0.0227),
+        "echo": (0.0477, 0.0159),
+    },
+    "Vaswani": {
+        "share": (0.3839, 0.0126), "run": (0.1996, 0.0078), "reciprocal": (0.0603, 0.0070), "first": (0.0289, 0.0083),
+        "echo": (0.0699, 0.0152),
+    },
+}  # fmt: skip
+#: What is measured of each topic.
+MEASURED: Final = ("share", "run", "reciprocal", "first", "echo")
 #: Above what people's questions have, this is one.
 _ABOVE: Final = 0.1
 _BLOCK: Final = 2_000
@@ -171,8 +185,9 @@ def echoes(
         seed: of the sample of questions.
 
     Returns:
-        Figures, each with its interval: shares of a topic's content words in its relevant documents and in all; how
-        many of these documents stand first by words alone, and how many echo. None with fewer than ten topics.
+        Figures, each with its interval: shares of a topic's content words in its relevant documents and in all, and in
+        their longest piece; the reciprocal place of these documents by words alone, how many stand first, and how many
+        echo; and how far all that is above people's topics of public collections. None with fewer than ten topics.
     """
     others = _sample(asked, frozenset(texts.values()), seed)
     seen = WordOverlap({**texts, **others}, relevant).read(documents)
@@ -185,22 +200,30 @@ def echoes(
     for at, found in by_topic.items():
         size = int(seen.sizes[at])
         echo = [one.run >= max(_RUN, _PIECE * size) or one.shared >= _SHARE * size for one in found]
-        first = [seen.place(at, one.shared) < 2 for one in found]
-        means.append([float(np.mean(each)) for each in ([one.shared / size for one in found], first, echo)])
+        places = [seen.place(at, one.shared) for one in found]
+        own = (
+            [one.shared / size for one in found], [one.run / size for one in found], [1 / one for one in places],
+            [one < 2 for one in places], echo,
+        )  # fmt: skip
+        means.append([float(np.mean(each)) for each in own])
         best = max(found, key=lambda one: (one.run, one.shared))
         if 2 * sum(echo) >= len(found):
             detail = f"{best.shared} of {size} words, {best.run} in one piece"
             rows.append({"topic_id": seen.topics[at], "other": best.doc_id, "detail": detail})
     z = float(scipy.special.ndtri((1 + confidence) / 2))
-    share, first_place, echoed = (_interval(column, z) for column in np.array(means).T)
+    columns = dict(zip(MEASURED, np.array(means).T, strict=True))
+    echoed = _interval(columns["echo"], z)
     facts: dict[str, Any] = {
-        "topics": len(by_topic), "share": share, "first": first_place, "echo": echoed,
+        "topics": len(by_topic), **{name: _interval(column, z) for name, column in columns.items()},
+        "people": {of: {name: _apart(columns[name], *own[name], z) for name in MEASURED} for of, own in PEOPLE.items()},
         "others": float(np.mean([seen.share(at) for at in by_topic])), "asked": _compared(seen, len(texts), z),
     }  # fmt: skip
     kinds = []
     if echoed[1] >= _HIGH:
+        people = " and ".join(f"{own['echo'][0]:.0%} in {of}" for of, own in PEOPLE.items())
         here = (
-            f"Of a topic's relevant documents, {echoed[0]:.0%} hold its words as if it were made from them; {_PEOPLE}."
+            f"Of a topic's relevant documents, {echoed[0]:.0%} hold its words as if it were made from them; of those "
+            f"of people's topics, {people} do."
         )
         kinds.append(replace(instances("echo", rows, len(by_topic)), here=here))
     if (compared := facts["asked"]) and compared["difference"][1] > 0 and compared["difference"][0] >= _ABOVE:
@@ -210,9 +233,6 @@ def echoes(
         )
         kinds.append(replace(instances("echo-above-people", rows, len(by_topic)), here=here))
     return facts, kinds
-
-
-_PEOPLE: Final = "of those of people's topics, 5% do in CACM and 7% in Vaswani"
 
 
 def _sample(asked: Collection[str], known: Collection[str], seed: int) -> dict[str, str]:
@@ -225,6 +245,13 @@ def _sample(asked: Collection[str], known: Collection[str], seed: int) -> dict[s
 
 def _interval(values: Floats, z: float) -> list[float]:
     mean, reach = float(values.mean()), z * float(values.std(ddof=1)) / math.sqrt(len(values))
+    return [mean, mean - reach, mean + reach]
+
+
+def _apart(values: Floats, other: float, error: float, z: float) -> list[float]:
+    """The mean above another one with a standard error, and the interval of the difference."""
+    mean = float(values.mean()) - other
+    reach = z * math.hypot(float(values.std(ddof=1)) / math.sqrt(len(values)), error)
     return [mean, mean - reach, mean + reach]
 
 

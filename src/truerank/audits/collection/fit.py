@@ -30,7 +30,7 @@ from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
 from truerank.lexical.analysis import Analyser
 from truerank.lexical.models import BM25, Statistics
-from truerank.measures.rankings import places
+from truerank.measures.rankings import on_topics, places, topic_starts
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
@@ -143,11 +143,13 @@ def _rules(
 
 def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
     """How well each relevant document is in the results of each topic, shape (documents, columns)."""
-    columns = pl.DataFrame({"topic_id": sample.columns}, schema={"topic_id": pl.String}).with_row_index("column")
-    results = run.select("topic_id", "doc_id", places(run).alias("rank"))
-    docs = sample.docs.with_row_index("place")
-    met = docs.join(results.join(docs, on="doc_id", how="semi").join(columns, on="topic_id"), on="doc_id")
-    values = np.zeros((len(docs), len(sample.columns)))
+    starts = topic_starts(run["topic_id"])
+    number = {topic: column for column, topic in enumerate(sample.columns)}
+    columns = [number.get(topic, -1) for topic in run["topic_id"].gather(starts)]
+    column = np.repeat(np.array(columns, np.int64), np.diff(np.append(starts, len(run))))
+    results = run.select("doc_id", places(run).alias("rank"), pl.Series("column", column))
+    met = results.filter(pl.col("column") >= 0).join(sample.docs.with_row_index("place"), on="doc_id")
+    values = np.zeros((len(sample.docs), len(sample.columns)))
     values[met["place"].to_numpy(), met["column"].to_numpy()] = 1 / np.log2(met["rank"].to_numpy() + 1.0)
     return values
 
@@ -189,9 +191,7 @@ def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
     Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
-    results = run.select("topic_id", "doc_id", places(run)).join(
-        qrels.select("topic_id").unique(), on="topic_id", how="semi"
-    )
+    results = on_topics(run.select("topic_id", "doc_id", places(run)), qrels["topic_id"].unique())
     judged = results.join(qrels, on=["topic_id", "doc_id"], how="left")
     shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
     shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))

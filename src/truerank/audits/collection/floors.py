@@ -13,30 +13,41 @@ from truerank.audits.collection.instances import Instances, instances
 from truerank.measures.grammar import parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers
 from truerank.options import Resampling, Scoring
+from truerank.text.printable import listed
 
 #: A list for all topics that scores so much in the mean is a finding, and an order of the judged documents whose
 #: interval is so much above random order.
 _HIGH, _TELLING = 0.05, 0.1
 #: Fewer topics than these show no order.
 _FEWEST = 10
-#: The share of the topics whose runs must agree on the candidates.
-_AGREE = 0.9
+#: The share of the topics whose runs must agree on the candidates, and the largest share of lists of one length in a
+#: run that is alone: shorter ones were not cut, they hold all that there is.
+_AGREE, _CUT = 0.9, 0.5
+#: Documents that a sentence names.
+_NAMED = 3
 
 
 def floors(
-    pairs: pl.DataFrame, measures: str, scoring: Scoring, resampling: Resampling, documents: DocumentTable | None
+    pairs: pl.DataFrame,
+    measures: str,
+    scoring: Scoring,
+    resampling: Resampling,
+    documents: DocumentTable | None,
+    *,
+    candidates: pl.DataFrame | None = None,
 ) -> tuple[list[dict[str, Any]], list[Instances]]:
     """What null rankers score by each measure, as rows for the page; and what is a finding by the first measure."""
     facts, found = [], list[Instances]()
     for place, measure in enumerate(parse_measures(measures)):
         rankers = null_rankers(
             pairs, str(measure), scoring, lists=None if documents is None else documents.extremes.lists(),
-            documents=None if documents is None else documents.count,
+            lengths=None if documents is None else documents.lengths,
+            documents=None if documents is None else documents.count, candidates=candidates,
             confidence=resampling.confidence, resamples=resampling.resamples, seed=resampling.seed,
         )  # fmt: skip
         facts += [{"measure": str(measure), **one.json()} for one in rankers if one.floor.mean is not None]
         if place == 0:
-            found = [*_high(rankers, pairs["topic_id"].n_unique(), str(measure)), *_telling(rankers, str(measure))]
+            found = [*_high(rankers, pairs, str(measure), scoring.rel), *_telling(rankers, str(measure))]
     return facts, found
 
 
@@ -46,7 +57,7 @@ def _least(ranker: NullRanker) -> float:
     return (ranker.floor.mean if low is None else low) or 0.0
 
 
-def _high(rankers: Sequence[NullRanker], topics: int, measure: str) -> Iterator[Instances]:
+def _high(rankers: Sequence[NullRanker], pairs: pl.DataFrame, measure: str, rel: int) -> Iterator[Instances]:
     chance = max(
         (one.floor.mean or 0.0 for one in rankers if (one.name, one.of) == ("random order", "collection")), default=0.0
     )
@@ -55,12 +66,22 @@ def _high(rankers: Sequence[NullRanker], topics: int, measure: str) -> Iterator[
     best = max(high, key=_least, default=None)
     if best is None:
         return
-    scored = sorted(best.floor.by_topic.items(), key=lambda pair: (-pair[1], pair[0]))
-    rows = [
-        {"topic_id": topic, "detail": f"{best.name}: {measure} {score:.3f}"} for topic, score in scored if score > 0
-    ]
+    scores = pl.DataFrame([*best.floor.by_topic.items()], {"topic_id": pl.String, "score": pl.Float64}, orient="row")
+    gaining = scores.filter(pl.col("score") > 0).sort("score", "topic_id", descending=[True, False])
+    relevant = pairs.filter(pl.col("relevance") >= rel).join(gaining, on="topic_id", how="semi", maintain_order="left")
+    held = relevant.group_by("doc_id").agg(pl.len().alias("topics")).sort("topics", "doc_id", descending=[True, False])
+    most = relevant.join(held, on="doc_id", maintain_order="left").group_by("topic_id").agg(
+        pl.all().sort_by("topics", "doc_id", descending=[True, False]).first()
+    )  # fmt: skip
+    detail = pl.format(
+        f"{best.name}: {measure} {{}}; {{}} is relevant for {{}} of these topics",
+        pl.col("score").map_elements("{:.3f}".format, pl.String), "doc_id", "topics",
+    )  # fmt: skip
+    rows = gaining.join(most, on="topic_id", how="left", maintain_order="left").select("topic_id", detail=detail)
     here = f"{best.name[0].upper()}{best.name[1:]} scores {best.floor.mean:.3f} by {measure} as a mean over all topics."
-    yield replace(instances("high-floor", rows, topics), here=here)
+    shared = [f"{doc} is relevant for {count:,d}" for doc, count in held.head(_NAMED).iter_rows()]
+    here += f" Of the {len(gaining):,d} topics where it scores, {listed(shared)}."
+    yield replace(instances("high-floor", rows, pairs["topic_id"].n_unique()), here=here)
 
 
 def _telling(rankers: Sequence[NullRanker], measure: str) -> Iterator[Instances]:
@@ -74,25 +95,35 @@ def _telling(rankers: Sequence[NullRanker], measure: str) -> Iterator[Instances]
         yield replace(instances("telling-order", rows, best.floor.topics), here=here)
 
 
+def shared_candidates(runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
+    """What all runs rank for a topic, or one run whose lists are not cut at one length: columns topic_id, doc_id."""
+    if not runs:
+        return None
+    every = pl.concat([run.select("topic_id", "doc_id").unique(maintain_order=True) for run in runs.values()])
+    if len(runs) == 1:
+        lengths = every.group_by("topic_id").len()["len"]
+        return every if lengths.value_counts()["count"].max() <= _CUT * len(lengths) else None
+    counted = every.group_by("topic_id", "doc_id", maintain_order=True).len("runs")
+    agree = (pl.col("runs") == len(runs)).all().over("topic_id")
+    agreed = counted.filter(agree).select("topic_id", "doc_id")
+    return agreed if agreed["topic_id"].n_unique() >= _AGREE * every["topic_id"].n_unique() else None
+
+
 def candidate_instances(
-    pairs: pl.DataFrame, measures: str, runs: Mapping[str, pl.DataFrame], documents: int | None
+    pairs: pl.DataFrame, measures: str, candidates: pl.DataFrame | None, documents: int | None
 ) -> Instances:
     """Topics with no more candidates than a measure's cut-off: all documents, or those that all runs rank."""
     topics = pairs.select(pl.col("topic_id").unique(maintain_order=True))
-    candidates = topics.with_columns(pl.lit(documents, pl.Int64).alias("candidates"))
-    if len(runs) > 1:
-        every = pl.concat([run.select("topic_id", "doc_id").unique() for run in runs.values()])
-        counted = every.group_by("topic_id", "doc_id").len("runs").group_by("topic_id").agg(
-            pl.len().cast(pl.Int64).alias("ranked"), (pl.col("runs") == len(runs)).all().alias("agree")
-        )  # fmt: skip
-        if int(counted["agree"].sum()) >= _AGREE * len(counted):
-            candidates = candidates.join(counted.filter("agree"), on="topic_id", how="left", maintain_order="left")
-            candidates = candidates.with_columns(pl.min_horizontal("candidates", "ranked"))
+    known = topics.with_columns(pl.lit(documents, pl.Int64).alias("candidates"))
+    if candidates is not None:
+        counted = candidates.group_by("topic_id").agg(pl.len().cast(pl.Int64).alias("ranked"))
+        known = known.join(counted, on="topic_id", how="left", maintain_order="left")
+        known = known.with_columns(pl.min_horizontal("candidates", "ranked"))
     rows = []
     cut = [one for one in parse_measures(measures) if one.params.get("cutoff")]
     for measure in cut:
         cutoff = int(measure.params["cutoff"])
-        few = candidates.filter(pl.col("candidates") <= cutoff)
+        few = known.filter(pl.col("candidates") <= cutoff)
         rows += [
             {"topic_id": topic, "detail": f"{measure}: {count:,d} {'candidate' if count == 1 else 'candidates'}"}
             for topic, count in few.select("topic_id", "candidates").iter_rows()

@@ -5,15 +5,19 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 from urllib.parse import unquote
+
+import polars as pl
 
 from truerank.text.mojibake import repair
 
 _ENDING: Final = re.compile(r"(?i)\.(html?|txt|xml|json|pdf|md|gz|0+)$")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 _PADDING: Final = re.compile(r"(?<!\d)0+(?=\d)")
+#: Signs that mean themselves: no blank, no escape, nothing beyond ASCII. As Rust's regular expressions write it.
+_PLAIN: Final = r"^[!-$'-~]+$"
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f\u200b-\u200f\u2028\u2029\ufeff]")
 
 
@@ -63,7 +67,7 @@ def likely(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
     for one in wanted:
         forms.setdefault(folded(one), []).append(one)
     candidates: dict[str, set[str]] = {}
-    for other in known:
+    for other in _near(forms, known):
         form = folded(other)
         if form in forms:
             candidates.setdefault(form, set()).add(other)
@@ -73,6 +77,22 @@ def likely(wanted: Iterable[str], known: Iterable[str]) -> dict[str, str]:
         for one in several
         if len(candidates.get(form, ())) == 1
     }
+
+
+def _near(forms: Collection[str], known: Iterable[str]) -> pl.Series:
+    """The known identifiers that may have one of these folded forms; folding millions of others would take minutes.
+
+    What folding leaves of an identifier of plain signs, it leaves of its letters and digits but zeros, too.
+    """
+    every = pl.Series("known", known if isinstance(known, pl.Series) else list(known), pl.String)
+    cores = pl.Series(list(forms), dtype=pl.String).to_frame("form").select(_core(pl.col("form")).unique())["form"]
+    ended = pl.col("known").str.replace(_ENDING.pattern, "")
+    may = ~pl.col("known").str.contains(_PLAIN) | _core(ended).is_in(cores.implode())
+    return every.to_frame().filter(may)["known"]
+
+
+def _core(identifiers: pl.Expr) -> pl.Expr:
+    return identifiers.str.replace_all("[^A-Za-z0-9]|0", "").str.to_lowercase()
 
 
 def unwritable(identifier: str) -> bool:

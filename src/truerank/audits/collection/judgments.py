@@ -381,7 +381,7 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         .when(further)
         .then(same)
         .when(copy)
-        .then(pl.lit("the document that stands for its group"))
+        .then(pl.lit("the document that represents its group"))
         .when("turned")
         .then(pl.lit("topic and document were in each other's place"))
         .when(pl.col("doc_id") != pl.col("spelt"))

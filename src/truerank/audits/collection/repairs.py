@@ -15,9 +15,11 @@ import polars as pl
 from truerank.audits.collection.duplicates import representatives
 from truerank.audits.collection.judgments import CHANGES, JudgmentTable, closed, closing_of, read_judgments
 from truerank.audits.collection.results import CollectionAudit, load_audit
+from truerank.audits.collection.suspects import WRONG
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.equivalence import EQUIVALENT_SCHEMA, Combine
+from truerank.measures.magnitudes import proportion
 from truerank.options import Flag, Labels, Out, command
 from truerank.records import Input, Qrel
 from truerank.sources.grammar import SourceSpec
@@ -214,6 +216,7 @@ def _cleaned(
         warnings.append(f"{len(either):,d} judgments of unknown topics stay: a document has the topic's id.")
     if any(len(found.rows(kind)) for kind in ("shifted-judgments", "shuffled-judgments", "unrelated-judgments")):
         warnings.append("Judgments fit other topics than theirs, or none: the ids of topics were left as they are.")
+    warnings += _suspects_judged(found, judged)
     if lost := table.frame["topic_id"].n_unique() - kept["topic_id"].n_unique():
         warnings.append(f"{lost:,d} topics have no judgment left.")
     return CollectionCleaning(
@@ -229,6 +232,22 @@ def _cleaned(
         spec=table.spec,
         rows={row: (topic, doc, grade) for row, topic, doc, grade in kept.iter_rows()},
     )
+
+
+def _suspects_judged(found: CollectionAudit, judged: Mapping[tuple[str, str], int]) -> Iterator[str]:
+    """What people said of the relevant documents that the runs contradict: the only figure that knows how many err."""
+    grades = [judged[pair] for pair in found.rows("suspect-relevant").select("topic_id", "doc_id").iter_rows()
+              if pair in judged]  # fmt: skip
+    if grades:
+        wrong = proportion(sum(grade < 1 for grade in grades), len(grades), method="exact")
+        few = (
+            " Most of the others are right, too: judging them finds few mistakes." if (wrong.high or 1) < WRONG else ""
+        )
+        yield (
+            f"Of {len(grades):,d} relevant documents that the runs contradict and people judged, "
+            f"{sum(grade < 1 for grade in grades):,d} are not relevant ({wrong.share:.0%}, {wrong.low:.0%} to "
+            f"{wrong.high:.0%}).{few}"
+        )
 
 
 def _contradictions(

@@ -92,15 +92,28 @@ def _suspects(about: Mapping[str, Any] | None) -> Iterator[Part]:
     if about["refused"]:
         yield Prose((f"Not looked for. {about['refused']}",))
         return
+    words = ", and by the words of documents and topics" if about["texts"] else ""
     yield Prose((
-        f"{len(about['families'])} families of runs, {about['topics']:,d} topics. Expected: the share of wrong ones "
-        f"among the proposals if {about['share']:.0%} of the relevant judgments were wrong, by flips of random "
-        "documents; if fewer are, so are these. Detected: the share of such flips that is proposed.",
+        f"{len(about['families'])} families of runs, {about['topics']:,d} topics. Nothing here says how many judgments "
+        "are wrong: ranks cannot tell a wrong judgment from a right one of a document that systems do not find. What "
+        "is expected is what flips of random documents would show if so many relevant judgments were wrong; in a "
+        f"collection without errors all proposals are right. Ranked by the runs{words}.",
     ))  # fmt: skip
     names = {"relevant": "judged relevant, ranked like others", "others": "ranked like relevant ones, not so judged"}
-    rows = ((names[name], one["proposed"], one["of"], one["expected"], one["detected"]) for name, one in about.items()
-            if name in names)  # fmt: skip
-    yield Table("", heads("documents, proposed:,d, of:,d, expected:.0%, detected:.0%"), tuple(rows))
+    rates = (about["share"], about["share"] / 5)
+    rows = (
+        (names[name], one["proposed"], one["of"], one["rate"], one["expected"],
+         *(one["expected"] and one["expected"] * min(1.0, rate / one["rate"]) for rate in rates), one["allowed"],
+         one["detected"])
+        for name, one in about.items() if name in names
+    )  # fmt: skip
+    wrong = (f"if {rate:.0%} are=wrong{at}:.0%" for at, rate in enumerate(rates))
+    yield Table(
+        "Proposals, and the share of them expected to be wrong if so many of the relevant judgments are. The runs "
+        "allow: how many would be wrong if all that is ranked so were. Detected: the share of flips that is proposed.",
+        heads(f"documents, proposed:,d, of:,d, taken to be wrong=rate:.1%, expected:.0%, {', '.join(wrong)}, "
+              "the runs allow=allowed:.1%, detected:.0%"), tuple(rows),
+    )  # fmt: skip
 
 
 def _severity(one: CollectionFinding) -> str:
@@ -202,10 +215,12 @@ def effect_tables(effect: Mapping[str, Any]) -> Iterator[Table]:
 def _ceilings(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if lines:
         yield Table(
-            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, and the "
-            "lowest.",
-            heads("Measure, Ceiling:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
-            tuple(tuple(one[name] for name in ("measure", "mean", "below", "lowest", "topic")) for one in lines),
+            "The score of the ranking of all judged documents that exist, by grade: the mean over topics, the mean if "
+            "every text is returned once (where two relevant documents of a topic have the same), and the lowest.",
+            heads("Measure, Ceiling:.4f, Each text once=once:.4f, Topics below 1=below:,d, Lowest:.4f, Topic"),
+            tuple(
+                tuple(one[name] for name in ("measure", "mean", "once", "below", "lowest", "topic")) for one in lines
+            ),
         )
 
 
@@ -242,7 +257,7 @@ def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
         yield Prose((" ".join(facts["remarks"]),))
     if scores:
         yield Table(
-            "Scores of these topics by the judgments, and by the second judgments, as far as the sample tells.",
+            "Scores of these topics by the judgments, and by the second judgments, as far as the sample shows.",
             heads("Measure, Run, By the judgments=first:.4f, Corrected:.4f, from:.4f, to:.4f"), tuple(scores),
             notes=tuple(facts["remarks"]),
         )  # fmt: skip
@@ -256,23 +271,34 @@ def _noise(facts: Mapping[str, Any] | None) -> Iterator[Part]:
         )
 
 
+_ONE_CLUSTER: Final = (
+    ": here half of them or more are one cluster, so that the intervals are for other topics of the same kind."
+)
+
+
 def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
     if not lines:
         return
-    what = {"collection": "the collection", "judged": "the judged documents of a topic"}
+    what = {
+        "collection": "the collection", "candidates": "what all runs rank for a topic",
+        "judged": "the judged documents of a topic",
+    }  # fmt: skip
     rows = (
         (one["measure"], what[one["of"]], one["name"], *(one["floor"][end] for end in ("mean", "low", "high")),
          one["floor"]["topics"], one["above_random"])
         for one in lines
     )  # fmt: skip
+    shared = all(one["floor"]["drawn"] == "clusters" for one in lines if one["of"] == "collection")
     yield Table(
         "What rankings score that never read the query. The best fixed list is made on half of the topics, and scored "
         "on the other half.",
         heads("Measure, Ranked, By, Score:.4f, from:.4f, to:.4f, Topics:,d, Above random order=above:+.4f"),
         tuple(rows),
         notes=(
-            "The intervals draw topics again; for fixed lists, topics that share relevant documents are drawn "
-            "together: where half of them or more do, there is none.",
+            "The intervals are for other topics; of lists over the collection, for other clusters of topics that share "
+            f"relevant documents{'.' if shared else _ONE_CLUSTER}",
+            "Where all scores are equal, the order of ties is the ranking. Relevant ones first, or last: what a rule "
+            "for ties scores at most, or at least.",
         ),
     )
 
@@ -280,12 +306,17 @@ def _floors(lines: Sequence[Mapping[str, Any]] | None) -> Iterator[Part]:
 def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
     if not facts:
         return
-    rows: list[tuple[Cell, ...]] = [
-        ("share of a topic's words in a relevant document", *facts["share"]),
-        ("share of them in any document", facts["others"], None, None),
-        ("relevant documents that are first by the number of these words", *facts["first"]),
-        ("relevant documents that echo the topic", *facts["echo"]),
-    ]
+    names = {
+        "share": "share of a topic's words in a relevant document",
+        "run": "share of them in the longest stretch that both have in one piece",
+        "reciprocal": "reciprocal place of a relevant document by the number of these words",
+        "first": "relevant documents that are first by it",
+        "echo": "relevant documents that echo the topic",
+    }
+    rows: list[tuple[Cell, ...]] = [(name, *facts[key]) for key, name in names.items()]
+    rows.insert(1, ("share of them in any document", facts["others"], None, None))
+    for of, own in facts["people"].items():
+        rows += [(f"{names[key]}, above people's topics in {of}", *own[key]) for key in ("share", "echo")]
     notes = [f"Of {facts['topics']:,d} topics with four different content words or more; means over topics."]
     if asked := facts["asked"]:
         rows += [

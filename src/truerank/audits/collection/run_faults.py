@@ -10,7 +10,7 @@ from typing import Final, Literal, NamedTuple
 import polars as pl
 
 from truerank.audits.collection.identifiers import likely, what_differs
-from truerank.measures.rankings import in_rank_order, places
+from truerank.measures.rankings import in_rank_order, on_topics, places
 from truerank.text.normalising import normalise
 from truerank.text.printable import and_more
 
@@ -77,7 +77,7 @@ class Files(NamedTuple):
     runs: Mapping[str, pl.DataFrame]
     pair: tuple[str, str]
     qrels: pl.DataFrame
-    documents: Collection[str] | None
+    documents: pl.Series | None
     topics: Mapping[str, str] | None
     depth: int
     by_rank: bool = False
@@ -93,8 +93,8 @@ def run_faults(files: Files) -> tuple[RunFault, ...]:
 
 def score_faults(files: Files) -> tuple[RunFault, ...]:
     """Scores that contradict the ranks, or are all the same, in any run."""
-    judged = files.qrels.select("topic_id").unique()
-    runs = {name: run.join(judged, on="topic_id", how="semi") for name, run in files.runs.items()}
+    judged = files.qrels["topic_id"].unique()
+    runs = {name: on_topics(run, judged) for name, run in files.runs.items()}
     return tuple(fault for name, own in runs.items() for fault in _scores(files, name, own))
 
 
@@ -107,7 +107,7 @@ def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int,
 def _of_run(files: Files, name: str) -> Iterable[RunFault]:
     run = files.runs[name]
     judged = files.qrels["topic_id"].unique()
-    own = run.join(judged.to_frame(), on="topic_id", how="semi")
+    own = on_topics(run, judged)
     if not len(own):
         wanted = run["topic_id"].unique(maintain_order=True)
         yield RunFault(
@@ -125,7 +125,7 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """Results that are in no collection: with documents by their ids, without them by the form of the ids."""
     first = own.filter(places(own) <= max(files.depth, 10))
     if files.documents is not None:
-        known = pl.Series(list(files.documents), dtype=pl.String)
+        known = files.documents
     else:
         # One of the ids alone is looked for in all other files.
         alone = first["doc_id"].unique()
@@ -243,7 +243,7 @@ def _alike(files: Files) -> Iterable[RunFault]:
     """Two runs whose first results are the same for all topics, or for nearly all."""
     lists = []
     for name in files.pair:
-        run = files.runs[name].join(files.qrels.select("topic_id").unique(), on="topic_id", how="semi")
+        run = on_topics(files.runs[name], files.qrels["topic_id"].unique())
         first = run.sort("topic_id", "rank", maintain_order=True).group_by("topic_id", maintain_order=True)
         lists.append(dict(first.agg(pl.col("doc_id").head(files.depth)).iter_rows()))
     shared = [topic for topic in lists[0] if topic in lists[1]]
@@ -316,14 +316,14 @@ def _no_relevant(files: Files) -> Iterable[RunFault]:
 def _cause(wanted: pl.Series, known: pl.Series) -> str:
     """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it."""
     sample = wanted.head(_LOOKED_AT).to_list()
-    names = known.unique().to_list()
     some = max(_FEW, _SOME * len(sample))
-    by_form = likely(sample, names)
+    by_form = likely(sample, known)
     if len(by_form) >= some:
         one, other = min(by_form.items())
         return f" (their ids differ in {what_differs(one, other)}: {one}, {other})"
-    there = set(names)
     cut = {name: _PASSAGE.sub("", name) for name in sample}
+    parts = {part for name in sample for at in range(1, len(name)) for part in (name[:at], name[at:])}
+    there = set(known.filter(known.is_in(pl.Series([*parts, *cut.values()], dtype=pl.String).implode())))
     if sum(short in there and short != name for name, short in cut.items()) >= some:
         one = next(name for name, short in cut.items() if short in there and short != name)
         return f" (their ids end in the number of a passage: {one}, {cut[one]})"
@@ -333,10 +333,12 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
     if times >= (_HALF * len(sample) if affix.isdecimal() else some):
         one = next(name for name in sample if affix in _affixes(name, there))
         return f" (their ids have '{affix}' too much: {one})"
-    forms = {_form(name) for name in names}
+    ascii_only = known.str.len_bytes() == known.str.len_chars()
+    plain = known.filter(ascii_only).str.replace_all(_DIGITS.pattern, "0").str.replace_all(_LETTERS.pattern, "a")
+    forms = {*plain.unique(), *map(_form, known.filter(~ascii_only))}
     strange = [name for name in sample if _form(name) not in forms]
     if len(strange) >= _HALF * len(sample):
-        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {names[0]})"
+        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {known.min()})"
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -11,7 +11,7 @@ import scipy
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
-from truerank.measures.rankings import places
+from truerank.measures.rankings import on_topics, places
 from truerank.sources.lines import repeated_pair
 from truerank.text.printable import and_more
 
@@ -43,26 +43,27 @@ _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 
 def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
     """What runs show of how they were made, beside all others."""
-    judged = files.qrels.select("topic_id").unique()
+    judged = files.qrels["topic_id"].unique()
     first = {name: _ranked(run, judged).filter(pl.col("place") <= DEEPEST) for name, run in files.runs.items()}
+    heads = {name: heads_of(lists, max(files.depth, _RESULTS)) for name, lists in first.items()}
+    shown_by = pl.concat([lists.select(_KEYS) for lists in first.values()]).group_by(_KEYS).len("runs")
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
     found: list[RunFault] = []
     for name in names or files.pair:
-        others = {each: lists for each, lists in first.items() if each != name}
+        others = [each for each in first if each != name]
         own = first[name].join(relevant.with_columns(relevant=True), on=_KEYS, how="left")
         own = own.with_columns(pl.col("relevant").fill_null(False)).sort("topic_id", "place")
         if not len(own):
             continue
-        for other, lists in others.items():
+        for other in others:
             # What two runs of a comparison share is looked at with their scores.
             if {name, other} != {*files.pair}:
-                found += _same_lists(name, other, own, lists, files.depth)
+                found += _same_lists(name, other, heads, max(files.depth, _RESULTS))
         found += _every_result(name, own)
         found += _cliff(name, own, relevant)
         if others:
-            every = pl.concat(list(others.values()))
-            best = every.group_by(_KEYS).agg(pl.col("place").mean().alias("mean"))
-            own = own.join(best, on=_KEYS, how="left").sort("topic_id", "place")
+            once = shown_by.filter(pl.col("runs") == 1).join(own, on=_KEYS, how="anti")
+            every = pl.concat([shown_by.filter(pl.col("runs") > 1), once])
             top = own.filter(pl.col("place") <= files.depth)
             alone = list(_own_documents(name, top, every, "no other run has"))
             if not alone and len({*files.pair}) > 1:
@@ -70,16 +71,17 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
                 shown = first[other].filter(pl.col("place") <= files.depth)
                 alone = list(_own_documents(name, top, shown, f"{other} has not among its own"))
             found += alone
-            found += _no_order(name, _ranked(files.runs[name], judged), relevant, every)
-            found += _offset(name, own, best) or _other_index(name, own, best)
+            best = pl.concat([first[each].filter(pl.col("place") <= _RESULTS).select(_KEYS) for each in others])
+            found += _no_order(name, _ranked(files.runs[name], judged), relevant, best)
+            found += _offset(name, own, every) or _other_index(name, own, every)
             if files.documents is not None:
                 found += _stretch(name, own, every, files.documents)
     return tuple(found)
 
 
-def _ranked(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
+def _ranked(run: pl.DataFrame, judged: pl.Series) -> pl.DataFrame:
     """All results of judged topics with their place, from 1 on."""
-    rows = run.select(*_KEYS, "rank").join(judged, on="topic_id", how="semi")
+    rows = on_topics(run.select(*_KEYS, "rank"), judged)
     rows = rows.unique(_KEYS, maintain_order=True) if repeated_pair(rows["topic_id"], rows["doc_id"]) else rows
     return rows.select(*_KEYS, places(rows))
 
@@ -87,22 +89,22 @@ def _ranked(run: pl.DataFrame, judged: pl.DataFrame) -> pl.DataFrame:
 # -- from another run -------------------------------------------------------------------------------------------------
 
 
-def same_topics(one: pl.DataFrame, other: pl.DataFrame, depth: int) -> tuple[frozenset[str], int]:
-    """The topics whose first results are the same in the same order, and how many topics both runs have."""
-    parts = []
-    for lists in (one, other):
-        head = lists.filter(pl.col("place") <= depth).sort("topic_id", "place")
-        parts.append(head.group_by("topic_id").agg("doc_id"))
-    both = parts[0].join(parts[1], on="topic_id")
+def heads_of(lists: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """The first documents of each topic in their order, as one list."""
+    return lists.filter(pl.col("place") <= depth).sort("place").group_by("topic_id").agg("doc_id")
+
+
+def same_topics(one: pl.DataFrame, other: pl.DataFrame) -> tuple[frozenset[str], int]:
+    """The topics whose first results, as of `heads_of`, are the same, and how many topics both runs have."""
+    both = one.join(other, on="topic_id")
     # A list of a few results may be the same by accident.
     same = both.filter((pl.col("doc_id") == pl.col("doc_id_right")) & (pl.col("doc_id").list.len() >= _TOPICS))
     return frozenset(same["topic_id"]), len(both)
 
 
-def _same_lists(name: str, other: str, own: pl.DataFrame, lists: pl.DataFrame, depth: int) -> Iterable[RunFault]:
+def _same_lists(name: str, other: str, heads: Mapping[str, pl.DataFrame], depth: int) -> Iterable[RunFault]:
     """Topics whose results are another run's."""
-    depth = max(depth, _RESULTS)
-    same, both = same_topics(own, lists, depth)
+    same, both = same_topics(heads[name], heads[other])
     if len(same) < max(_TOPICS, _SOME * both):
         return
     whole = len(same) >= _NEARLY_ALL * both
@@ -184,7 +186,7 @@ def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: st
 
     What several runs return is relevant more often than what one alone does.
     """
-    top = top.join(others.select(_KEYS).unique().with_columns(shared=True), on=_KEYS, how="left")
+    top = top.join(others.select(*_KEYS, shared=True), on=_KEYS, how="left")
     alone = top["shared"].is_null()
     counts = [(int(part["relevant"].sum()), len(part)) for part in (top.filter(alone), top.filter(~alone))]
     (mine, mine_of), (shared, shared_of) = counts
@@ -207,12 +209,11 @@ def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: st
 # -- on another index -------------------------------------------------------------------------------------------------
 
 
-def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, every: pl.DataFrame) -> Iterable[RunFault]:
-    """Topics on which the run has what others rank high, and what is relevant, at any rank of its list.
+def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, best: pl.DataFrame) -> Iterable[RunFault]:
+    """Topics on which the run has what others rank high (`best`), and what is relevant, at any rank of its list.
 
     Even a weak run has such documents in the upper part of its list.
     """
-    best = every.filter(pl.col("place") <= _RESULTS).select(_KEYS)
     good = pl.concat([best, relevant.select(_KEYS)]).unique()
     size = pl.len().over("topic_id")
     lists = own.with_columns(((pl.col("place") - 0.5) / size).alias("depth"), size.alias("size"))
@@ -243,7 +244,7 @@ def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, every: pl.Da
     )  # fmt: skip
 
 
-def _offset(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
+def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]:
     """Topics on which the numbers of the documents are off by a fixed step."""
     parts = own.select(
         *_KEYS, pl.col("doc_id").str.extract_groups(_NUMBERED).struct.rename_fields(["a", "n", "z"]).alias("parts")
@@ -254,7 +255,7 @@ def _offset(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
     parts = parts.with_columns(number, pl.col("n").str.len_chars().alias("width"))
     if parts["n"].null_count():
         return []
-    known = best.select(_KEYS)
+    known = every.select(_KEYS)
 
     def shared(step: int) -> pl.DataFrame:
         moved = (pl.col("n") + step).cast(pl.String)
@@ -285,23 +286,23 @@ def _offset(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
     return [RunFault("other-numbers", name, *_weighed(topics, len(base)), reason, remedy)]
 
 
-def _other_index(name: str, own: pl.DataFrame, best: pl.DataFrame) -> list[RunFault]:
+def _other_index(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]:
     """Results that no other run has, of topics that are like each other as in the other runs: ids of another index."""
-    topics = sorted({*own["topic_id"]} & {*best["topic_id"]})
+    topics = sorted({*own["topic_id"]} & {*every["topic_id"]})
     topics = topics[:: max(1, len(topics) // _COMPARED)]
     if len(topics) < _RELEVANT:
         return []
-    place = {topic: at for at, topic in enumerate(topics)}
-    docs = {doc: at for at, doc in enumerate(pl.concat([own["doc_id"], best["doc_id"]]).unique(maintain_order=True))}
+    place = pl.DataFrame({"topic_id": topics}).with_row_index("topic")
+    docs = pl.concat([own["doc_id"], every["doc_id"]]).unique(maintain_order=True).to_frame().with_row_index("doc")
 
     def matrix(rows: pl.DataFrame) -> scipy.sparse.csr_array:
-        kept = rows.filter(pl.col("topic_id").is_in(topics))
-        at = [place[topic] for topic in kept["topic_id"]], [docs[doc] for doc in kept["doc_id"]]
+        kept = rows.select(_KEYS).join(place, on="topic_id").join(docs, on="doc_id")
+        at = kept["topic"].to_numpy(), kept["doc"].to_numpy()
         found = scipy.sparse.csr_array((np.ones(len(kept)), at), shape=(len(topics), len(docs)))
         found.data[:] = 1.0
         return found
 
-    mine, theirs = matrix(own), matrix(best)
+    mine, theirs = matrix(own), matrix(every)
     across = (mine @ theirs.T).toarray()
     here = np.diag(across)
     elsewhere = (across.sum(axis=1) - here) / (len(topics) - 1)
@@ -345,9 +346,9 @@ def _structure(one: Floats, other: Floats) -> float:
     return (more + 1) / (_DRAWS + 1)
 
 
-def _stretch(name: str, own: pl.DataFrame, every: pl.DataFrame, order: Collection[str]) -> Iterable[RunFault]:
+def _stretch(name: str, own: pl.DataFrame, every: pl.DataFrame, order: pl.Series) -> Iterable[RunFault]:
     """A stretch of the collection that the run never shows, though others do."""
-    known = pl.DataFrame({"doc_id": list(order)}).with_row_index("at")
+    known = order.to_frame("doc_id").with_row_index("at")
     shown = every.select("doc_id").unique().join(known, on="doc_id").sort("at")
     mine = shown["doc_id"].is_in(own["doc_id"].unique().implode()).to_numpy()
     if len(mine) < _RESULTS or not mine.any():

@@ -3,7 +3,8 @@
 A document that was judged relevant is suspect where the runs rank it like documents that were not, and the other way
 round. A logistic regression, cross-fitted over topics, tells the relevant documents of a topic from the others of its
 pool: by the ranks in each family of runs, beside those of the topic's other relevant documents, and by how alike they
-are to these, where two documents are alike if the runs rank them for the same other topics.
+are to these. Two documents are alike if the runs rank them for the same other topics and, where texts are given, if
+they have words in common.
 
 How many proposals are wrong is not known. It is estimated by flips: what if a stated share of the relevant judgments
 were of random documents of the pool? The scores of all these show how many of such flips a threshold would find.
@@ -11,7 +12,8 @@ were of random documents of the pool? The scores of all these show how many of s
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
@@ -22,8 +24,10 @@ import scipy
 
 from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.texts import plain_words
 from truerank.measures.cross_validation import folds
 from truerank.measures.logistic import logistic_slopes
+from truerank.text.words import FUNCTION_WORDS, stem
 
 #: Runs that are alike by an RBO from here on are one family; so many families are needed, and so many topics.
 ALIKE, FEWEST, FEWEST_TOPICS = 0.8, 5, 10
@@ -41,7 +45,17 @@ _KNOTS: Final = (5, 20, 80, 320)
 #: Documents of the pool that a topic brings for each of its relevant ones when the model is fitted, at most.
 _OTHERS: Final = 50
 _PRIOR: Final = 3.0
+#: Candidates, and the share of flips, above a score that say how many can be wrong.
+_TOLD, _SEEN = 10, 0.05
+#: Runs that allow more than this to be wrong say nothing of it.
+_ALLOWED: Final = 0.4
+#: One in so many proposals may be of documents that nobody judged relevant, at least.
+_PART: Final = 4
+#: Texts of so many documents are compared at most.
+_TEXTS: Final = 200_000
 _KEYS: Final = ["topic_id", "doc_id"]
+#: Reads the texts of some documents, by id.
+Texts = Callable[[Collection[str]], Mapping[str, str]]
 #: Its kinds of finding.
 KINDS: Final = ("suspect-relevant", "suspect-other")
 
@@ -54,11 +68,15 @@ class Proposals(NamedTuple):
             wrong ones expected among it and those before it.
         of: how many were looked at.
         detected: the share of flips that score as high as the last proposal; 0 without proposals.
+        rate: the share of the relevant judgments that is taken to be wrong for `expected`.
+        allowed: how large the runs let that share be: as if all that scores high were wrong.
     """
 
     rows: pl.DataFrame
     of: int
     detected: float
+    rate: float
+    allowed: float
 
 
 @dataclass(frozen=True)
@@ -73,6 +91,7 @@ class Suspects:
         share: the share of the relevant judgments that is taken to be wrong.
         relevant: relevant documents that the runs rank like others.
         others: documents that the runs rank like relevant ones.
+        texts: whether the words of documents and topics were compared, too.
     """
 
     refused: str
@@ -82,18 +101,20 @@ class Suspects:
     share: float
     relevant: Proposals | None = None
     others: Proposals | None = None
+    texts: bool = False
 
     def facts(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         about: dict[str, Any] = {
             "refused": self.refused, "families": [list(one) for one in self.families], "rbo": self.rbo,
-            "topics": self.topics, "share": self.share,
+            "topics": self.topics, "share": self.share, "texts": self.texts,
         }  # fmt: skip
         for name, found in (("relevant", self.relevant), ("others", self.others)):
             if found is not None:
                 expected = float(found.rows["expected"][-1]) if len(found.rows) else None
                 about[name] = {
                     "proposed": len(found.rows), "of": found.of, "expected": expected, "detected": found.detected,
+                    "rate": found.rate, "allowed": found.allowed,
                 }  # fmt: skip
         return about
 
@@ -105,7 +126,8 @@ class Suspects:
                 place = pl.int_range(1, pl.len() + 1)
                 share = (100 * pl.col("expected")).round().cast(pl.Int64)
                 said = grade.otherwise(pl.format("grade {}", "grade"))
-                detail = pl.format("{}; proposal {}, {}% of those so far expected to be wrong", said, place, share)
+                words = f"{{}}; proposal {{}}; if {found.rate:.0%} of the judgments are wrong, {{}}% of those so far"
+                detail = pl.format(words, said, place, share)
                 yield instances(kind, found.rows.with_columns(detail=detail), found.of)
 
     def run(self) -> str:
@@ -121,13 +143,22 @@ class Suspects:
 
 
 def suspects(
-    runs: Mapping[str, pl.DataFrame], qrels: pl.DataFrame, *, rel: int = 1, share: float = 0.05, seed: int = 0
+    runs: Mapping[str, pl.DataFrame],
+    qrels: pl.DataFrame,
+    *,
+    texts: Texts | None = None,
+    topics: Mapping[str, str] | None = None,
+    rel: int = 1,
+    share: float = 0.05,
+    seed: int = 0,
 ) -> Suspects:
     """Which judgments runs of several families contradict.
 
     Args:
         runs: by name, columns topic_id, doc_id, rank.
         qrels: columns topic_id, doc_id, relevance, one row for each pair.
+        texts: of documents; compared where `topics` are given, too.
+        topics: texts of topics, by id.
         rel: the lowest grade that counts as relevant.
         share: the share of the relevant judgments that is taken to be wrong.
         seed: of the folds, and of topics and documents that are drawn.
@@ -138,10 +169,10 @@ def suspects(
     Source: Webber, Moffat, Zobel (2010) for RBO; Elkan, Noto (KDD 2008) for a classifier of labelled against unlabelled
     documents.
     """
-    topics = qrels.filter(pl.col("relevance") >= rel)["topic_id"].unique().sort()
-    if len(topics) > _TOPICS:
-        topics = topics.gather(np.sort(np.random.default_rng(seed).choice(len(topics), _TOPICS, replace=False)))
-    looked = _Looked.of(runs, qrels.join(topics.to_frame(), on="topic_id", how="semi"), rel, seed)
+    asked = qrels.filter(pl.col("relevance") >= rel)["topic_id"].unique().sort()
+    if len(asked) > _TOPICS:
+        asked = asked.gather(np.sort(np.random.default_rng(seed).choice(len(asked), _TOPICS, replace=False)))
+    looked = _Looked.of(runs, qrels.join(asked.to_frame(), on="topic_id", how="semi"), rel, seed)
     alike = looked.alike()
     families = _families(alike)
     named = tuple(tuple(looked.names[at] for at in one) for one in families)
@@ -158,16 +189,24 @@ def suspects(
         refused = "The runs return no document that is not judged relevant."
     if refused:
         return Suspects(refused, named, rbo, len(looked.topics), share)
-    scores, flips = _scored(looked, families, seed)
+    words = None
+    if texts is not None and topics and looked.rows["doc_id"].n_unique() <= _TEXTS:
+        words = _Words.of(looked, texts(looked.rows["doc_id"].unique().to_list()), topics)
+    scores, flips = _scored(looked, families, words, seed)
     relevant, others = looked.relevant, looked.pooled & ~looked.relevant
-    wrong = share * float(relevant.sum())
     # A relevant document that is in no pool cannot be missed there: it is not a flip of the other kind.
     missed = (relevant & looked.pooled).astype(np.float64) / float(relevant.sum())
-    return Suspects(
-        "", named, rbo, len(looked.topics), share,
-        _proposed(looked.rows, relevant, scores, flips / flips.sum(), wrong),
-        _proposed(looked.rows, others, -scores, missed, wrong),
-    )  # fmt: skip
+    doubted, missing = (
+        _proposed(looked.rows, some, own, of, share=share, relevant=int(relevant.sum()), rising=rising)
+        # What is not judged may be relevant beyond any share: there the runs allow more than is wrong.
+        for some, own, of, rising in ((relevant, scores, flips / flips.sum(), True), (others, -scores, missed, False))
+    )
+    # All proposals together are no more than that share of the judgments; a part of them is kept for each kind.
+    room = int(share * looked.rows["grade"].count())
+    kept = min(len(missing.rows), max(room // _PART, room - len(doubted.rows)))
+    doubted = doubted._replace(rows=doubted.rows.head(room - kept))
+    missing = missing._replace(rows=missing.rows.head(kept))
+    return Suspects("", named, rbo, len(looked.topics), share, doubted, missing, words is not None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,6 +291,52 @@ class _Looked:
         return found
 
 
+@dataclass(frozen=True, eq=False)
+class _Words:
+    """Content words of documents and topics, weighted by tf and idf, a row of length one for each document and topic.
+
+    `document` is the row of each pair's document.
+    """
+
+    documents: Any
+    topics: Any
+    document: Ints
+
+    @classmethod
+    def of(cls, looked: _Looked, texts: Mapping[str, str], topics: Mapping[str, str]) -> _Words:
+        ids = looked.rows["doc_id"].unique().sort()
+        place = pl.DataFrame({"doc_id": ids, "place": np.arange(len(ids))})
+        stems, numbers = dict[str, str](), dict[str, int]()
+        rows, columns, counts = list[int](), list[int](), list[int]()
+        for row, text in enumerate(
+            [*(texts.get(doc, "") for doc in ids), *(topics.get(one, "") for one in looked.topics)]
+        ):
+            found = Counter(stems.setdefault(w, stem(w)) for w in plain_words(text) if w not in FUNCTION_WORDS)
+            rows += [row] * len(found)
+            columns += [numbers.setdefault(word, len(numbers)) for word in found]
+            counts += found.values()
+        shape = (len(ids) + len(looked.topics), max(1, len(numbers)))
+        matrix = scipy.sparse.csr_matrix((1 + np.log(np.array(counts, np.float64)), (rows, columns)), shape=shape)
+        held = np.bincount(matrix[: len(ids)].indices, minlength=shape[1])
+        matrix = matrix @ scipy.sparse.diags_array(np.log((1 + len(ids)) / (1 + held)) + 1)
+        length = np.sqrt(np.asarray(matrix.multiply(matrix).sum(axis=1)).ravel())
+        matrix = scipy.sparse.diags_array(1 / np.maximum(length, 1e-9)) @ matrix
+        document = looked.rows.select("doc_id").join(place, on="doc_id", how="left", maintain_order="left")["place"]
+        matrix = matrix.tocsr()
+        return cls(matrix[: len(ids)], matrix[len(ids) :], document.to_numpy())
+
+    def alike(self, looked: _Looked, without: Ints) -> Floats:
+        """How alike a document is to the topic's other relevant ones, as `_likeness` has it, and to the topic."""
+        found = np.zeros((len(looked.rows), 4))
+        for number, own in enumerate(looked.parts):
+            words = self.documents[self.document[own]]
+            good = np.flatnonzero(looked.relevant[own])
+            found[own, 3] = (words @ self.topics[[number]].T).toarray()[:, 0]
+            if len(good) > 1:
+                found[own, :3] = _nearest((words @ words[good].T).toarray(), without[own])
+        return found
+
+
 def _families(alike: Floats) -> list[list[int]]:
     """Runs that are like the first one of a family belong to it."""
     families: list[list[int]] = []
@@ -264,9 +349,11 @@ def _families(alike: Floats) -> list[list[int]]:
     return families
 
 
-def _scored(looked: _Looked, families: Sequence[Sequence[int]], seed: int) -> tuple[Floats, Floats]:
+def _scored(
+    looked: _Looked, families: Sequence[Sequence[int]], words: _Words | None, seed: int
+) -> tuple[Floats, Floats]:
     """By row the log odds of being no relevant document, cross-fitted over topics, and how many flips it stands for."""
-    features = _features(looked, families, seed)
+    features = _features(looked, families, words, seed)
     relevant, draw = looked.relevant, np.random.default_rng(seed)
     weights, fitted = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
     flips = np.zeros(len(features))
@@ -294,7 +381,7 @@ def _scored(looked: _Looked, families: Sequence[Sequence[int]], seed: int) -> tu
     return scores, flips
 
 
-def _features(looked: _Looked, families: Sequence[Sequence[int]], seed: int) -> Floats:
+def _features(looked: _Looked, families: Sequence[Sequence[int]], words: _Words | None, seed: int) -> Floats:
     """What a document shows in the runs, shape (rows, features).
 
     Where it is compared with the relevant documents of its topic, one of these is left out: itself, or for a document
@@ -317,6 +404,8 @@ def _features(looked: _Looked, families: Sequence[Sequence[int]], seed: int) -> 
     columns += [there.mean(axis=1), ((looked.ranks <= _POOL) & there).mean(axis=1), (~looked.pooled).astype(np.float64)]
     beside, likeness = _beside(looked, shapes[0], without), _likeness(looked, without)
     columns += [*beside.T, beside[:, 0] * shapes[0], *likeness.T, *(likeness[:, [0, 2]] * shapes[0][:, None]).T]
+    if words is not None:
+        columns += [*words.alike(looked, without).T]
     return np.stack(columns, axis=1)
 
 
@@ -376,20 +465,39 @@ def _nearest(cosines: Floats, without: Ints) -> Floats:
     return np.stack(means, axis=1)
 
 
-def _proposed(rows: pl.DataFrame, candidates: Flags, scores: Floats, flips: Floats, wrong: float) -> Proposals:
+def _proposed(
+    rows: pl.DataFrame,
+    candidates: Flags,
+    scores: Floats,
+    flips: Floats,
+    *,
+    share: float,
+    relevant: int,
+    rising: bool,
+) -> Proposals:
     """The candidates with the highest scores, while at least half of them are expected to be wrong.
 
     Args:
+        rows: topic_id, doc_id, grade.
+        candidates: those that are looked at.
+        scores: by row; the higher the more like a flip.
         flips: of all flips, the share for which each row stands.
-        wrong: how many judgments are taken to be wrong; no more are proposed.
+        share: of the relevant judgments that is taken to be wrong, and no more than the runs allow.
+        relevant: how many there are; no more than the share of them are proposed.
+        rising: whether at least half of what the runs allow is taken to be wrong.
     """
     own = np.flatnonzero(candidates)
     own = own[np.lexsort((own, -scores[own]))]
     order = np.argsort(-scores, kind="stable")
     total = np.append(0.0, np.cumsum(flips[order]))
     detected = total[np.searchsorted(-scores[order], -scores[own], side="right")]
-    expected = np.minimum(1.0, wrong * detected / np.arange(1, len(own) + 1))
-    last = min(int(np.flatnonzero(np.append(True, expected >= WRONG)).max()), int(wrong))
+    number = np.arange(1, len(own) + 1)
+    # If all candidates above a score were wrong, so many would be.
+    told = np.flatnonzero((number >= _TOLD) & (detected >= _SEEN))
+    allowed = float(min(1.0, (number[told] / (relevant * detected[told])).min(initial=1.0)))
+    rate = share if allowed > _ALLOWED else min(allowed, max(share, rising * allowed * WRONG))
+    expected = np.minimum(1.0, rate * relevant * detected / number)
+    last = min(int(np.flatnonzero(np.append(True, expected >= WRONG - 1e-9)).max()), int(share * relevant))
     chosen = own[:last]
     found = rows[chosen].with_columns(score=pl.Series(scores[chosen]), expected=pl.Series(expected[:last]))
-    return Proposals(found, len(own), float(detected[last - 1]) if last else 0.0)
+    return Proposals(found, len(own), float(detected[last - 1]) if last else 0.0, rate, allowed)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any, Final
 
 import polars as pl
@@ -84,22 +84,42 @@ def verbatim_instances(
 
 
 def ceilings(
-    pairs: pl.DataFrame, measures: str, scoring: Scoring, unreachable: Collection[str] = ()
+    pairs: pl.DataFrame,
+    measures: str,
+    scoring: Scoring,
+    unreachable: Collection[str] = (),
+    copies: Mapping[str, str] | None = None,
 ) -> tuple[pl.DataFrame, list[dict[str, Any]]]:
     """What a perfect system reaches: the judged documents that exist, the highest grade first.
 
+    Args:
+        pairs: the judgments, one row for each pair.
+        measures: by name, separated by blanks.
+        scoring: how runs are scored.
+        unreachable: judged documents that do not exist.
+        copies: by document the one with the same text that stands for it.
+
     Returns:
-        Rows of topic_id, measure and ceiling; and for each measure the mean over all judged topics, the number of
-        topics `below` 1, the `lowest` value and its topic.
+        Rows of topic_id, measure, ceiling, and what is known of the topic's relevant documents; and for each measure
+        the mean over all judged topics, the mean `once` if every text is returned once (None where no two relevant
+        documents of a topic have one text), the number of topics `below` 1, the `lowest` value and its topic.
     """
-    reachable = pairs.filter(~pl.col("doc_id").is_in(list(unreachable)))
+    grade = pl.col("relevance")
+    gone = pl.col("doc_id").is_in(list(unreachable))
+    reachable = pairs.filter(~gone)
     if reachable.is_empty():
         # A run needs a row: a document that nobody judged, since no id is a blank.
         reachable = pairs.head(1).with_columns(pl.lit(" ").alias("doc_id"))
-    grade = pl.col("relevance")
-    rank = grade.rank("ordinal", descending=True).over("topic_id").cast(pl.Int64).alias("rank")
-    perfect = reachable.select("topic_id", "doc_id", rank, grade.cast(pl.Float64).alias("score"))
-    scored = evaluate(pairs, {"perfect": perfect}, measures, scoring)
+    text = pl.col("doc_id").replace(dict(copies or {})).alias("text")
+    best = reachable.with_columns(text).sort("topic_id", grade, descending=[False, True], maintain_order=True)
+    single = best.unique(["topic_id", "text"], keep="first", maintain_order=True)
+    good = grade >= scoring.rel
+    copied = len(best.filter(good)) > len(single.filter(good))
+    rank = (pl.int_range(pl.len()).over("topic_id") + 1).cast(pl.Int64)
+    ordered = ("topic_id", "doc_id", rank.alias("rank"), (-rank).cast(pl.Float64).alias("score"))
+    runs = {"perfect": best.select(ordered), **({"once": single.select(ordered)} if copied else {})}
+    scored = evaluate(pairs, runs, measures, scoring)
+    why = pairs.group_by("topic_id").agg(good.sum().alias("relevant"), (good & gone).sum().alias("gone"))
     schema = {"topic_id": pl.String, "measure": pl.String, "ceiling": pl.Float64}
     frames, lines = [pl.DataFrame(schema=schema)], []
     for measure, kind in zip(scored.measures, scored.aggregates, strict=True):
@@ -108,13 +128,19 @@ def ceilings(
             frames.append(pl.DataFrame([scored.topics, [measure] * len(values), values], schema=schema, orient="col"))
             least = int(values.argmin())
             below = int((values < _FULL).sum())
-            line = {"measure": measure, "mean": float(values.mean()), "below": below, "lowest": float(values[least])}
-            lines.append({**line, "topic": scored.topics[least]})
-    return pl.concat(frames), lines
+            once = float(scored.of("once", measure).mean()) if copied else None
+            line = {"measure": measure, "mean": float(values.mean()), "once": once, "below": below}
+            lines.append({**line, "lowest": float(values[least]), "topic": scored.topics[least]})
+    return pl.concat(frames).join(why, on="topic_id", how="left", maintain_order="left"), lines
 
 
 def ceiling_instances(frame: pl.DataFrame) -> Instances:
-    """The topics whose ceiling is below 1."""
+    """The topics whose ceiling is below 1, and why."""
     low = frame.filter(pl.col("ceiling") < _FULL).sort("ceiling", maintain_order=True)
-    detail = pl.format("a perfect ranking reaches {} by {}", pl.col("ceiling").round(4), "measure").alias("detail")
+    lost = pl.when(pl.col("gone") > 0).then(pl.format(", {} of them not in the collection", "gone"))
+    why = pl.when(pl.col("relevant") == 0).then(pl.lit("no relevant document"))
+    noun = pl.when(pl.col("relevant") == 1).then(pl.lit("document")).otherwise(pl.lit("documents"))
+    why = why.otherwise(pl.format("{} relevant {}{}", "relevant", noun, lost.otherwise(pl.lit(""))))
+    reaches = pl.format("a perfect ranking reaches {} by {}: {}", pl.col("ceiling").round(4), "measure", why)
+    detail = reaches.alias("detail")
     return instances("low-ceiling", low.with_columns(detail), len(frame))

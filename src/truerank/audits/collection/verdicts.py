@@ -153,7 +153,7 @@ def _words(parts: Sequence[str]) -> str:
 
 
 def _named(parts: Sequence[str]) -> str:
-    return listed(["what stands between them" if part == "together" else f"the {part}" for part in parts])
+    return listed(["how they fit together" if part == "together" else f"the {part}" for part in parts])
 
 
 def effect_here(found: Instances, pairs: pl.DataFrame | None, rel: int) -> str:

@@ -3,33 +3,40 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
-from truerank.loading import json_file
-from truerank.sources.golden_columns import GoldenRows, is_empty, opened_rows
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
+from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 
-#: A score, and how it was made; null where the file does not say.
-CELLS: Final = {
-    "system": pl.String, "task": pl.String, "item": pl.String, "score": pl.Float64, "split": pl.String,
-    "data_revision": pl.String, "tool_version": pl.String, "model_revision": pl.String, "place": pl.String,
-}  # fmt: skip
-_SYSTEM: Final = ("system", "model", "model_name", "run", "method", "name")
-_TASK: Final = ("task", "task_name", "dataset", "data_set", "benchmark", "collection")
-_ITEM: Final = ("item", "item_id", "question", "question_id", "query", "query_id", "topic", "topic_id", "id")
+_SYSTEM: Final = (
+    "system", "model", "model_name", "model_id", "system_id", "system_name", "run", "run_id", "method", "name",
+)  # fmt: skip
+_TASK: Final = ("task", "task_name", "task_id", "dataset", "data_set", "benchmark", "collection")
 _SCORE: Final = ("score", "value", "main_score", "ndcg@10", "ndcg_at_10")
+#: Further columns of a table with a row for each score, by what they say.
+_ABOUT: Final = {
+    "item": ("item", "item_id", "question", "question_id", "query", "query_id", "topic", "topic_id", "id"),
+    "measure": ("measure", "metric", "metric_name", "measure_name"),
+    "split": ("split",),
+    "data_revision": ("data_revision", "dataset_revision", "revision", "data_version", "dataset_version"),
+    "tool_version": ("tool_version", "mteb_version", "version"),
+    "prompt": ("prompt", "prompt_name", "instruction", "instructions", "template"),
+    "type": ("type", "task_type", "category"),
+    "model_revision": ("model_revision",),
+}
+_REPEAT: Final = ("repeat", "repetition", "trial", "seed", "epoch", "iteration")
 #: Columns of tables that are averages of others, or facts about a system.
 _NO_TASKS: Final = frozenset(
     ("rank", "mean", "average", "avg", "overall", "total", "parameters", "params", "n_parameters", "dimensions", "year")
 )
-#: The score of results that name no main score: that of retrieval tasks.
-_MAIN: Final = "ndcg_at_10"
+_KEY: Final = ["system", "task"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,13 +45,31 @@ class ScoreBoard:
 
     Attributes:
         cells: columns `CELLS`, one row for each score.
-        trained: the data sets that a system says it was trained on, by system.
+        trained: the data sets that a system says it was trained on, by system; none where it says that there are none.
+        types: the type of each task that has one.
+        foreign: metadata whose model has another name, by system.
         remarks: what was left out, and why.
     """
 
     cells: pl.DataFrame
     trained: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    foreign: Mapping[str, str] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
+
+    @property
+    def main(self) -> pl.DataFrame:
+        """The cells of the main measure."""
+        return self.cells.filter(pl.col("measure") == "")
+
+
+class ChosenScores(NamedTuple):
+    """One score for each system and task: `means` with columns system, task, score; `items` also with item, of those
+    that have any; `others` with measure, by the other measures."""
+
+    means: pl.DataFrame
+    items: pl.DataFrame
+    others: pl.DataFrame
 
 
 def read_board(source: Any) -> ScoreBoard:
@@ -56,103 +81,112 @@ def read_board(source: Any) -> ScoreBoard:
     if isinstance(source, str | Path):
         path = Path(source)
         if path.is_dir():
-            return _folder(path)
+            found = read_mteb_results(path)
+            left = f"{len(found.broken):,d} files have no scores that can be read, and are left out"
+            broken = f"{left}: {first_names(found.broken)}."
+            return ScoreBoard(
+                found.cells, found.trained, foreign=found.foreign, remarks=(broken,) if found.broken else ()
+            )
         if not path.exists():
             raise InputError("no such file or folder", "give a folder of MTEB results, or a table", where=path)
-    return ScoreBoard(_table(opened_rows(source)))
+    table = opened_rows(source)
+    cells, remarks = _table(table)
+    types = cells.drop_nulls("type").unique("task", keep="first", maintain_order=True)
+    return ScoreBoard(cells, types=dict(types.select("task", "type").iter_rows()), remarks=(*table.remarks, *remarks))
 
 
-def _folder(folder: Path) -> ScoreBoard:
-    rows: list[tuple[Any, ...]] = []
-    trained: dict[str, frozenset[str]] = {}
-    broken = 0
-    for path in sorted(folder.rglob("*.json")):
-        parts = path.relative_to(folder).parts
-        system, revision = (parts[-3], parts[-2]) if len(parts) > 2 else (parts[0] if len(parts) > 1 else path.stem, "")
-        try:
-            value = json_file(path)
-            if path.name == "model_meta.json":
-                if names := value.get("training_datasets"):
-                    trained[system] = trained.get(system, frozenset()) | frozenset(map(str, names))
-                continue
-            found = list(_scores(value))
-            task = str(value.get("task_name") or value["mteb_dataset_name"])
-        except (InputError, KeyError, TypeError, AttributeError):
-            broken += path.name != "model_meta.json"
-            continue
-        broken += not found
-        about = (_text(value.get("dataset_revision")), _text(value.get("mteb_version")), revision, "/".join(parts))
-        for split, subset, score in found:
-            name = task if subset in ("", "default") else f"{task} ({subset})"
-            rows.append((system, name, None, score, split, *about))
-    if not rows:
-        raise InputError(
-            "no scores in these files", "give a folder of MODEL/REVISION/TASK.json, or a table", where=folder
-        )
-    remarks = (f"{broken:,d} files have no scores that can be read, and are left out.",) if broken else ()
-    return ScoreBoard(pl.DataFrame(rows, CELLS, orient="row"), trained, remarks)
+def with_types(board: ScoreBoard, source: Any) -> ScoreBoard:
+    """The board with the types of tasks of a table with columns task and type."""
+    table = opened_rows(source)
+    task, kind = _column(table, _TASK), _column(table, _ABOUT["type"])
+    if task is None or kind is None:
+        raise table.fault(f"no column of tasks and types: {', '.join(table.names)}", "name columns task and type")
+    types = {
+        _name(table, row, task, "a task"): _name(table, row, kind, "a type")
+        for row in range(len(table.rows))
+    }  # fmt: skip
+    return replace(board, types={**board.types, **types})
 
 
-def _scores(value: Mapping[str, Any]) -> Iterable[tuple[str, str, float]]:
-    """Split, subset and main score; of older files the score of retrieval tasks."""
-    if "scores" in value:
-        for split, entries in value["scores"].items():
-            for entry in entries:
-                if isinstance(score := entry.get("main_score"), int | float):
-                    yield split, str(entry.get("hf_subset", "")), float(score)
-        return
-    for split in ("test", "dev", "validation", "train"):
-        if isinstance(entry := value.get(split), Mapping) and isinstance(score := entry.get(_MAIN), int | float):
-            yield split, "", float(score)
+def chosen(cells: pl.DataFrame) -> ChosenScores:
+    """One score for each system and task: see `one_score_each`."""
+    own = one_score_each(cells)
+    main = own.filter(pl.col("measure") == "")
+    means = main.group_by(_KEY).agg(pl.col("score").mean()).sort(_KEY)
+    others = own.filter(pl.col("measure") != "").group_by(*_KEY, "measure").agg(pl.col("score").mean())
+    items = main.filter(pl.col("item").is_not_null()).select(*_KEY, "item", "score")
+    return ChosenScores(means, items, others.sort("measure", *_KEY))
 
 
-def _text(value: Any) -> str | None:
-    return None if value in (None, "", "None", "external") else str(value)
-
-
-def _table(table: GoldenRows) -> pl.DataFrame:
-    system, task, item, score = (_column(table, names) for names in (_SYSTEM, _TASK, _ITEM, _SCORE))
-    if system and task and score:
-        names = [(system, "a system"), (task, "a task")]
-        rows = [
-            (
-                _name(table, row, *names[0]),
-                _name(table, row, *names[1]),
-                str(cells[item]) if item and not is_empty(cells.get(item)) else None,
-                _number(table, row, score),
-            )
-            for row, cells in enumerate(table.rows)
-            if not is_empty(cells[score])
-        ]
-        return _cells(rows, table)  # fmt: skip
+def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
+    system, task, score = (_column(table, names) for names in (_SYSTEM, _TASK, _SCORE))
+    about = {name: column for name, names in _ABOUT.items() if (column := _column(table, names)) is not None}
+    if system and score and (task or "item" in about):
+        return _long(table, (system, task, score), about)
+    remarks = []
+    if system is None and task is None and not table.names[0].strip():
+        system = table.names[0]
+        remarks.append("The first column has no name; its rows are taken for systems.")
     if (system is None) == (task is None):
         names_found = ", ".join(table.names)
         what = "a column of systems and one of tasks, and none of scores" if system else "no column of systems or tasks"
         raise table.fault(
             f"{what}: {names_found}", "name columns system, task, score; or one of them, and the others in columns"
         )
-    head = system or task or ""
+    head = next(name for name in (system, task) if name is not None)
     columns = [name for name in table.names if name != head and name.lower() not in _NO_TASKS and _numeric(table, name)]
     if len(columns) < 2:
         raise table.fault("fewer than two columns of numbers", "give a column for each task, or for each system")
+    if aside := [name for name in table.names if name != head and name not in columns]:
+        remarks.append(f"Not taken for scores: {', '.join(aside)}.")
     rows = []
     for row, cells in enumerate(table.rows):
         own = _name(table, row, head, "a name")
         for column in columns:
             if not is_empty(cells.get(column)):
-                pair = (own, column) if system else (column, own)
-                rows.append((*pair, None, _number(table, row, column)))
-    return _cells(rows, table)
+                pair = (own, column) if task is None else (column, own)
+                rows.append({"system": pair[0], "task": pair[1], "score": _number(table, row, column)})
+    return _cells(rows, table), remarks
 
 
-def _cells(rows: list[tuple[str, str, str | None, float]], table: GoldenRows) -> pl.DataFrame:
-    frame = pl.DataFrame(rows, {name: CELLS[name] for name in ("system", "task", "item", "score")}, orient="row")
-    key = ["system", "task", "item"]
+def _long(
+    table: GoldenRows, names: tuple[str, str | None, str], about: Mapping[str, str]
+) -> tuple[pl.DataFrame, list[str]]:
+    """A row for each score."""
+    system, task, score = names
+    repeat, remarks = _column(table, _REPEAT), []
+    single = Path(table.name).stem or "the task"
+    rows: list[dict[str, Any]] = []
+    for row, cells in enumerate(table.rows):
+        if is_empty(cells[score]):
+            continue
+        own: dict[str, Any] = {
+            "system": _name(table, row, system, "a system"),
+            "task": single if task is None else _name(table, row, task, "a task"),
+            "score": _number(table, row, score),
+        }
+        own |= {name: None if is_empty(cells.get(column)) else str(cells[column]) for name, column in about.items()}
+        rows.append(own)
+    measures = list(dict.fromkeys(str(own.get("measure") or "") for own in rows))
+    for own in rows:
+        own["measure"] = "" if (named := own.get("measure") or "") in ("", measures[0]) else named
+    if len(measures) > 1:
+        remarks.append(f"The order is by {measures[0]}, the first measure of the table.")
+    if repeat is not None and len({cells.get(repeat) for cells in table.rows}) > 1:
+        remarks.append(f"Scores are means over the values of {repeat}.")
+        frame = pl.DataFrame(rows, infer_schema_length=None)
+        key = [name for name in frame.columns if name != "score"]
+        rows = frame.group_by(key, maintain_order=True).agg(pl.col("score").mean()).to_dicts()
+    return _cells(rows, table), remarks
+
+
+def _cells(rows: list[dict[str, Any]], table: GoldenRows) -> pl.DataFrame:
+    frame = pl.DataFrame([{"measure": "", **row} for row in rows], schema=CELLS)
+    key = [*_KEY, "item", "measure", "split", "data_revision", "model_revision"]
     if len(repeated := frame.filter(pl.struct(key).is_duplicated())):
         named = " of ".join(repeated.select("task", "system").row(0))
         raise table.fault(f"several scores for {named}", "keep one, or name the items in a column 'item'")
-    rest = [pl.lit(None, kind).alias(name) for name, kind in CELLS.items() if name not in frame.columns]
-    return frame.with_columns(rest).select(*CELLS)
+    return frame
 
 
 def _column(table: GoldenRows, names: Iterable[str]) -> str | None:
@@ -202,8 +236,8 @@ def block(means: pl.DataFrame) -> tuple[list[str], list[str], Floats]:
     while not held[np.ix_(rows, columns)].all():
         by_task = np.where(rows, (~held[:, columns]).mean(axis=1), -1.0)
         by_system = np.where(columns, (~held[rows]).mean(axis=0), -1.0)
-        # Of equal shares a system goes: every system that stays is compared on all tasks.
-        if by_task.max() > by_system.max():
+        # Of equal shares a system goes: every system that stays is compared on all tasks. Two have to stay.
+        if by_task.max() > by_system.max() or columns.sum() == 2:
             rows[int(np.argmax(by_task))] = False
         else:
             columns[int(np.argmax(by_system))] = False

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from truerank.audits.leaderboard.claims import TaskClaim, TaskDifference
 from truerank.core.verdict import Verdict
 
 
 def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict:
     """Whether the rows are comparable, by the rules that were found."""
     named = {"mixed-splits": "several splits", "mixed-scales": "several scales",
-             "mixed-data-revisions": "several revisions of data", "missing-task": "missing tasks",
-             "several-revisions": "several revisions of a model", "equal-systems": "copies",
-             "trained-on-task": "training on tasks"}  # fmt: skip
+             "impossible-scores": "scores that contradict themselves",
+             "mixed-data-revisions": "several revisions of data", "mixed-prompts": "several prompts",
+             "missing-task": "missing tasks", "several-revisions": "several revisions of a model",
+             "equal-systems": "copies", "trained-on-task": "training on tasks"}  # fmt: skip
     found = [f"{words} ({counts[rule]:,d})" for rule, words in named.items() if counts.get(rule)]
     rests = f"{facts['cells']:,d} scores of {facts['systems']:,d} systems on {facts['tasks']:,d} tasks."
     if not found:
@@ -25,54 +27,73 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
     )  # fmt: skip
 
 
-def order_verdict(facts: Mapping[str, Any], rows: str) -> Verdict:
-    """Whether there is a first place."""
-    if not facts["enough"]:
-        sentence = f"{facts['rows_of_evidence']:,d} {rows} are too few for any test; give six or more."
-        return Verdict("CANNOT TELL", sentence, subject="order")
-    group, neighbours, told = facts["first_group"], facts["neighbours"], facts["neighbours_told"]
-    rests = (
-        f"Of {neighbours:,d} neighbours among the first {neighbours + 1:,d}, {told:,d} differ, all pairs tested "
-        f"together ({facts['neighbours_alone']:,d} where each is tested alone)."
-    )
-    if group == 1:
-        return Verdict("FIRST", f"{facts['leader']} is first: better than all others.", rests, subject="order")
-    sentence = f"The first group has {group:,d} of {facts['compared']:,d} systems: no two of them are told apart."
-    settles = "Take these ranks as equal; more tasks, or scores by question, would divide them."
-    return Verdict("TIED", sentence, rests, settles, "order")
-
-
-def claim_verdict(
-    pair: tuple[str, str], sample: Mapping[str, Any], fixed: Mapping[str, Any] | None, rest: Mapping[str, Any] | None
-) -> Verdict:
-    """Whether one system is better than another on other tasks of this kind, and on these.
+def order_verdict(order: Mapping[str, Any], subject: str) -> Verdict:
+    """Whether there is a first place.
 
     Args:
-        pair: the system that is called better, and the other.
-        sample: the difference over the tasks that both have, these taken for a sample.
-        fixed: its interval over questions, where there are scores of these.
-        rest: the difference without the tasks that either was trained on; None where neither was.
+        order: facts of one order.
+        subject: what it is on.
     """
-    word = "CANNOT TELL"
-    if sample["low"] is not None:
-        word = "HOLDS" if sample["low"] > 0 else "DOES NOT HOLD" if sample["high"] < 0 else word
-    sentence = f"On these {sample['tasks']} tasks the mean difference is {sample['value']:+.4f}"
-    if fixed is not None:
-        sentence += f" ({fixed['low']:+.4f} to {fixed['high']:+.4f} over questions)"
-    sentence += f"; on tasks of this kind it is {_ends(sample)}."
+    noun, rows = order["noun"], order["rows"]
+    if not order["enough"]:
+        sentence = f"Too few {noun} for any test: {rows:,d}. Give six or more."
+        return Verdict("CANNOT TELL", sentence, subject=subject)
+    group, neighbours = order["first_group"], order["neighbours"]
+    told, alone = order["neighbours_told"], order["neighbours_alone"]
+    rests = (
+        f"Of the neighbours among the first {neighbours + 1:,d}, {order['neighbours_family']:,d} of {neighbours:,d} "
+        f"pairs differ ({told:,d} where all pairs are tested together, {alone:,d} where each is tested alone)."
+    )
+    if group == 1:
+        return Verdict("FIRST", f"{order['leader']} is first: better than all others.", rests, subject=subject)
+    sentence = f"The first group has {group:,d} of {order['compared']:,d} systems: no two of them are told apart."
+    settles = "Take these ranks as equal; more tasks, or scores by question, would divide them."
+    return Verdict("TIED", sentence, rests, settles, subject)
+
+
+def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
+    """Whether one system is better than another on these tasks, and on another task of this kind.
+
+    Args:
+        claim: what was found.
+        claims: that are tested together.
+    """
+    every, rest = claim.every, claim.untrained
+    here = None if every.fixed is None else _word(*every.fixed)
+    kind = _word(every.low, every.high)
+    word = kind
+    if here is not None:
+        word = here if here != "HOLDS" or kind == "HOLDS" else "HOLDS EXCEPT"
+        word = "DOES NOT HOLD" if kind == "DOES NOT HOLD" and here == "CANNOT TELL" else word
+    if every.fixed is None:
+        sentence = f"On these {every.tasks} tasks the mean difference is {every.value:+.4f}, as the scores are"
+    else:
+        sentence = f"On these {every.tasks} tasks: {here}, {_ends(every.value, *every.fixed)} over questions"
+    sentence += f". On another task of this kind: {kind}, {_ends(every.value, every.low, every.high)}."
     if rest is not None:
-        sentence += (
-            f" Without the {sample['tasks'] - rest['tasks']} tasks that either was trained on, it is {_ends(rest)}."
-        )
-        if word == "HOLDS" and not (rest["low"] is not None and rest["low"] > 0):
+        sentence += f" Without the {every.tasks - rest.tasks} tasks that either was trained on: {_rest(rest)}."
+        if word == "HOLDS" and not (rest.low is not None and rest.low > 0):
             word = "HOLDS EXCEPT"
-    return Verdict(
-        word, sentence, f"{sample['wins']} tasks better, {sample['losses']} worse.",
-        "Tasks are no random sample: the interval takes them for one.", " > ".join(pair),
-    )  # fmt: skip
+    rests = f"{every.wins} tasks better, {every.losses} worse."
+    if claims > 1:
+        rests += f" Intervals hold for {claims} claims together (Bonferroni)."
+    settles = "Tasks are not a random sample; the interval for another task treats them as one."
+    if every.fixed is None:
+        settles += " Scores of questions would say what chance of questions does on these tasks."
+    return Verdict(word, sentence, rests, settles, f"{claim.system} > {claim.baseline}")
 
 
-def _ends(difference: Mapping[str, Any]) -> str:
-    if difference["low"] is None:
-        return "unknown, with fewer than two tasks"
-    return f"{difference['value']:+.4f} ({difference['low']:+.4f} to {difference['high']:+.4f})"
+def _word(low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return "CANNOT TELL"
+    return "HOLDS" if low > 0 else "DOES NOT HOLD" if high < 0 else "CANNOT TELL"
+
+
+def _rest(rest: TaskDifference) -> str:
+    return f"{_word(rest.low, rest.high)}, {_ends(rest.value, rest.low, rest.high)}" if rest.tasks else "none is left"
+
+
+def _ends(value: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return f"{value:+.4f}, fewer than two tasks"
+    return f"{value:+.4f} ({low:+.4f} to {high:+.4f})"

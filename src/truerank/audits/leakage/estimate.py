@@ -214,7 +214,7 @@ class _Reasons:
         if not self.known.calibrated:
             yield "The threshold is not calibrated for this encoder; what is claimed rests on these rewordings."
         if prefilter is not None:
-            recall = "no pair tells how many were missed"
+            recall = "no pair shows how many were missed"
             if prefilter["true_pairs"]:
                 recall = (
                     f"recall {prefilter['recall']:.3f}, 95% interval {prefilter['low']:.3f} to {prefilter['high']:.3f}"

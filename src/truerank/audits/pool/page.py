@@ -445,7 +445,7 @@ def positions_table(simulation: Simulation) -> Table:
         "Positions of the runs over all trials, with all teams and with each team left out.",
         (Column("run"), Column("team"), *_by_measure(simulation, "official", "best", "worst", "there")),
         tuple(rows),
-        notes=("There: the share of trials and teams left out in which the run stands at its official rank.",),
+        notes=("There: the share of trials and teams left out in which the run has its official rank.",),
     )
 
 

@@ -62,7 +62,7 @@ def _profile_report(result: Profile) -> Report:
         sections=tuple(sections),
         tables=dict(_profile_tables(result)),
         json=result.json(),
-        footer=("What is extrapolated is marked so wherever it stands; it is not a measurement.", FOOTER),
+        footer=("What is extrapolated is marked as such everywhere; it is not a measurement.", FOOTER),
     )
 
 
@@ -358,7 +358,7 @@ def _depths_notes(result: Depths) -> Iterator[str]:
     )
     yield f"Discarded is the share of the log's {result.queries:,} queries without a judgment."
     if result.repeated:
-        yield f"{result.repeated:,} documents stand again for the same query; their first position counts."
+        yield f"{result.repeated:,} documents appear again for the same query; their first position counts."
     if result.unplaced:
         yield f"{result.unplaced:,} judgments are for documents that the log did not show; they belong to 'all' only."
     if result.unmapped:
@@ -649,7 +649,7 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
         yield f"Drawn at random from {result.discarded:,} discarded queries, seed {result.options.seed}."
     else:
         yield f"All {result.discarded:,} discarded queries."
-    yield "Passages stand in an order that does not tell who retrieved them, or where."
+    yield "The order of the passages does not show who retrieved them, or at which rank."
     for where, number in result.lacking.items():
         if number:
             yield f"{where} has no result for {number:,} of the queries."

@@ -46,7 +46,8 @@ def finding(comparison: Comparison) -> Verdict:
     head = f"{best} has the highest {measure}{'' if mean is None else f' ({mean:.4f})'}"
     if alike:
         others = f"{len(alike):,} of the {len(rows):,} other runs" if len(rows) > 1 else "the other run"
-        reason = f"{head}, but these {topics:,} topics do not tell it from {others}; the nearest is {_named(alike[0])}."
+        nearest = f"the nearest is {_named(alike[0])}"
+        reason = f"{head}, but these {topics:,} topics do not distinguish it from {others}; {nearest}."
     else:
         others = "the other run" if len(rows) == 1 else f"all {len(rows):,} other runs"
         reason = f"{head} and is significantly better than {others}, {_amounts(worse)}."
@@ -150,7 +151,7 @@ def _reach(alike: list[Difference], topics: int, power: float) -> str:
     sizes = f"{known[0]:.4f}" if len(known) == 1 else f"{known[0]:.4f} to {known[-1]:.4f}, depending on the run"
     return (
         f"More topics would: {topics:,} show a true difference of {sizes}, with a power of {power:.0%} before "
-        "correction. Runs that no test tells apart are not shown to be equal."
+        "correction. Runs that no test distinguishes are not shown to be equal."
     )
 
 

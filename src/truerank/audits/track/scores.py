@@ -213,7 +213,7 @@ def _columns(tables: Sequence[MeansTable], runs: Sequence[str]) -> tuple[dict[st
             columns[f"{measure} ({table.name})"] = new
             notes.append(
                 f"{table.name} has another {measure} for {int(differing.sum()):,} of "
-                f"{int(np.isfinite(new + old).sum()):,} runs; it stands apart."
+                f"{int(np.isfinite(new + old).sum()):,} runs; it is kept apart."
             )
     return columns, notes
 

@@ -157,7 +157,7 @@ def read_counts(path: str | Path) -> list[Counts]:
             raise InputError(f"no column '{lacking[0]}'", remedy, where=path, line=row.line)
         side = row.values["error"].strip()
         if side not in ("", "01", "10"):
-            fault = f"'{side[:40]}' is no error of a set"
+            fault = f"'{side[:40]}' is not an error of a set"
             raise InputError(fault, "give 10 (V1 is right), 01 (V2 is) or nothing", where=path, line=row.line)
         numbers = {name: _whole(row.values[name], path, row.line) for name in (*COMBINATIONS.values(), "documents")}
         documents = numbers.pop("documents")

@@ -551,7 +551,7 @@ class _Reader:
     def _check_placeholders(self, one: SetDesign, value: Value) -> None:
         if wrong := [each for each in one.placeholders if each not in PLACEHOLDERS]:
             known = " and ".join(f"{{{each}}}" for each in PLACEHOLDERS)
-            value.fault(f"nothing stands for {{{wrong[0]}}}", f"known: {known}")
+            value.fault(f"there is no value for {{{wrong[0]}}}", f"known: {known}")
         if one.placeholders and one.kind in ("leak", *TEST_KINDS):
             fault = f"other rows for each {one.placeholders[0]}"
             value.fault(fault, "a leak is the same for all trainings: give one set of rows")

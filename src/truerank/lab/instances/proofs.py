@@ -225,7 +225,7 @@ def _no_barred_document(one: LoadedSet, evidence: ProofEvidence) -> Property:
 
 
 def _ranks(one: LoadedSet) -> Property:
-    name, top = "non-relevant documents of the first stage stand among its best", int(one.options.get("k", 100))
+    name, top = "non-relevant documents of the first stage are among its best", int(one.options.get("k", 100))
     found = one.rows["origin"].str.extract(r"first-stage rank (\d+)").cast(pl.Int64).drop_nulls()
     ranks: list[int] = found.to_list()
     judged = len(one.rows) - len(ranks)

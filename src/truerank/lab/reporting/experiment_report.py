@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import numpy as np
 import polars as pl
 
-from truerank.core.figures import Picture, line_panels
+from truerank.core.figures import IntervalPanel, IntervalValue, Picture, interval_panels, line_panels
 from truerank.core.page import Prose
 from truerank.core.plain import plain
 from truerank.core.report import Report, ReportPart, ReportSection
@@ -22,7 +23,7 @@ from truerank.core.verdict import Verdict
 from truerank.core.views import Field, View, columns
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, cell_folder, open_results
-from truerank.lab.reporting.board import Board, BoardRow, ReportChoices, ReportOptions, boards, size_name
+from truerank.lab.reporting.board import Board, BoardRow, ReportChoices, ReportOptions, boards, headings, size_name
 from truerank.lab.reporting.effectiveness import (
     TOPICS,
     Effectiveness,
@@ -40,6 +41,7 @@ from truerank.lab.reporting.memorisation import Memorised, Place, TopicSpread, m
 from truerank.loading import json_file
 from truerank.measures import (
     Comparison,
+    Difference,
     Evaluation,
     compare_evaluations,
     detectable_difference,
@@ -95,6 +97,65 @@ def _reach(detectable: Sequence[float | None], form: str = ".4f") -> str:
         return ""
     limits = f"{min(known):{form}}" + (f" to {max(known):{form}}" if max(known) > min(known) else "")
     return f" Differences below {limits} are too small for these topics to show reliably."
+
+
+def _controls(one: Effectiveness, condition: str) -> Iterator[Verdict]:
+    """Which models of a pilot beat themselves trained on a control, by the first measure."""
+    measure = one.measures[0]
+    compared = {row.name: found for row in one.shown_rows() if (found := _difference(one, row, condition, measure))}
+    if not compared:
+        return
+    beating = [name for name, found in compared.items() if found.significant and not found.better]
+    named = "; ".join(f"{name} {_signed(_above(found), '+.4f')}" for name, found in compared.items())
+    rest = _reach([found.detectable for name, found in compared.items() if name not in beating])
+    word = f"{len(beating)} of {len(compared)} beat it"
+    sentence = (
+        f"{measure}: {len(beating)} of {len(compared)} models beat themselves trained on {condition}, corrected"
+        f"{': ' + ', '.join(beating) if beating else ''}. {one.board.baseline} minus {condition}: {named} (intervals "
+        f"not corrected).{rest}"
+    )
+    level: Literal["good", "unknown"] = "good" if len(beating) == len(compared) else "unknown"
+    yield Verdict(word, sentence, subject=f"{one.board.collection}, {condition}", level=level)
+
+
+def _difference(one: Effectiveness, row: BoardRow, condition: str, measure: str) -> Difference | None:
+    """A condition minus the baseline; None where it is not known."""
+    found = one.estimates.get((row, condition, measure))
+    known = found is not None and found.difference is not None and found.difference.difference is not None
+    return found.difference if found is not None and known else None
+
+
+def _above(found: Difference) -> TopicSpread:
+    """The baseline minus the condition, with its interval: the difference the other way round."""
+    value, low, high = (None if each is None else -each for each in (found.difference, found.high, found.low))
+    return TopicSpread(found.n[0], value, None, low, high)
+
+
+def control_table(found: Sequence[Effectiveness]) -> Table:
+    """One row per benchmark, measure and model: the mean, that of the control, and how far the model is above it."""
+    base = found[0].board.baseline
+    columns = (
+        *headings("benchmark, measure, model, control, topics:,d"),
+        *Column.numbers(".4f", f"on {base}", "on control", above=("mean",)),
+        *Column.numbers("+.4f", "mean", "low", "high", above=("above control",)),
+        Column("p corrected", align="right", format=".4g"),
+    )
+    rows: list[tuple[Cell, ...]] = []
+    firsts: list[int] = []
+    for one in found:
+        firsts.append(len(rows))
+        for measure, row, condition in itertools.product(one.measures, one.shown_rows(), one.board.faults):
+            difference = _difference(one, row, condition, measure)
+            if difference is None:
+                continue
+            name, above = f"{row.name}{'†' if difference.significant else ''}", _above(difference)
+            means = (difference.baseline_mean, difference.mean, above.mean, above.low, above.high)
+            rows.append((one.board.collection, measure, name, condition, above.n, *means, difference.p_corrected))
+    notes = tuple(dict.fromkeys(note for one in found for note in one.notes() if not note.startswith(("Bold", "‡"))))
+    return Table(
+        f"The models trained on {base} and, as a control, on sets that teach nothing.",
+        columns, tuple(rows), notes, tuple(place for place in firsts if place),
+    )  # fmt: skip
 
 
 def order_statements(found: Sequence[Effectiveness]) -> Iterator[str]:
@@ -270,7 +331,7 @@ class ExperimentReport(Result, shown_in="truerank.lab.reporting.experiment_repor
         name: of the experiment.
         options: the choices behind it, with those of the design filled in.
         boards: the scores by collection.
-        effects: effectiveness by training set, by collection; empty for a pilot.
+        effects: effectiveness by training set, by collection; of a pilot, by control.
         sizes: the effect by training size; of leakage only.
         memorised: what was memorised; of leakage only.
         pilots: the models without the fault, by collection.
@@ -297,7 +358,8 @@ class ExperimentReport(Result, shown_in="truerank.lab.reporting.experiment_repor
         places: dict[tuple[str, str], list[Memorised]] = {}
         for one in self.memorised:
             places.setdefault((one.collection, one.condition), []).append(one)
-        effects = (found for one in self.effects for condition in one.board.faults for found in _effect(one, condition))
+        effect = _controls if self.options.kind == "pilot" else _effect
+        effects = (found for one in self.effects for condition in one.board.faults for found in effect(one, condition))
         return (*effects, *(_memory(some, self.baseline, clear) for some in places.values()))
 
     @property
@@ -359,7 +421,8 @@ def report(
 
 def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
     found = boards(results, options)
-    effects = () if options.kind == "pilot" else tuple(effectiveness(board, options) for board in found)
+    compared = [_controlled(board) for board in found] if options.kind == "pilot" else found
+    effects = tuple(effectiveness(board, options) for board in compared if board.faults or options.kind != "pilot")
     leakage = options.kind == "leakage"
     remembered, missing = memorised(results, found, options) if leakage else ((), ())
     wanted = leakage or options.kind == "pilot"
@@ -368,6 +431,12 @@ def _made(results: GridResults, options: ReportChoices) -> ExperimentReport:
     left_out = (*_missing(results), *_left_out(results, found, effects), *missing)
     name, grid = results.design.name, grid_table(results)
     return ExperimentReport(name, options, found, effects, sizes, remembered, tuple(pilots), grid, left_out)
+
+
+def _controlled(board: Board) -> Board:
+    """The baseline and the controls of a pilot, which are sets of the kind other."""
+    controls = (name for name in board.faults if board.kinds[name] == "other")
+    return replace(board, conditions=(board.baseline, *controls))
 
 
 def _left_out(results: GridResults, found: tuple[Board, ...], effects: tuple[Effectiveness, ...]) -> Iterator[str]:
@@ -469,6 +538,7 @@ _LONG: Final = ("sizes",)
 _SECTIONS: Final = {
     "effectiveness": "effectiveness",
     "strategies": "effectiveness",
+    "controls": "pilot",
     "depths": "effectiveness",
     "order": "effectiveness",
     "sizes": "sizes",
@@ -496,7 +566,7 @@ def _summary(result: ExperimentReport) -> Summary:
 def _report(result: ExperimentReport) -> Report:
     found = tables(result)
     parts: dict[str, list[ReportPart]] = {name: [] for name in _TITLES}
-    said = [*order_statements(result.effects), *result.left_out]
+    said = [*_orders(result), *result.left_out]
     if said:
         parts["found"].append(Prose(tuple(said)))
     for picture in pictures(result):
@@ -536,7 +606,12 @@ def sentences(result: ExperimentReport) -> tuple[str, ...]:
     found = [f"{one.subject}: {one.sentence}" for one in result.statements]
     if not found:
         found = ["Nothing is compared with the baseline."] if result.options.kind != "pilot" else []
-    return (*found, *order_statements(result.effects), *result.left_out)
+    return (*found, *_orders(result), *result.left_out)
+
+
+def _orders(result: ExperimentReport) -> tuple[str, ...]:
+    """Changes of the order of models; a control is not trained on to be used."""
+    return () if result.options.kind == "pilot" else tuple(order_statements(result.effects))
 
 
 def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, Any]:
@@ -571,6 +646,8 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
         yield "strategies", strategies_table(result.effects)
     elif result.effects and result.options.kind == "survivorship":
         yield "depths", depth_table(result.effects)
+    elif result.effects and result.options.kind == "pilot":
+        yield "controls", control_table(result.effects)
     else:
         for one, name in names.items():
             yield name, one.table()
@@ -584,7 +661,7 @@ def _tables(result: ExperimentReport) -> Iterator[tuple[str, Table]]:
             for number, (row, found) in enumerate(depths_compared(one).items(), start=1):
                 title = f"{one.board.collection}, {row}: training sets compared with each other."
                 yield f"pairs-{one.board.collection}-{number}", replace(difference_table(found), title=title)
-        order = one.order_table()
+        order = None if result.options.kind == "pilot" else one.order_table()
         if order is not None:
             yield name.replace("effectiveness", "order"), order
         yield f"{name}-details", one.details()
@@ -601,6 +678,8 @@ def pictures(result: ExperimentReport) -> Iterator[Picture]:
             f"{100 * result.options.confidence:.6g}% intervals over topics. The differences are tested in the table."
         )
         yield Picture("depths", caption, figure)
+    if result.options.kind == "pilot" and result.effects:
+        yield Picture("controls", *_control_picture(result.effects, result.options.confidence))
     for topics in TOPICS if result.sizes else ():
         chosen = panels(result.sizes, topics)
         if chosen:
@@ -612,6 +691,25 @@ def pictures(result: ExperimentReport) -> Iterator[Picture]:
             )
             figure = line_panels(chosen, x_label="training instances", y_label=f"difference of {measure}")
             yield Picture(f"sizes-{topics}", caption, figure)
+
+
+def _control_picture(found: Sequence[Effectiveness], confidence: float) -> tuple[str, Any]:
+    """How far each model is above its control, by benchmark, with its words."""
+    rows = list(dict.fromkeys((row, name) for one in found for row in one.shown_rows() for name in one.board.faults))
+    several = len({name for _, name in rows}) > 1
+    panels = []
+    for one in found:
+        known = [_difference(one, row, name, one.measures[0]) for row, name in rows]
+        spreads = [None if each is None else _above(each) for each in known]
+        values = [IntervalValue(each and each.mean, each and each.low, each and each.high) for each in spreads]
+        label = f"{one.measures[0]}: {one.board.baseline} minus control"
+        panels.append(IntervalPanel(one.board.collection, label, tuple(values), {0.0: ""}))
+    names = [f"{row.name}, {name}" if several else row.name for row, name in rows]
+    caption = (
+        f"How far each model is above itself trained on a control, with {100 * confidence:.6g}% intervals over topics, "
+        "not corrected for their number."
+    )
+    return caption, interval_panels(names, panels)
 
 
 def strategies_table(found: Sequence[Effectiveness]) -> Table:

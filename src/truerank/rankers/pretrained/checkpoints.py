@@ -127,7 +127,7 @@ def kind_of(name: str) -> str:
         return "monot5"
     if modules is not None:
         return "ance"
-    fault = f"the configuration of '{checkpoint.name}' does not tell what kind of ranker it is"
+    fault = f"the configuration of '{checkpoint.name}' does not say what kind of ranker it is"
     raise OptionError("model", fault, f"write KIND:{name} with one of monobert, monot5, ance, colbert")
 
 

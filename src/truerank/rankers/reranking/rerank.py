@@ -406,7 +406,7 @@ def _sums(found: pl.DataFrame) -> dict[str, int]:
 def reranked_table(found: Reranked) -> Table:
     policy = f"{found.about['passages']} of the passages '{found.about['policy']}'"
     lacking = (
-        (found.missing, "candidates are not in the collection and stand below what was reranked"),
+        (found.missing, "candidates are not in the collection and are ranked below what was reranked"),
         (found.no_text, "topics of the run have no text and were left as they are"),
     )
     counts, topics = found.counts, found.run["topic_id"].n_unique()

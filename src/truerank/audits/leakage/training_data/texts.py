@@ -397,7 +397,7 @@ class _Reader:
     def _parent(self, name: str, value: Value) -> str:
         parent = value.text()
         if parent not in self.names or parent == name:
-            value.fault(f"'{parent}' is no other training set", f"one of {', '.join(sorted(self.names))}")
+            value.fault(f"'{parent}' is not another training set", f"one of {', '.join(sorted(self.names))}")
         return parent
 
     def _sources(self, table: YamlMapping, key: str) -> tuple[TextSource, ...]:

@@ -179,7 +179,7 @@ def _gaps(kind: LeakKind, known: ExampleEvidence, sensitivity: tuple[KindFound, 
         yield "no changed copy could be planted, so what the audit can see is unknown", "Give longer texts."
     elif not kinds_seen(sensitivity)[0]:
         yield (
-            "too few changed copies could be planted to tell what the audit can see",
+            "too few changed copies could be planted to know what the audit can see",
             "Give more texts, or longer ones.",
         )
     unseen = [row for row in sensitivity if row["kind"] in REQUIRED[kind.name] and (row["share"] or 0) < _ENOUGH]
@@ -357,7 +357,7 @@ def _cell_verdict(cell: Compared, strong: int, weak: int) -> tuple[str, str, int
             "unknown language" in cell.states
         ),
         "no encoder compared meanings": "not asked" in cell.states,
-        f"{nothing_planted} planted, so that nothing tells what would be found": not planted,
+        f"{nothing_planted} planted, so what would be found is unknown": not planted,
         f"planted rewordings were not found often enough ({', '.join(missed)})": planted and missed,
     }
     if why := "; ".join(gap for gap, there in gaps.items() if there):

@@ -196,7 +196,7 @@ def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) ->
     ).with_columns(
         status.otherwise(pl.lit("ambiguous")).alias("status"),
         pl.when("found_is").then(pl.lit("")).when(pl.col("found").is_null()).then(pl.lit("no new chunk has its words"))
-        .when("several").then(pl.lit("its words stand at several places"))
+        .when("several").then(pl.lit("its words are in several places"))
         .otherwise(pl.lit("no new chunk holds enough of it")).alias("reason"),
     )  # fmt: skip
     return pl.concat([_shaped(rows), _shaped(_not_relevant(others, relevant))]).sort("row", maintain_order=True), (

@@ -73,7 +73,7 @@ def compare_versions(
     if fitted and not any(curve.tells for curve in fitted.values()):
         raise OptionError(
             "model",
-            f"the ranker does not tell judged documents from others (AUC {fitted['max'].auc:.2f})",
+            f"the ranker does not distinguish judged documents from others (AUC {fitted['max'].auc:.2f})",
             "use another, or check that topics and judgments belong together",
         )
     scores = scores.filter(~pl.col("sampled"))
@@ -230,7 +230,7 @@ def _notes(comparing: Comparing, kind: str, fitted: Mapping[Aggregation, Curve],
                 f"of which neither version reaches {floor:g} are not candidates by scores."
             )
         notes += [
-            f"By {label} the ranker does not tell judged documents from others: there are no candidates."
+            f"By {label} the ranker does not distinguish judged documents from others: there are no candidates."
             for name, label in AGGREGATIONS.items()
             if not fitted[name].tells
         ]

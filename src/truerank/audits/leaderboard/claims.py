@@ -1,0 +1,98 @@
+"""Claims that one system is better than another: on these tasks, and on another task of their kind."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import polars as pl
+from scipy.special import ndtri
+
+from truerank.audits.leaderboard.board import ChosenScores
+from truerank.audits.leaderboard.order import Questions, questions_of
+from truerank.errors import OptionError
+from truerank.measures.magnitudes import difference_interval
+
+
+class TaskDifference(NamedTuple):
+    """A mean difference over tasks, with its interval where there is one.
+
+    `fixed` holds the ends for questions of their kind on these tasks, where there are scores of questions.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    tasks: int
+    wins: int
+    losses: int
+    fixed: tuple[float, float] | None = None
+
+
+class TaskClaim(NamedTuple):
+    """A claim on the tasks that both systems have, and on those of them that neither was trained on (None: all)."""
+
+    system: str
+    baseline: str
+    every: TaskDifference
+    untrained: TaskDifference | None
+
+
+def task_claim(text: str, chosen: ChosenScores, trained: dict[str, frozenset[str]], confidence: float) -> TaskClaim:
+    """The claim of a text, "A > B".
+
+    Args:
+        text: the claim.
+        chosen: the scores.
+        trained: the tasks that a system was trained on, by system.
+        confidence: of each interval.
+
+    Raises:
+        OptionError: it does not name two systems that share a task.
+    """
+    known = set(chosen.means["system"])
+    parts = [resolved(part.strip(), known) for part in text.split(">")]
+    if len(parts) != 2 or parts[0] == parts[1] or not set(parts) <= known:
+        unknown = next((part for part in parts if part not in known), text)
+        raise OptionError(
+            "claim", f"'{unknown}' is not a system of this board", "write 'A > B' with two of its systems"
+        )
+    one, other = (chosen.means.filter(pl.col("system") == part).select("task", "score") for part in parts)
+    both = one.join(other, on="task", suffix="_other").sort("task")
+    if not len(both):
+        raise OptionError("claim", f"{text}: no task in common", "name systems that were scored on one task")
+    seen = both["task"].is_in([*{task for part in parts for task in trained.get(part, ())}])
+    items = chosen.items.filter(pl.col("system").is_in(parts))
+    every = _difference(both, items, parts, confidence)
+    untrained = _difference(both.filter(~seen), items, parts, confidence) if seen.any() else None
+    return TaskClaim(parts[0], parts[1], every, untrained)
+
+
+def resolved(name: str, known: set[str]) -> str:
+    """The system that a name means: as the board writes it, with a slash for MTEB's two underscores, or without the
+    organisation where only one system ends so."""
+    if name in known or (name := name.replace("/", "__")) in known:
+        return name
+    ending = [one for one in known if one.endswith(f"__{name}")]
+    return ending[0] if len(ending) == 1 else name
+
+
+def _difference(both: pl.DataFrame, items: pl.DataFrame, systems: list[str], confidence: float) -> TaskDifference:
+    first, second = (both[name].to_numpy().astype(np.float64) for name in ("score", "score_other"))
+    found = difference_interval(first, second, confidence=confidence)
+    questions = questions_of(items, systems, both["task"].to_list()) if len(both) else None
+    fixed = None if questions is None else on_fixed_tasks(questions, confidence)
+    value = float(np.mean(first - second)) if len(both) else np.nan
+    wins, losses = int((first > second).sum()), int((first < second).sum())
+    return TaskDifference(value, found.low, found.high, len(both), wins, losses, fixed)
+
+
+def on_fixed_tasks(questions: Questions, confidence: float) -> tuple[float, float]:
+    """The interval of the difference of two systems on fixed tasks: of a stratified mean over questions."""
+    gap = questions.scores[:, 0] - questions.scores[:, 1]
+    sizes = np.bincount(questions.tasks)
+    centre = (np.bincount(questions.tasks, gap) / sizes)[questions.tasks]
+    spread = (sizes / (sizes - 1))[questions.tasks]
+    error = float(np.sqrt(np.sum((questions.weights * (gap - centre)) ** 2 * spread)))
+    value, half = float(questions.weights @ gap), float(ndtri((1 + confidence) / 2)) * error
+    return value - half, value + half

@@ -1,0 +1,188 @@
+"""Expected answers in one file, what systems retrieved in others: the files of one evaluation, joined by question."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from truerank.errors import InputError
+from truerank.sources.golden_columns import (
+    TEXT_WORDS,
+    GoldenRoles,
+    half_roles,
+    identifier_of,
+    is_named_expected,
+    items,
+    mean,
+    named_columns,
+    number_of,
+    placed,
+    separator,
+    turned,
+    unfolded,
+    whole,
+)
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
+
+#: The share of a file's questions that has to be in the other one.
+_SHARED: Final = 0.5
+#: How many times longer lists of results are than those of expected answers, where nothing else says which is which.
+_LONGER: Final = 1.5
+#: The columns that a file of results gets.
+EXPECTED: Final = "expected"
+QUESTION: Final = "golden question"
+
+
+@dataclass(frozen=True, eq=False)
+class Half:
+    """A table of questions with one list each, by its own columns.
+
+    Attributes:
+        table: its rows.
+        roles: of its columns.
+        content: the column of documents or texts.
+    """
+
+    table: GoldenRows
+    roles: GoldenRoles
+    content: str
+
+    @property
+    def place(self) -> Path:
+        return Path(self.table.where)
+
+    def named(self) -> str:
+        """The column of documents, where its name does not say what it is and rows are single results."""
+        single = self.content and self.roles.document is None and self.roles.rank is not None
+        return f"document={self.content}" if single else ""
+
+    def keys(self) -> dict[str, list[str]]:
+        """What names the question of each row, by column, as it is compared."""
+        columns = [name for name in (self.roles.identifier, self.roles.question) if name is not None]
+        return {name: [_key(cell) for cell in self.table.cells(name)] for name in columns}
+
+    def length(self) -> float:
+        """The mean length of the lists."""
+        column = self.roles.question or self.roles.identifier or ""
+        count = Counter(map(str, self.table.cells(column)))
+        lists = [len(own) for own in self.lists()]
+        return mean(lists) * mean(count.values()) if max(lists, default=0) <= 1 else mean(lists)
+
+    def lists(self) -> list[dict[str, float | None]]:
+        """The documents, or texts, of each row, with their grades."""
+        cells = self.table.cells(self.content)
+        texts = [len(str(cell).split()) for cell in self.table.filled(self.content) if isinstance(json_cell(cell), str)]
+        try:
+            # A text may hold the signs that separate ids.
+            sign = "" if mean(texts) >= TEXT_WORDS else separator(self.table, self.content)
+        except InputError:
+            sign = ""
+        grades = [None] * len(cells) if self.roles.grade is None else self.table.cells(self.roles.grade)
+        return [
+            {
+                one.doc_id: number_of(grade) if grade is not None else one.score
+                for one in items(cell, sign, self.table, row)
+            }
+            for row, (cell, grade) in enumerate(zip(cells, grades, strict=True))
+        ]
+
+
+def _key(cell: Any) -> str:
+    return "" if is_empty(cell) else identifier_of(cell).casefold()
+
+
+def half_of(source: Any, columns: str = "") -> Half | None:
+    """A file as the half of an evaluation; None where it is no table of questions and lists."""
+    try:
+        table = opened_rows(source)
+        chosen = named_columns(columns, table)
+        table = placed(turned(unfolded(table), chosen), chosen)
+        roles, content = half_roles(table, chosen)
+    except InputError:
+        return None
+    return Half(table, roles, content) if roles.question or roles.identifier else None
+
+
+def golden_half(halves: Sequence[Half]) -> Half | None:
+    """The one that says what was expected: by the name of its column or file, or by its shorter lists."""
+    ranked = [one for one in halves if one.roles.rank or one.roles.system or one.roles.score]
+    open_ones = [one for one in halves if one not in ranked and one.content]
+    by_column = [one for one in open_ones if one.roles.expected is not None or one.roles.grade is not None]
+    by_name = [one for one in open_ones if is_named_expected(one.place.stem)]
+    for fitting in (by_column, by_name):
+        if len(fitting) == 1:
+            return fitting[0]
+    if len(open_ones) == 1 and ranked:
+        return open_ones[0]
+    by_length = sorted(open_ones, key=Half.length)
+    if len(by_length) > 1 and by_length[0].length() * _LONGER <= min(one.length() for one in by_length[1:]):
+        return by_length[0]
+    return None
+
+
+def joined(gold: Half, results: Half) -> GoldenRows:
+    """The rows of a file of results with the expected answers of their questions.
+
+    Raises:
+        InputError: fewer than half of the questions are in both files.
+    """
+    own, wanted = gold.keys(), results.keys()
+    shares = {
+        (first, other): mean(key in set(keys) for key in dict.fromkeys(others))
+        for first, keys in own.items()
+        for other, others in wanted.items()
+    }
+    (first, other), share = max(shares.items(), key=lambda pair: pair[1])
+    if share < _SHARED:
+        fault = f"{share:.0%} of the questions of {results.table.name} are in {gold.table.name}"
+        raise InputError(fault, "name questions in both in the same way", where=results.table.where)
+    expected: dict[str, dict[str, float | None]] = {}
+    names: dict[str, str] = {}
+    for key, cell, answers in zip(own[first], gold.table.cells(first), gold.lists(), strict=True):
+        expected.setdefault(key, {}).update(answers)
+        names.setdefault(key, whole(identifier_of(cell)) if first == gold.roles.identifier else str(len(names) + 1))
+    graded = any(grade is not None for answers in expected.values() for grade in answers.values())
+    rows, lines, lacking = [], [], set[str]()
+    for row, key, line in zip(results.table.rows, wanted[other], results.table.lines, strict=True):
+        if key not in expected:
+            lacking.add(key)
+            continue
+        own_answers = expected[key]
+        rows.append({**row, EXPECTED: own_answers if graded else list(own_answers), QUESTION: names[key]})
+        lines.append(line)
+    remarks = [
+        f"expected answers are those of {gold.table.name}, by '{first}'",
+        *gold.table.remarks,
+        *results.table.remarks,
+    ]
+    if lacking:
+        remarks.append(
+            f"{len(lacking)} questions are not in {gold.table.name} and are left out ({first_names(sorted(lacking))})"
+        )
+    table = of_rows(results.table.name, results.table.where, rows, lines)
+    if unanswered := len(set(expected) - set(wanted[other])):
+        remarks.append(f"{unanswered} questions of {gold.table.name} are not in this file and are left out")
+    return replace(table, remarks=tuple(remarks))
+
+
+def judged_by(gold: Half) -> Mapping[str, Mapping[str, float]]:
+    """What was expected as numbers by question and document, for runs that come in files of their own."""
+    column = gold.roles.identifier or gold.roles.question or ""
+    found: dict[str, dict[str, float]] = {}
+    for cell, answers in zip(gold.table.cells(column), gold.lists(), strict=True):
+        own = found.setdefault(whole(identifier_of(cell)), {})
+        own.update({whole(doc): 1.0 if grade is None else grade for doc, grade in answers.items()})
+    return found
+
+
+def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:
+    """Results of one system by question and document, for judgments that come in a file of their own."""
+    column = results.roles.identifier or results.roles.question or ""
+    found: dict[str, dict[str, float]] = {}
+    for cell, answers in zip(results.table.cells(column), results.lists(), strict=True):
+        own = found.setdefault(whole(identifier_of(cell)), {})
+        own.update({whole(doc): 1 / place for place, doc in enumerate(answers, len(own) + 1) if whole(doc) not in own})
+    return found

@@ -1,0 +1,350 @@
+"""Rows of tables as people keep them: separators, encodings, titles above a header, means below, forms of JSON.
+
+What is left out or turned is said in the remarks.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+import yaml
+
+from truerank.errors import InputError, TwoReadingsError
+from truerank.loading import json_file
+from truerank.sources import compressed, formats
+from truerank.sources.rows import rows as read_rows
+from truerank.sources.tool_results import measure_columns
+
+_NAMED: Final = 5
+_WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
+_SEPARATORS: Final = (",", ";", "\t", "|")
+#: A line of a table below its header, in Markdown.
+_RULE: Final = re.compile(r"[-: ]*")
+#: Lines by which a separator is chosen.
+_LOOKED_AT: Final = 200
+#: A share of rows that counts as all but a few.
+_NEARLY_ALL: Final = 0.8
+#: What a row is called that holds no question.
+_SUMMARIES: Final = frozenset(
+    "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total".split()
+)
+#: Objects of JSON within objects that are looked through for rows.
+_DEEPEST: Final = 4
+
+
+def first_names(names: Iterable[str], *, quoted: bool = False) -> str:
+    every = [f"'{name}'" if quoted else name for name in names]
+    return ", ".join(every[:_NAMED]) + (f" and {len(every) - _NAMED} more" if len(every) > _NAMED else "")
+
+
+@dataclass(frozen=True, eq=False)
+class GoldenRows:
+    """Rows by column, each with its line."""
+
+    name: str
+    where: str | Path
+    names: tuple[str, ...]
+    rows: tuple[Mapping[str, Any], ...]
+    lines: tuple[int, ...]
+    remarks: tuple[str, ...] = ()
+
+    def cells(self, name: str) -> list[Any]:
+        return [row.get(name) for row in self.rows]
+
+    def filled(self, name: str) -> list[Any]:
+        return [cell for cell in self.cells(name) if not is_empty(cell)]
+
+    def two_readings(self, fault: str, choices: tuple[str, ...]) -> TwoReadingsError:
+        return TwoReadingsError(f"two readings: {fault}", choices, self.where)
+
+    def fault(self, fault: str, remedy: str, row: int | None = None) -> InputError:
+        return InputError(fault, remedy, where=self.where, line=None if row is None else self.lines[row])
+
+
+def is_empty(cell: Any) -> bool:
+    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
+        return True
+    return isinstance(cell, str) and not cell.strip()
+
+
+def json_cell(cell: Any) -> Any:
+    """A cell that is a JSON object or list as a value; others as they are."""
+    if hasattr(cell, "tolist"):
+        return cell.tolist()
+    if isinstance(cell, str) and cell.strip()[:1] in ("[", "{"):
+        try:
+            return json.loads(cell)
+        except ValueError:
+            try:
+                return ast.literal_eval(cell.strip())
+            except (ValueError, SyntaxError, MemoryError, RecursionError):
+                return cell
+    return cell
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORDS.findall(name))
+
+
+def opened_rows(source: Any) -> GoldenRows:
+    """The rows of a file, or of a value of a program."""
+    if isinstance(source, str | Path):
+        return _file(Path(source))
+    if isinstance(source, Mapping):
+        source = pl.DataFrame(dict(source), strict=False)
+    if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
+        source = pl.DataFrame({str(name): list(source[name]) for name in source.columns}, strict=False)
+    rows = [dict(row) for row in (source.to_dicts() if isinstance(source, pl.DataFrame) else source)]
+    return of_rows("table", "the table", rows, range(1, len(rows) + 1))
+
+
+def of_rows(
+    name: str, where: str | Path, rows: Sequence[Mapping[str, Any]], lines: Iterable[int], remarks: tuple[str, ...] = ()
+) -> GoldenRows:
+    """A table without the rows of means at its end."""
+    names = tuple(dict.fromkeys(str(key) for row in rows for key in row))
+    if not rows:
+        raise InputError("a table without rows", "give one with a row for each question", where=where)
+    last = len(rows)
+    while last > 1 and _is_summary(rows[last - 1]):
+        last -= 1
+    if last < len(rows):
+        left = first_names([str(next(iter(row.values()))) for row in rows[last:]], quoted=True)
+        remarks = (*remarks, f"rows of means at the end are left out ({left})")
+    return GoldenRows(name, where, names, tuple(rows[:last]), tuple(islice(lines, last)), remarks)
+
+
+def _is_summary(row: Mapping[str, Any]) -> bool:
+    """Whether a row is called mean, and holds nothing else than numbers."""
+    cells = [cell for cell in row.values() if not is_empty(cell)]
+    first = " ".join(str(cells[0]).split()).strip(":. ").casefold() if cells else ""
+    return first in _SUMMARIES and not any(re.search(r"[^\W\d_]{2}", str(cell)) for cell in cells[1:])
+
+
+def _file(path: Path) -> GoldenRows:
+    start = compressed.head(path)
+    if path.suffix in (".yaml", ".yml"):
+        return _of_yaml(path)
+    if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
+        form = formats.detect(path)
+        if form == "json" and (found := _of_json(path)):
+            return found
+        if form not in ("csv", "tsv", "lines", "qna"):
+            read = list(read_rows(path, form))
+            if len(read) == 1 and form == "jsonl" and (whole := _of_json(path)):
+                return whole
+            return of_rows(path.name, path, [row.values for row in read], [row.line for row in read])
+    text, remarks = _text(b"".join(compressed.chunks(path)))
+    if text.lstrip()[:1] == "<":
+        raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
+    return _lines(path, text, remarks)
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(b"".join(compressed.chunks(path)))
+    except yaml.YAMLError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"no valid YAML ({reason})", "correct the file", where=path) from error
+
+
+def is_settings(path: Path) -> bool:
+    """Whether a file holds the settings of a check: YAML that is no list of records, as golden sets are."""
+    return path.suffix in (".yaml", ".yml") and (not path.is_file() or len(_records(_yaml(path), "")[0]) < 2)
+
+
+def _of_yaml(path: Path) -> GoldenRows:
+    rows, remark = _records(_yaml(path), path.name.partition(".")[0])
+    return of_rows(path.name, path, rows, range(1, len(rows) + 1), remark)
+
+
+def _of_json(path: Path) -> GoldenRows | None:
+    """The rows of one JSON value that is not a plain list of records."""
+    value = json_file(path)
+    if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
+        return None
+    rows, remarks = _records(value, path.name.partition(".")[0])
+    return of_rows(path.name, path, rows, range(1, len(rows) + 1), remarks) if rows else None
+
+
+_Records = tuple[list[dict[str, Any]], tuple[str, ...]]
+
+
+def _records(value: Any, name: str, place: str = "") -> _Records:
+    """Records in one of the forms in which programs write tables, wherever in a value they are; the largest count.
+
+    Args:
+        value: of JSON or YAML.
+        name: of the column, where a list is all that an id has.
+        place: the keys above.
+    """
+    remarks = (f"rows are those of '{place}'",) if place else ()
+    if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):
+        return [dict(one) for one in value], remarks
+    if not isinstance(value, Mapping):
+        return [], ()
+    if found := _of_known(value) or _of_lists(value, name):
+        return found[0], (*found[1], *remarks)
+    parts = list(value.values())
+    if len(parts) > 1 and all(isinstance(one, Mapping) and one for one in parts):
+        shared = set.intersection(*(set(one) for one in parts))
+        if len(shared) * 2 > max(len(one) for one in parts):
+            return _of_objects(value, len(parts), remarks)
+    inner = [
+        _records(one, str(key), f"{place}.{key}".strip("."))
+        for key, one in value.items()
+        if place.count(".") < _DEEPEST and isinstance(one, Mapping | list)
+    ]
+    return max(inner, key=lambda found: len(found[0]), default=([], ()))
+
+
+def _of_known(value: Mapping[str, Any]) -> _Records | None:
+    """Objects of columns and data, as data frames are logged, and of queries and relevant_docs, as for fine-tuning."""
+    queries, relevant = value.get("queries"), value.get("relevant_docs")
+    if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
+        rows = [{"id": key, "question": queries.get(key), "expected": one} for key, one in relevant.items()]
+        return rows, ("queries and relevant_docs of one object",)
+    head, body = value.get("columns"), value.get("data")
+    if isinstance(head, list) and isinstance(body, list) and all(isinstance(one, list) for one in body):
+        return [dict(zip(map(str, head), one, strict=False)) for one in body], ("an object of columns and data",)
+    return None
+
+
+def _of_lists(value: Mapping[str, Any], name: str) -> _Records | None:
+    """A list for each column, or a list for each id."""
+    parts = list(value.values())
+    plain = all(isinstance(one, list) and not any(isinstance(x, dict | list) for x in one) for one in parts)
+    if len(parts) < 2 or not plain:
+        return None
+    asked = {"question", "query", "questions", "queries"} & {str(key).lower() for key in value}
+    if asked and len({len(one) for one in parts}) == 1:
+        return [dict(zip(value, row, strict=True)) for row in zip(*parts, strict=True)], ("lists by column",)
+    return [{"id": key, name: one} for key, one in value.items()], ("a list for each id",)
+
+
+def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) -> _Records:
+    """Objects with the same keys: records by id, records by system and id, or columns by number of row."""
+    first = next(iter(value.values()))
+    if all(isinstance(cell, Mapping) for one in value.values() for cell in one.values()) and first:
+        rows = [{"system": system, "id": key, **cell} for system, own in value.items() for key, cell in own.items()]
+        return rows, ("records by system and id", *remarks)
+    if all(str(key).isdecimal() for key in first) and not all(str(key).isdecimal() for key in value):
+        keys = list(dict.fromkeys(key for own in value.values() for key in own))
+        return [{name: own.get(key) for name, own in value.items()} for key in keys], (
+            "columns by number of row",
+            *remarks,
+        )
+    return [{"id": key, **own} for key, own in value.items()], (f"{count} records by id", *remarks)
+
+
+def _text(content: bytes) -> tuple[str, tuple[str, ...]]:
+    """The text of a file, and a remark where it is not UTF-8."""
+    for encoding, remark in (("utf-8-sig", ""), ("utf-16", "read as UTF-16"), ("cp1252", "read as Windows-1252")):
+        marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
+        if (encoding == "utf-16") != marked:
+            continue
+        try:
+            return content.decode(encoding), ((remark,) if remark else ())
+        except UnicodeDecodeError:
+            continue
+    return content.decode("latin-1"), ("read as Latin-1",)
+
+
+def _separator(text: str) -> tuple[str, int]:
+    """The sign between cells, and how many cells most rows have."""
+    best = ("", 0.0, 0)
+    for sign in _SEPARATORS:
+        reader = csv.reader(text.splitlines(keepends=True), delimiter=sign)
+        try:
+            counts = Counter(len(cells) for cells in islice(reader, _LOOKED_AT) if any(cell.strip() for cell in cells))
+        except csv.Error:
+            continue
+        wide = {count: times for count, times in counts.items() if count > 1}
+        if not wide:
+            continue
+        count, times = max(wide.items(), key=lambda pair: (pair[1], pair[0]))
+        share = times / counts.total()
+        if (share >= _NEARLY_ALL, count) > (best[1] >= _NEARLY_ALL, best[2]) or not best[0]:
+            best = (sign, share, count)
+    return best[0] or ",", best[2] or 1
+
+
+def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
+    """The rows of a text with a header, separated by commas, semicolons, tabs or bars."""
+    filled = [line for line in text.splitlines() if line.strip()]
+    try:
+        known = measure_columns(filled)
+    except InputError as error:
+        raise InputError(error.fault, error.remedy, where=path) from None
+    head = next(iter(filled), "")
+    delimiter = max(_SEPARATORS, key=lambda sign: len(next(csv.reader([head], delimiter=sign), [])))
+    usual, width = _separator(text)
+    if delimiter not in head or head.startswith("#"):
+        delimiter = usual
+    names: list[str] = list(known)
+    rows: list[dict[str, str]] = []
+    lines, left = list[int](), Counter[str]()
+    for line, cells in _cells(path, text, delimiter):
+        count = sum(bool(cell.strip()) for cell in cells)
+        if not count:
+            continue
+        comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not rows)
+        if comment and not (names == [] and len(cells) == width):
+            left["comments"] += 1
+        elif not names and count == 1 and width > 1:
+            left["lines above the header"] += 1
+        elif not names:
+            names = _header(path, line, cells)
+        elif [cell.strip() for cell in cells] == names or all(_RULE.fullmatch(cell) for cell in cells):
+            left["repeated headers"] += 1
+        elif not (known and cells[0].strip() == "runid"):
+            rows.append(_named_cells(path, line, names, cells))
+            lines.append(line)
+    skipped = tuple(f"{count} {what} left out" for what, count in left.items())
+    return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
+
+
+def _named_cells(path: Path, line: int, names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
+    if len(cells) != len(names):
+        fault = f"{len(cells)} cells below {len(names)} columns"
+        remedy = "quote cells that hold the separator, or write the file again if it was cut off"
+        raise InputError(fault, remedy, where=path, line=line)
+    row = [(name, cell) for name, cell in zip(names, cells, strict=True) if name or cell.strip()]
+    if any(not name for name, _ in row):
+        raise InputError("a cell in a column without a name", "name the column", where=path, line=line)
+    return dict(row)
+
+
+def _cells(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """Each row with the line on which it begins."""
+    begins, reader = 1, csv.reader(text.splitlines(keepends=True), delimiter=delimiter, strict=True)
+    try:
+        for cells in reader:
+            line, begins = begins, reader.line_num + 1
+            yield line, cells
+    except csv.Error as error:
+        fault = f"no valid CSV ({error})"
+        raise InputError(fault, "quote texts that hold quotes or line ends", where=path, line=begins) from error
+
+
+def _header(path: Path, line: int, cells: Sequence[str]) -> list[str]:
+    """The names of columns; one without a name that comes first is the index of a frame."""
+    names = [name.strip() for name in cells]
+    if names and not names[0] and all(names[1:]):
+        names[0] = "index"
+    if twice := [name for name, count in Counter(names).items() if name and count > 1]:
+        raise InputError(
+            f"column '{twice[0]}' appears twice", "give each column a name of its own", where=path, line=line
+        )
+    return names

@@ -1,0 +1,67 @@
+"""Rulers planted by hand: folders such as a user would give, with what is wrong, and by how much, written beside.
+
+    python studies/hand_rulers.py CASE COLLECTION OUT --seed N
+
+CASE is one of the names below or `all`; COLLECTION is cacm or vaswani (or, where the case needs no documents, a set of
+published judgments: see QRELS_ONLY in hand_rulers_base). A line a folder says what the plant does to the scores.
+The planter does not use truerank and does not know its rules.
+
+Files of every folder, where the case has them:
+
+- docs.jsonl: `_id`, `title`, `text`, a document a line; topics.tsv: `id TAB text`;
+- judgments.qrels: `topic 0 document grade`; runs/NAME.run: `topic Q0 document rank score tag`, 100 a topic, no ties;
+- truth.json: what was planted (null where the folder is clean), how strong, and what is true. Scores are trec_eval's.
+
+`null`: rulers/VARIANT: truth.json has the scores of lists that do not read the query (`popular_held_out` does not see
+the topic that it is scored on; `popular` does), of the runs, and by measure the best list and its share of the median
+run. Where topics have candidates of their own (haystack-*, candidates-*), a run ranks these and nothing else.
+claims/CLAIM: runs/A.run, runs/B.run; truth.json has the difference as judged and without the documents of the list.
+
+`labels`: ceilings/VARIANT: truth.json has the score of the best ranking that docs.jsonl allows, over all topics (one
+without relevant documents scores 0) and over the topics that have some; with copies also where a text may be returned
+once. wrong-labels/VARIANT: rejudged-N.qrels hold the true grades of N rows drawn at random from judgments.qrels;
+truth.json has the wrong rows (topic, document, given, true), every run's true and given scores, and for each pair of
+runs the true and the given difference with a 95% normal interval. `favour`: the errors help one run.
+
+`suspects`: truth.json has the wrong rows of judgments.qrels (and the rows that were lost), and how well a plain score
+made of the ranks tells them. A pooled document that the collection does not judge relevant counts as not relevant.
+
+`echo`: VARIANT-STRENGTH: topics made by rule from one document each, which is their judgment; mixture-0.3-VARIANT: 30%
+of these among the collection's own topics with one relevant document each, drawn at random; people, people-single,
+people-nearest (one relevant document each, the one that shares most words: chosen, not generated): clean; log-NAME:
+topics.tsv of real queries only. truth.json has the generated topics and each part's scores.
+"""
+
+import argparse
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import hand_rulers_echo
+import hand_rulers_labels
+import hand_rulers_null
+
+CASES: dict[str, Callable[[str, Path, int], Iterator[str]]] = {
+    "null": hand_rulers_null.write,
+    "labels": hand_rulers_labels.write_labels,
+    "suspects": hand_rulers_labels.write_suspects,
+    "echo": hand_rulers_echo.write,
+}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("case", choices=[*CASES, "all"])
+    parser.add_argument("collection")
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    for case in CASES if options.case == "all" else [options.case]:
+        print(f"# {case} {options.collection} seed {options.seed}")
+        for line in CASES[case](
+            options.collection, options.out / case / options.collection / str(options.seed), options.seed
+        ):
+            print(line, flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,250 @@
+"""Evaluations in several files, tables with other words in their headers, and what spreadsheets and programs add."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+from truerank.errors import InputError, TwoReadingsError
+from truerank.sources.golden import GoldenTable, merged_tables, read_golden
+from truerank.sources.recognition import Reading, read_as_given
+
+#: Questions, what is expected of them, and two lists.
+EVALUATION = {
+    f"how does part {n} of the pump work?": (
+        [f"kb-{n}", f"kb-{n + 40}"],
+        [f"kb-{n}", f"kb-{n + 100}", f"kb-{n + 101}"],
+        [f"kb-{n + 200}", f"kb-{n}", f"kb-{n + 40}"],
+    )
+    for n in range(20)
+}
+ROWS = [(question, *lists) for question, lists in EVALUATION.items()]
+
+
+def write(path: Path, head: Sequence[str], rows: Sequence[Sequence[Any]], sign: str = ",") -> Path:
+    cells = [[json.dumps(cell) if isinstance(cell, list) else str(cell) for cell in row] for row in rows]
+    pl.DataFrame(cells, schema=list(head), orient="row").write_csv(path, separator=sign)
+    return path
+
+
+def tables(readings: Sequence[Reading]) -> GoldenTable:
+    return merged_tables([one.table for one in readings if one.table is not None and one.table.qrels is not None])
+
+
+def holds_the_evaluation(found: GoldenTable, *systems: str) -> None:
+    """Whether each question has its expected documents and its two lists."""
+    assert set(found.runs) == set(systems) and found.qrels is not None
+    texts = dict(found.questions.iter_rows())
+    expected: dict[str, set[str]] = {}
+    for topic, doc in found.qrels.select("topic_id", "doc_id").iter_rows():
+        expected.setdefault(str(texts[topic]), set()).add(doc)
+    assert expected == {question: set(lists[0]) for question, lists in EVALUATION.items()}
+    for place, system in enumerate(systems, 1):
+        run = found.runs[system].sort("topic_id", "rank").group_by("topic_id", maintain_order=True).agg("doc_id")
+        assert {texts[topic]: docs for topic, docs in run.iter_rows()} == {
+            question: lists[place] for question, lists in EVALUATION.items()
+        }
+
+
+def gold_rows(folder: Path) -> Path:
+    rows = [(question, doc) for question, expected, *_ in ROWS for doc in expected]
+    return write(folder / "gold.csv", ("query", "doc_id"), rows)
+
+
+def gold_lists(folder: Path) -> Path:
+    path = folder / "truth.jsonl"
+    path.write_text("\n".join(json.dumps({"query": row[0], "docs": row[1]}) for row in reversed(ROWS)))
+    return path
+
+
+def gold_places(folder: Path) -> Path:
+    return write(folder / "solutions.csv", ("query", "doc1", "doc2", "doc3"), [(q, *docs, "") for q, docs, *_ in ROWS])
+
+
+def gold_yaml(folder: Path) -> Path:
+    path = folder / "golden.yaml"
+    path.write_text("cases:\n" + "".join(f"- question: {q}\n  expected: {json.dumps(docs)}\n" for q, docs, *_ in ROWS))
+    return path
+
+
+def results_by_rank(folder: Path) -> Sequence[Path]:
+    rows = [(q, name, n, doc) for q, _, *both in ROWS for name, docs in zip("ab", both, strict=True)
+            for n, doc in enumerate(docs)]  # fmt: skip
+    return [write(folder / "hits.csv", ("query", "model", "position", "doc_id"), rows[::-1])]
+
+
+def results_by_file(folder: Path) -> Sequence[Path]:
+    return [
+        write(folder / f"{name}.csv", ("query", "hit1", "hit2", "hit3"), [(row[0], *row[place]) for row in ROWS], ";")
+        for place, name in enumerate("ab", 2)
+    ]
+
+
+def results_as_lists(folder: Path) -> Sequence[Path]:
+    for place, name in enumerate("ab", 2):
+        lines = [json.dumps({"query": row[0], "docs": row[place]}) for row in ROWS]
+        (folder / f"{name}.jsonl").write_text("\n".join(lines))
+    return [folder / "a.jsonl", folder / "b.jsonl"]
+
+
+@pytest.mark.parametrize("gold", [gold_rows, gold_lists, gold_places, gold_yaml])
+@pytest.mark.parametrize("results", [results_by_rank, results_by_file, results_as_lists])
+def test_expected_and_retrieved_in_files_of_their_own(
+    gold: Callable[[Path], Path], results: Callable[[Path], Sequence[Path]], tmp_path: Path
+) -> None:
+    readings = read_as_given([gold(tmp_path), *results(tmp_path)])
+    holds_the_evaluation(tables(readings), "a", "b")
+    assert [one.kind for one in readings].count("expected answers") == 1
+
+
+def test_graded_rows_beside_runs_are_judgments(tmp_path: Path) -> None:
+    labels = write(tmp_path / "labels.tsv", ("query_id", "doc_id", "label"), [("t1", "a", 3), ("t1", "b", 0)], "\t")
+    (tmp_path / "x.run").write_text("t1 Q0 b 1 2.0 x\nt1 Q0 a 2 1.0 x\n")
+    found = {one.kind: one for one in read_as_given([labels, tmp_path / "x.run"])}
+    assert found["judgments"].numbers == {"t1": {"a": 3.0, "b": 0.0}} and set(found) == {"judgments", "run"}
+
+
+def test_ranks_without_scores_are_a_run(tmp_path: Path) -> None:
+    (tmp_path / "run.dev.tsv").write_text(
+        "".join(f"{q}\t{d}\t{n}\n" for q in (7, 8) for n, d in enumerate((5, 9, 4), 1))
+    )
+    (found,) = read_as_given([tmp_path / "run.dev.tsv"])
+    assert found.kind == "run" and found.numbers == {q: {"5": 1.0, "9": 1 / 2, "4": 1 / 3} for q in ("7", "8")}
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        ("pregunta", "esperados", "viejo", "nuevo"),
+        ("質問", "正解", "旧", "新"),
+        ("case", "should_find", "did_a", "did_b"),
+    ],
+)
+def test_columns_are_known_by_what_they_hold(head: Sequence[str], tmp_path: Path) -> None:
+    found = read_golden(write(tmp_path / "a.csv", head, ROWS))
+    assert found.columns["expected"] == (head[1],) and found.columns["retrieved"] == tuple(head[2:])
+    assert found.qrels is not None and len(found.qrels) == 40
+
+
+def test_a_column_of_systems_is_known_by_its_values(tmp_path: Path) -> None:
+    rows = [(q, name, docs, own) for q, docs, *both in ROWS for name, own in zip("ab", both, strict=True)]
+    holds_the_evaluation(read_golden(write(tmp_path / "a.csv", ("frage", "aufbau", "soll", "ist"), rows)), "a", "b")
+
+
+def test_lists_of_one_length_are_not_guessed(tmp_path: Path) -> None:
+    rows = [(question, both[0], both[0]) for question, _, *both in ROWS]
+    with pytest.raises(InputError, match="no column with the expected"):
+        read_golden(write(tmp_path / "a.csv", ("frage", "eins", "zwei"), rows))
+
+
+FORMS: Mapping[str, Callable[[list[dict[str, Any]]], Any]] = {
+    "columns of a frame": lambda rows: {key: {str(n): row[key] for n, row in enumerate(rows)} for key in rows[0]},
+    "columns and data": lambda rows: {"columns": list(rows[0]), "data": [list(row.values()) for row in rows]},
+    "records within": lambda rows: {"made": "2025", "config": {"k": 3}, "output": {"rows": rows}},
+    "records by id": lambda rows: {f"q{n}": row for n, row in enumerate(rows)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("indent", [None, 1])
+def test_forms_of_json(form: str, indent: int | None, tmp_path: Path) -> None:
+    rows = [{"question": q, "expected": docs, "a": a, "b": b} for q, docs, a, b in ROWS]
+    (tmp_path / "a.json").write_text(json.dumps(FORMS[form](rows), indent=indent))
+    holds_the_evaluation(read_golden(tmp_path / "a.json"), "a", "b")
+
+
+def test_records_by_system_and_question(tmp_path: Path) -> None:
+    value = {
+        name: {q: {"relevant": docs, "retrieved": both[place]} for q, docs, *both in ROWS}
+        for place, name in enumerate("ab")
+    }
+    (tmp_path / "a.json").write_text(json.dumps({"k": 10, "results": value}))
+    found = read_golden(tmp_path / "a.json")
+    assert list(found.runs) == ["a", "b"] and found.qrels is not None and len(found.qrels) == 40
+
+
+def test_what_spreadsheets_add(tmp_path: Path) -> None:
+    rows = "".join(f"case {n};0,{n + 20};{n + 30},0 %\n" for n in range(9))
+    text = f"Comparison;;\n2025-03-01;;\n\ncase;old;new\n# by hand\n{rows}case 9;#DIV/0!;40 %\n;;\nMean;0,24;34,0 %\n"
+    (tmp_path / "a.csv").write_text(text)
+    found = read_golden(tmp_path / "a.csv")
+    assert list(found.scores) == ["old", "new"] and len(found.questions) == 10
+    assert found.scores["old"]["value"].to_list() == pytest.approx([(n + 20) / 100 for n in range(9)])
+    assert found.scores["new"]["value"].to_list() == pytest.approx([(n + 30) / 100 for n in range(9)] + [0.4])
+    said = " ".join(found.remarks)
+    assert all(part in said for part in ("2 lines above the header", "1 comments", "'Mean'", "old: scores are missing"))
+
+
+def test_texts_without_ids_are_their_answers(tmp_path: Path) -> None:
+    """Two systems that cut documents in two ways are compared by the answers that their texts contain."""
+    readings = []
+    for width in (4, 6):
+        rows = [
+            {
+                "question": f"how long is leave {n}?",
+                "reference": [f"leave {n} takes {n} days"],
+                "contexts": [
+                    f"Section {width}. Leave {n} takes {n} days." + " And so on." * width,
+                    f"Other {n} of {width}.",
+                ],
+            }
+            for n in range(12)
+        ]
+        path = tmp_path / f"chunks{width}.jsonl"
+        path.write_text("\n".join(map(json.dumps, rows)))
+        readings += read_as_given([path])
+    found = tables(readings)
+    assert list(found.runs) == ["chunks4", "chunks6"] and found.qrels is not None and len(found.qrels) == 12
+    judged = set(found.qrels.select("topic_id", "doc_id").iter_rows())
+    for run in found.runs.values():
+        assert len(judged & set(run.filter(pl.col("rank") == 1).select("topic_id", "doc_id").iter_rows())) == 12
+
+
+@pytest.mark.parametrize(
+    ("head", "rows", "fault"),
+    [
+        (("query", "relevant", "retrieved"), [("q", ["a"], "['a', 'b', ...")], "cut off"),
+        (("query", "expected", "retrieved"), [(f"q{n}", [*"abcdefgh"], ["a"]) for n in range(9)], "which is"),
+        (("item", "variant", "rater", "stars"), [("i", v, r, 3) for v in "ab" for r in "cd"], "several rows"),
+    ],
+)  # fmt: skip
+def test_what_could_be_read_wrongly_is_refused(
+    head: Sequence[str], rows: Sequence[Sequence[Any]], fault: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        read_golden(write(tmp_path / "a.csv", head, rows))
+    assert fault in str(raised.value)
+
+
+def test_percent_and_shares_are_not_compared(tmp_path: Path) -> None:
+    for name, factor in (("ours", 1), ("theirs", 100)):
+        write(tmp_path / f"{name}.csv", ("id", "ndcg"), [(n, factor * n / 30) for n in range(30)])
+    with pytest.raises(InputError, match="different scales"):
+        merged_tables(
+            [one.table for one in read_as_given([tmp_path / "ours.csv", tmp_path / "theirs.csv"]) if one.table]
+        )
+
+
+def test_zeros_that_a_spreadsheet_took_are_named(tmp_path: Path) -> None:
+    rows = [(f"q{n}", place, f"{n + place:06}") for n in range(9) for place in (1, 2, 3)]
+    paths = [
+        write(tmp_path / "expected.csv", ("question", "part_no"), [(f"q{n}", n + 1) for n in range(9)]),
+        write(tmp_path / "parts.csv", ("question", "rank", "part_no"), rows),
+    ]
+    with pytest.raises(InputError, match="without leading zeros, some are"):
+        read_as_given(paths)
+
+
+def test_two_readings_name_the_options(tmp_path: Path) -> None:
+    path = write(
+        tmp_path / "a.csv", ("item", "variant", "rater", "stars"), [("i", v, r, 3) for v in "ab" for r in "cd"]
+    )
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(path)
+    assert "system=variant" in raised.value.choices
+    assert list(read_golden(path, "system=variant,repeat=rater").scores) == ["a", "b"]
