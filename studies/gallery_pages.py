@@ -270,6 +270,13 @@ _ROWS: Final[tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...]] = (
 )
 
 
+_DRAWN: Final = {
+    "clusters": "Its interval is for other groups of topics that share relevant documents.",
+    "topics": "Its interval is for other topics of the same kind: half of the topics here or more share relevant "
+    "documents, directly or through others, and are not independent.",
+}
+
+
 def _figures(one: Mapping[str, Any]) -> Iterator[str]:
     versions = one["versions"]
     heads = ["", *(version["version"] or "value" for version in versions)]
@@ -286,11 +293,7 @@ def _figures(one: Mapping[str, Any]) -> Iterator[str]:
             "The list of ten documents is made on half of the topics and scored on the other half (20 splits); a score "
             "is worth what it has above that."
         )
-        if floor["low"] is None:
-            notes.append(
-                "It has no interval: half of the topics or more share relevant documents, directly or through others, "
-                "and would be drawn together."
-            )
+        notes.append(_DRAWN[floor["drawn"]] if floor["low"] is not None else "Too few topics for an interval.")
     if first["judgments"] is not None and not first.get("random_order"):
         notes.append("Every judged document is relevant, so there is nothing to order at random.")
     yield " ".join(filter(None, notes))
@@ -461,13 +464,16 @@ def board_facts(board: Leaderboard) -> dict[str, Any]:
     codes: dict[str, int] = {}
     for one in board.findings:
         codes[one.rule.code] = codes.get(one.rule.code, 0) + 1
-    names = ("systems", "tasks", "cells", "compared", "shared_tasks", "first_group", "neighbours", "neighbours_told",
-             "neighbours_alone", "tasks_compared")  # fmt: skip
+    names = ("systems", "tasks", "cells", "compared", "shared_tasks", "tasks_compared")
+    order = board.facts["orders"]["systems"]
+    of_order = ("first_group", "neighbours", "neighbours_told", "neighbours_family", "neighbours_alone")
     first = board.frames["systems"].row(0, named=True)
     return {
         **{name: board.facts[name] for name in names},
+        **{name: order[name] for name in of_order},
         "findings": dict(sorted(codes.items())),
         "first_ranks": [first["rank_low"], first["rank_high"]],
+        "first_own_ranks": [first["own_low"], first["own_high"]],
         "verdicts": {verdict.subject: verdict.word for verdict in board.verdicts},
     }
 
@@ -477,7 +483,7 @@ def board_page(board: Leaderboard) -> str:
     facts = board_facts(board)
     titles = {one.rule.code: (one.rule.title, one.rule.severity) for one in board.findings}
     rows = [(code, *titles[code], f"{count:,d}") for code, count in facts["findings"].items()]
-    low, high = facts["first_ranks"]
+    (low, high), (own_low, own_high) = facts["first_ranks"], facts["first_own_ranks"]
     parts = [
         "# MTEB, English retrieval results",
         f"> **Of {facts['neighbours']} pairs of neighbours among the first {facts['neighbours'] + 1} models of MTEB's "
@@ -495,7 +501,8 @@ def board_page(board: Leaderboard) -> str:
                 ("neighbours of the first 50 that differ, all pairs tested together", f"{facts['neighbours_told']:,d}"),
                 ("the same, each pair tested alone", f"{facts['neighbours_alone']:,d}"),
                 ("models in the first group", f"{facts['first_group']:,d}"),
-                ("ranks that are not excluded for the first model", f"{low:,d} to {high:,d}"),
+                ("ranks of the first model that its own pairs do not exclude", f"{own_low:,d} to {own_high:,d}"),
+                ("ranks of it that all pairs together do not exclude", f"{low:,d} to {high:,d}"),
             ],
             1,
         ),
