@@ -6,6 +6,9 @@
     python studies/rulers.py wrong    …
     python studies/rulers.py suspects …
     python studies/rulers.py echo     …
+    python studies/rulers.py panels   …
+    python studies/rulers.py corpus   …
+    python studies/rulers.py chunks   …
 
 The planter does not know the rules, and writes what is true beside each folder. CACM is what rules may be mended on;
 the other sets are reported. Folders that are not there yet are planted first. Intervals are Clopper and Pearson's.
@@ -32,6 +35,8 @@ from truerank.audits.collection.floors import candidate_instances, shared_candid
 from truerank.audits.collection.floors import floors as null_floors
 from truerank.audits.collection.suspects import Suspects, suspects
 from truerank.audits.collection.topics import read_topic_table
+from truerank.audits.transfer import Route, carry
+from truerank.measures.document_placebo import RankedDocuments, document_placebos
 from truerank.measures.magnitudes import proportion
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame, read_run_frame
@@ -40,8 +45,10 @@ from truerank.sources.documents import open_documents
 Row = Sequence[object]
 PLANTERS = {
     "floors": "null", "claims": "null", "ceilings": "labels", "wrong": "labels", "suspects": "suspects", "echo": "echo",
+    "panels": "panels", "corpus": "corpus", "chunks": "chunks",
 }  # fmt: skip
 PLACES = {"floors": "rulers", "claims": "claims", "ceilings": "ceilings", "wrong": "wrong-labels"}
+LEAST = 0.05
 RULES = {"COLL16": "high-floor", "COLL17": "telling-order", "COLL18": "few-candidates"}
 
 
@@ -62,7 +69,7 @@ def folders(given: argparse.Namespace, name: str, seed: int) -> Iterator[tuple[P
         subprocess.run([sys.executable, str(script), *words], check=True, stdout=subprocess.DEVNULL)
         (place / "done").touch()
     for one in sorted((place / PLACES.get(given.question, ".")).iterdir()):
-        if (one / "truth.json").exists():
+        if (one / "truth.json").exists() and (not given.only or one.name in given.only):
             yield one, json.loads((one / "truth.json").read_text())
 
 
@@ -97,7 +104,10 @@ def floors(given: argparse.Namespace) -> None:
                 by_name = {(one["of"], one["name"]): one["floor"]["mean"] for one in facts}
                 held_out = truth["null_scores"]["popular_held_out"][measure]
                 best = truth["by_measure"][measure]
-                of = "clean" if truth["plant"] is None else "strong" if best["score"] >= 0.05 else "weak"
+                shuffled = truth["null_scores"].get("candidates_shuffled", {}).get(measure, 0.0)
+                above = best["score"] - shuffled if str(truth["plant"]).startswith("candidates") else held_out
+                strong = truth["plant"] == "haystack" or above >= LEAST
+                of = "clean" if truth["plant"] is None else "strong" if strong else "weak"
                 found.setdefault((name, of), []).append(bool(codes))
                 own = {key: mean for key, mean in by_name.items() if mean is not None and "relevant ones" not in key[1]}
                 highest = max(own, key=lambda key: own[key], default=("", ""))
@@ -112,7 +122,10 @@ def floors(given: argparse.Namespace) -> None:
     )
     print(table(heads.split(","), rows))
     print()
-    names = {"clean": "clean", "strong": "a list scores .05 or more", "weak": "a list scores less"}
+    names = {
+        "clean": "clean", "weak": "less than that",
+        "strong": "a list has .05 on other topics, or an order above random order, or k exceeds the candidates",
+    }  # fmt: skip
     print(table(("set", "planted", "called"), [(s, names[of], counted(own)) for (s, of), own in found.items()]))
 
 
@@ -293,19 +306,90 @@ def echo(given: argparse.Namespace) -> None:
     ]))  # fmt: skip
 
 
+def panels(given: argparse.Namespace) -> None:
+    """How many independent judges a panel amounts to."""
+    rows: list[Row] = []
+    for name in given.sets:
+        for seed in given.seeds:
+            for folder, truth in folders(given, name, seed):
+                judges = {one.stem: str(one) for one in sorted((folder / "judges").glob("*.qrels"))}
+                people = {"people": str(folder / "people.qrels")}
+                seen = truerank.judge.audit(people, judges, resampling=Resampling(200, 0.95, 0))
+                (own,) = seen.frames["panel"].filter(errors="equal").to_dicts()
+                true = truth["effective_number"]
+                held = own["effective_low"] - 1e-9 <= true <= own["effective_high"] + 1e-9
+                rows.append((
+                    name, folder.name, truth["judges"], f"{truth['mean_correlation_of_errors']:.3f}",
+                    f"{own['value']:.3f}", f"{true:.2f}",
+                    f"{own['effective']:.2f} ({own['effective_low']:.2f} to {own['effective_high']:.2f})",
+                    "yes" if held else "no",
+                ))  # fmt: skip
+    heads = "set,folder,judges,correlation of the truth,of the audit,effective judges of the truth,of the audit,held"
+    print(table(heads.split(","), rows))
+
+
+def corpus(given: argparse.Namespace) -> None:
+    """What a smaller corpus does, beside random removals of the same judged state."""
+    rows: list[Row] = []
+    for name in given.sets:
+        for seed in given.seeds:
+            for folder, truth in folders(given, name, seed):
+                runs = {one: read_run_frame(path) for one, path in runs_of(folder).items()}
+                ranked = RankedDocuments.of(read_qrels_frame(parts_of(folder)["qrels"]), runs, Scoring())
+                (own,) = document_placebos(
+                    ranked, truth["removed"], "nDCG@10", by_state=True, resampling=Resampling(400, 0.95, seed)
+                )
+                rows.append((
+                    name, folder.name, truth["plant"] or "none", len(truth["removed"]), f"{truth['mean_change']:+.3f}",
+                    f"{truth['p']:.2f}", "yes" if truth["changed_more_than_random"] else "", f"{own.p:.3f}",
+                    "yes" if own.p <= LEAST else "",
+                ))  # fmt: skip
+    heads = "set,folder,plant,removed,mean change,p of the truth,more than random,p of the audit,said to be more"
+    print(table(heads.split(","), rows))
+
+
+def chunks(given: argparse.Namespace) -> None:
+    """Judgments of chunks, carried to another cutting."""
+    rows: list[Row] = []
+    for name in given.sets:
+        for seed in given.seeds:
+            for folder, truth in folders(given, name, seed):
+                route = Route(spans=str(folder / "docs.jsonl"), docs=str(folder / "new-docs.jsonl"))
+                seen = carry(parts_of(folder)["qrels"], route=route)
+                carried = {(topic, doc): grade for topic, doc, grade in seen.qrels.iter_rows()}
+                doubtful = set() if seen.doubtful is None else {row[:2] for row in seen.doubtful.iter_rows()}
+                true = {
+                    (topic, doc): grade
+                    for topic, doc, grade in read_qrels_frame(str(folder / "truth" / "true.qrels")).iter_rows()
+                }
+                relevant = {pair for pair, grade in true.items() if grade > 0}
+                back = [pair for pair in relevant if carried.get(pair, 0) > 0]
+                said = [pair for pair, grade in carried.items() if grade > 0]
+                rows.append((
+                    name, folder.name, f"{truth['old_cutting']} to {truth['new_cutting']}", f"{len(relevant):,d}",
+                    f"{len(back) / max(1, len(relevant)):.0%}",
+                    f"{sum(carried[pair] == true[pair] for pair in back) / max(1, len(back)):.0%}",
+                    f"{sum(pair in doubtful for pair in relevant) / max(1, len(relevant)):.0%}",
+                    f"{sum(carried.get(pair, 1) == 0 for pair in relevant) / max(1, len(relevant)):.0%}",
+                    f"{sum(pair not in relevant for pair in said) / max(1, len(said)):.0%} of {len(said):,d}",
+                ))  # fmt: skip
+    heads = (
+        "set,folder,cutting,relevant,carried,of these with their grade,to judge,carried as not relevant,"
+        "carried as relevant: wrong"
+    )
+    print(table(heads.split(","), rows))
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     functions = {
-        "floors": floors,
-        "claims": claims,
-        "ceilings": ceilings,
-        "wrong": wrong,
-        "suspects": suspect,
-        "echo": echo,
-    }
+        "floors": floors, "claims": claims, "ceilings": ceilings, "wrong": wrong, "suspects": suspect, "echo": echo,
+        "panels": panels, "corpus": corpus, "chunks": chunks,
+    }  # fmt: skip
     parser.add_argument("question", choices=[*functions])
     parser.add_argument("--sets", nargs="+", default=["cacm"])
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    parser.add_argument("--only", nargs="*", default=(), help="names of folders")
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()) / "truerank-rulers")
     require_shared()
     given = parser.parse_args()

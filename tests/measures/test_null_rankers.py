@@ -118,5 +118,5 @@ def test_lengths_that_tell_the_grades() -> None:
     qrels = judged(9, 30)
     lengths = {doc: 100 + int(doc[1:]) for doc in qrels["doc_id"]}
     long = qrels.with_columns(relevance=(pl.col("doc_id") > "d40").cast(pl.Int32))
-    by_name = {one.name: one for one in null_rankers(long, "nDCG@10", lengths=lengths) if one.of == "judged"}
+    by_name = {one.name: one for one in null_rankers(long, "nDCG@10", about={"length": lengths}) if one.of == "judged"}
     assert (by_name["longest first"].above_random_low or 0) > 0.1 > (by_name["shortest first"].above_random or 0)

@@ -20,7 +20,7 @@ from truerank.measures.scoring import evaluate
 from truerank.options import Scoring
 
 _SPLITS: Final = 20
-#: More clusters than these have an interval in closed form.
+#: More clusters than these have an interval in closed form, and more topics fewer splits for theirs.
 _MANY: Final = 2_000
 #: Documents of the list where the measure has no cutoff.
 _LENGTH: Final = 100
@@ -224,7 +224,8 @@ def fixed_list(
     cluster = clusters(qrels.filter(pl.col("relevance") >= scoring.rel), [*topics])
     together = 2 * np.bincount(cluster).max() >= number
     mean, unit = float(values.mean()), np.arange(number) if together else cluster
-    reach = _reach(lists, halves[:_PART_SPLITS], unit, confidence, seed)
+    # So many topics are much the same in every split.
+    reach = _reach(lists, halves[: 2 if number > _MANY else _PART_SPLITS], unit, confidence, seed)
     low, high = (None, None) if reach is None else (max(0.0, mean - reach), mean + reach)
     of = len(np.unique(cluster[scored]))
     return Floor(mean, low, high, cutoff, len(by_topic), of, by_topic, "topics" if together else "clusters")

@@ -27,6 +27,8 @@ _ORDERS: Final[Mapping[str, tuple[str, bool]]] = {
     "often relevant elsewhere": ("elsewhere", True),
     "longest first": ("length", True),
     "shortest first": ("length", False),
+    "first in the collection": ("place", False),
+    "last in the collection": ("place", True),
 }
 #: What rules for ties make of such a run that look at the judgments: bounds, and no rankings.
 _BOUNDS: Final = ("equal scores, relevant ones first", "equal scores, relevant ones last")
@@ -61,7 +63,7 @@ def null_rankers(
     scoring: Scoring = Scoring(),
     *,
     lists: Mapping[str, Sequence[str]] | None = None,
-    lengths: Mapping[str, int] | None = None,
+    about: Mapping[str, Mapping[str, int]] | None = None,
     documents: int | None = None,
     candidates: pl.DataFrame | None = None,
     confidence: float = 0.95,
@@ -75,7 +77,7 @@ def null_rankers(
         measure: by its name; the larger its values the better.
         scoring: how runs are scored.
         lists: fixed lists of documents to score, by name, such as the longest documents first.
-        lengths: of judged documents, by id.
+        about: of judged documents, by id, the "length" and the "place" in the collection.
         documents: how many documents the collection has; None where nobody knows.
         candidates: columns topic_id and doc_id: what can be ranked for a topic.
         confidence: of the intervals.
@@ -85,9 +87,9 @@ def null_rankers(
     Returns:
         The best fixed list, cross-fitted (`floors.fixed_list`); the lists that were given; random order of the
         collection and of the candidates, in closed form; and, where topics have judged documents that are not relevant:
-        random order of a topic's judged documents, in closed form, and orders by their ids, their lines, their lengths,
-        and how often they are relevant for other topics. The intervals of orders against random order hold for all of
-        them together (Bonferroni). Fixed lists are drawn again by clusters of topics that share relevant documents,
+        random order of a topic's judged documents, in closed form, and orders by their ids, lines, lengths and places,
+        and by how often they are relevant for other topics. The intervals of orders against random order hold for all
+        of them together (Bonferroni). Fixed lists are drawn again by clusters of topics that share relevant documents,
         orders by topics.
     """
     (parsed,) = parse_measures(measure)
@@ -128,7 +130,7 @@ def null_rankers(
         return tuple(found)
     return (
         *found,
-        *_of_judged(qrels, own, measure, scoring, floor=floor, confidence=confidence, lengths=lengths, seed=seed),
+        *_of_judged(qrels, own, measure, scoring, floor=floor, confidence=confidence, about=about, seed=seed),
     )
 
 
@@ -140,7 +142,7 @@ def _of_judged(
     *,
     floor: Callable[..., Floor],
     confidence: float,
-    lengths: Mapping[str, int] | None,
+    about: Mapping[str, Mapping[str, int]] | None,
     seed: int,
 ) -> Iterator[NullRanker]:
     """Orders of the judged documents of a topic."""
@@ -152,8 +154,8 @@ def _of_judged(
         yield NullRanker("random order", "judged", floor(topics, chance, number, alone=True))
     keys = judged.qrels.join(_elsewhere(qrels), on=["topic_id", "doc_id"], how="left", maintain_order="left")
     columns = {"doc_id": keys["doc_id"].rank("dense"), "elsewhere": keys["elsewhere"].fill_null(0)}
-    if lengths:
-        columns["length"] = keys["doc_id"].replace_strict(dict(lengths), default=0, return_dtype=pl.Int64)
+    for name, numbers in (about or {}).items():
+        columns[name] = keys["doc_id"].replace_strict(dict(numbers), default=0, return_dtype=pl.Int64)
     equal = np.random.default_rng(seed).permutation(number)
     rising = {
         name: np.lexsort((equal, column.to_numpy(), judged.table.topic))
@@ -179,11 +181,12 @@ def _elsewhere(qrels: pl.DataFrame) -> pl.DataFrame:
     """What each judged document gains for the other topics."""
     gains = worth(qrels, len(qrels))
     every = gains.group_by("doc_id").agg(pl.col("worth").sum().alias("all"))
-    joined = qrels.select("topic_id", "doc_id").join(gains, on=["topic_id", "doc_id"], how="left").join(
-        every, on="doc_id", how="left"
+    # Most judged documents are relevant for no topic at all.
+    joined = qrels.select("topic_id", "doc_id").join(every, on="doc_id").join(
+        gains, on=["topic_id", "doc_id"], how="left"
     )  # fmt: skip
-    own = (pl.col("all").fill_null(0) - pl.col("worth").fill_null(0)).round(12)
-    return joined.select("topic_id", "doc_id", own.alias("elsewhere")).unique(["topic_id", "doc_id"])
+    own = (pl.col("all") - pl.col("worth").fill_null(0)).round(12).alias("elsewhere")
+    return joined.select("topic_id", "doc_id", own).filter(pl.col("elsewhere") > 0).unique(["topic_id", "doc_id"])
 
 
 class _Pools(NamedTuple):
@@ -233,8 +236,8 @@ def random_order(
         frame = frame.with_columns(pl.col("there").fill_null(False)).join(sizes, on="topic_id", maintain_order="left")
         counted = pl.col("size").first().alias("candidates")
     cutoff = float(parsed.params.get("cutoff") or np.inf)
-    rank = pl.int_range(1, pl.len() + 1)
-    best = pl.col("gain").sort(descending=True)
+    best = pl.col("gain").filter(pl.col("gain") > 0).sort(descending=True)
+    rank = pl.int_range(1, best.len() + 1)
     ideal = (best * (rank <= cutoff) / (rank + 1).log(2)).sum()
     good = pl.col("relevance") >= rel
     by_topic = frame.group_by("topic_id", maintain_order=True).agg(

@@ -203,6 +203,7 @@ class DocumentTable:
         empty: ids of documents without a text.
         extremes: the first and last documents by place, id and length.
         lengths: characters of those that were asked for.
+        places: their places in the source.
     """
 
     source: DocumentSource
@@ -213,6 +214,7 @@ class DocumentTable:
     empty: set[str] = field(default_factory=set)
     extremes: ExtremeDocuments = field(default_factory=ExtremeDocuments)
     lengths: dict[str, int] = field(default_factory=dict)
+    places: dict[str, int] = field(default_factory=dict)
 
     def distinct(self) -> Iterator[Document]:
         """The first document of each id, those without a text left out."""
@@ -297,6 +299,7 @@ class _Scan:
         self.table.extremes.add(document.doc_id, len(text))
         if document.doc_id in self.asked:
             self.table.lengths[document.doc_id] = len(text)
+            self.table.places[document.doc_id] = len(self.table.places) + 1
         if unwritable(document.doc_id):
             self._note("unwritable-document-id", row, f"id '{document.doc_id[:80]}'")
         if not text:

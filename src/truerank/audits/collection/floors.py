@@ -41,7 +41,7 @@ def floors(
     for place, measure in enumerate(parse_measures(measures)):
         rankers = null_rankers(
             pairs, str(measure), scoring, lists=None if documents is None else documents.extremes.lists(),
-            lengths=None if documents is None else documents.lengths,
+            about=None if documents is None else {"length": documents.lengths, "place": documents.places},
             documents=None if documents is None else documents.count, candidates=candidates,
             confidence=resampling.confidence, resamples=resampling.resamples, seed=resampling.seed,
         )  # fmt: skip
