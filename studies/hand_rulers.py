@@ -30,21 +30,47 @@ made of the ranks tells them. A pooled document that the collection does not jud
 of these among the collection's own topics with one relevant document each, drawn at random; people, people-single,
 people-nearest (one relevant document each, the one that shares most words: chosen, not generated): clean; log-NAME:
 topics.tsv of real queries only. truth.json has the generated topics and each part's scores.
+
+`corpus`: the full corpus with its runs, and in small/ the smaller one with runs made again (the rows of documents that
+are gone are out, and so are topics without a relevant document left). truth.json has the removed documents by judged
+state (relevant to a topic, judged and relevant to none, without a row), and for each run and for their mean the change
+of nDCG@10, taken by removing documents from the full rankings, against 60 draws of as many random documents of each
+judged state. `changed_otherwise_than_random`: p is .05 at most and the mean change is more than .005 from that of the
+draws; `changed_more_than_random`: and it is larger in size. `any_state`: the same against as many documents of any
+state. `drawn_as_the_comparison_is`: the removed documents are such a draw, so that the truth is no by construction, and
+a yes is chance.
+
+`chunks`: docs.jsonl, judgments.qrels and runs/ of one cutting; new-docs.jsonl and new-runs/ of another. VARIANT-offsets
+has `article`, `start`, `end` (characters of the article's text, words joined by a blank) a chunk. truth/overlaps.tsv:
+every new and judged chunk that share text, and the shares by words; truth/expected.qrels: the best grade of the judged
+chunks of which the new chunk holds half, or which hold half of it; truth/true.qrels: what the rule that graded the
+first cutting (a whole relevant record 2; half of one, or half the chunk, 1) gives on the new one.
+
+`panels`: people.qrels (the true grades) and judges/NAME.qrels. truth.json has the effective number of judges,
+n / (1 + (n - 1) c), where c is the mean correlation of two judges' error indicators at the same true grade, as measured
+on the folder's own files, beside the c that was planted (`rho`; with unequal judges the measured one is lower), another
+definition by eigenvalues, and accuracies. llmjudge-*: published judges; nothing is planted, the same is measured.
 """
 
 import argparse
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import hand_rulers_chunks
+import hand_rulers_corpus
 import hand_rulers_echo
 import hand_rulers_labels
 import hand_rulers_null
+import hand_rulers_panels
 
 CASES: dict[str, Callable[[str, Path, int], Iterator[str]]] = {
     "null": hand_rulers_null.write,
     "labels": hand_rulers_labels.write_labels,
     "suspects": hand_rulers_labels.write_suspects,
     "echo": hand_rulers_echo.write,
+    "corpus": hand_rulers_corpus.write,
+    "chunks": hand_rulers_chunks.write,
+    "panels": hand_rulers_panels.write,
 }
 
 

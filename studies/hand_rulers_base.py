@@ -155,11 +155,13 @@ class Embeddings:
     def __call__(self, texts: Sequence[str]) -> np.ndarray:
         keys = [hashlib.sha1(text.encode()).hexdigest() for text in texts]
         absent = {key: text for key, text in zip(keys, texts, strict=True) if key not in self.vectors}
-        if absent:
+        waiting = sorted(absent, key=lambda key: len(absent[key]))
+        for start in range(0, len(waiting), 1000):
+            few = waiting[start : start + 1000]
             found = _model().encode(
-                list(absent.values()), batch_size=64, normalize_embeddings=True, show_progress_bar=False
+                [absent[key] for key in few], batch_size=32, normalize_embeddings=True, show_progress_bar=False
             )
-            self.vectors.update(zip(absent, np.asarray(found, dtype=np.float32), strict=True))
+            self.vectors.update(zip(few, np.asarray(found, dtype=np.float32), strict=True))
             self.path.parent.mkdir(parents=True, exist_ok=True)
             partial = self.path.with_suffix(f".{os.getpid()}.npz")
             np.savez(partial, keys=np.array(list(self.vectors)), vectors=np.stack(list(self.vectors.values())))
