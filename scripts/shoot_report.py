@@ -1,6 +1,6 @@
 """Pictures of a report for the docs: light, dark, telephone, whole page and paper.
 
-    python scripts/shoot_report.py REPORT.html FOLDER [--height 900] [--only light=NAME.png] [--chromium /usr/bin/chromium]
+    python scripts/shoot_report.py REPORT.html FOLDER [--height 900] [--only light=NAME.png] [--chromium PROGRAM]
 
 Writes report-{light,dark,phone,print}.png, the whole page as report-{light,dark,phone}-whole.png, and report.pdf.
 The picture of the README: `truerank check sample --out check`, then
@@ -22,11 +22,12 @@ PAPER = {"width": 794, "height": 1123}
 VIEWS = {"light": (DESKTOP, "light"), "dark": (DESKTOP, "dark"), "phone": (PHONE, "light")}
 
 
-def shoot(browser: Browser, address: str, target: Path, name: str, height: int, only: str = "") -> None:
-    """One view: what fits the window, and the whole page; a desktop is `height` pixels high.
+def shoot(browser: Browser, address: str, target: Path, view: tuple[str, int], only: str = "") -> None:
+    """One view: what fits the window, and the whole page; a desktop is as high as the view says.
 
     With `only`, what fits the window is the one file.
     """
+    name, height = view
     viewport, scheme = VIEWS[name]
     viewport = {**viewport, "height": height} if viewport is DESKTOP else viewport
     page = browser.new_page(viewport=viewport, color_scheme=scheme, device_scale_factor=2)  # type: ignore[arg-type]
@@ -65,10 +66,10 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=options.chromium, args=["--no-sandbox"])
         if options.only:
             name, _, file = options.only.partition("=")
-            shoot(browser, address, options.folder, name, options.height, file)
+            shoot(browser, address, options.folder, (name, options.height), file)
         else:
             for name in VIEWS:
-                shoot(browser, address, options.folder, name, options.height)
+                shoot(browser, address, options.folder, (name, options.height))
             shoot_paper(browser, address, options.folder)
         browser.close()
     return 0

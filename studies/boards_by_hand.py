@@ -40,7 +40,7 @@ def main() -> None:
             command = [sys.executable, str(ROOT / "studies/hand_boards.py"), str(place), "--seed", str(given.seed)]
             for name in ("draws", "models"):
                 command += [] if getattr(given, name) is None else [f"--{name}", str(getattr(given, name))]
-            subprocess.run(command, check=True)
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
         report(place)
 
 

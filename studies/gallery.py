@@ -31,8 +31,8 @@ from explain import data as made_run
 from truerank import collection, leakage
 from truerank.audits.collection.judgments import read_judgments, usable
 from truerank.audits.leaderboard import leaderboard
-from truerank.audits.leaderboard.audit import Leaderboard, chosen
-from truerank.audits.leaderboard.board import ScoreBoard, read_board
+from truerank.audits.leaderboard.audit import Leaderboard
+from truerank.audits.leaderboard.board import ScoreBoard, chosen, read_board
 from truerank.audits.leaderboard.comparability import trained_tasks
 from truerank.measures import detectable_difference, evaluate
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
@@ -306,11 +306,10 @@ def board_facts(one: Benchmark, board: ScoreBoard | None, topics: int, data: Pat
         scores = {row["run"]: float(row["NDCG@10"]) for row in rows}
         facts: dict[str, Any] = {"board": "the track paper's runs", "trained": None, "revisions": None}
     elif one.task and board is not None:
-        means, _ = chosen(board.cells)
-        own = means.filter(pl.col("task") == one.task)
+        own = chosen(board.cells).means.filter(pl.col("task") == one.task)
         scores = dict(own.select("system", "score").iter_rows())
         named = trained_tasks(board)
-        cells = board.cells.filter(pl.col("task") == one.task)
+        cells = board.main.filter(pl.col("task") == one.task)
         facts = {
             "board": f"MTEB's results of {one.task}",
             "trained": sum(one.task in named.get(system, ()) for system in scores),

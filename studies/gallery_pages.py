@@ -270,12 +270,22 @@ _ROWS: Final[tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...]] = (
 )
 
 
+_DRAWN: Final = {
+    "clusters": "Its interval is for other groups of topics that share relevant documents.",
+    "topics": "Its interval is for other topics of the same kind: half of the topics here or more share relevant "
+    "documents, directly or through others, and are not independent.",
+}
+
+
 def _figures(one: Mapping[str, Any]) -> Iterator[str]:
     versions = one["versions"]
     heads = ["", *(version["version"] or "value" for version in versions)]
     yield table(heads, [[label, *map(show, versions)] for label, show in _ROWS], len(versions))
     notes = ["All of them: [audit](#commands). A dash: these files do not show it."]
     first = versions[0]
+    changes = ("added-judgment", "removed-judgment", "regraded-judgment")
+    if len(versions) > 1 and first["judgments"] and not any(count_of(last, *changes) for last in versions[1:]):
+        notes.append("Both versions have the same judgments." if one["family"] == "BRIGHT" else "")
     if first["judgments"] is None:
         notes.append("There are no judgments here, so there is no floor and no ceiling.")
     elif (floor := first.get("floor")) and floor["mean"] is not None:
@@ -283,14 +293,10 @@ def _figures(one: Mapping[str, Any]) -> Iterator[str]:
             "The list of ten documents is made on half of the topics and scored on the other half (20 splits); a score "
             "is worth what it has above that."
         )
-        if floor["low"] is None:
-            notes.append(
-                "It has no interval: half of the topics or more share relevant documents, directly or through others, "
-                "and would be drawn together."
-            )
+        notes.append(_DRAWN[floor["drawn"]] if floor["low"] is not None else "Too few topics for an interval.")
     if first["judgments"] is not None and not first.get("random_order"):
         notes.append("Every judged document is relevant, so there is nothing to order at random.")
-    yield " ".join(notes)
+    yield " ".join(filter(None, notes))
 
 
 def _faults(one: Mapping[str, Any]) -> Iterator[str]:
@@ -458,13 +464,16 @@ def board_facts(board: Leaderboard) -> dict[str, Any]:
     codes: dict[str, int] = {}
     for one in board.findings:
         codes[one.rule.code] = codes.get(one.rule.code, 0) + 1
-    names = ("systems", "tasks", "cells", "compared", "shared_tasks", "first_group", "neighbours", "neighbours_told",
-             "neighbours_alone", "tasks_compared")  # fmt: skip
+    names = ("systems", "tasks", "cells", "compared", "shared_tasks", "tasks_compared")
+    order = board.facts["orders"]["systems"]
+    of_order = ("first_group", "neighbours", "neighbours_told", "neighbours_family", "neighbours_alone")
     first = board.frames["systems"].row(0, named=True)
     return {
         **{name: board.facts[name] for name in names},
+        **{name: order[name] for name in of_order},
         "findings": dict(sorted(codes.items())),
         "first_ranks": [first["rank_low"], first["rank_high"]],
+        "first_own_ranks": [first["own_low"], first["own_high"]],
         "verdicts": {verdict.subject: verdict.word for verdict in board.verdicts},
     }
 
@@ -474,11 +483,12 @@ def board_page(board: Leaderboard) -> str:
     facts = board_facts(board)
     titles = {one.rule.code: (one.rule.title, one.rule.severity) for one in board.findings}
     rows = [(code, *titles[code], f"{count:,d}") for code, count in facts["findings"].items()]
-    low, high = facts["first_ranks"]
+    (low, high), (own_low, own_high) = facts["first_ranks"], facts["first_own_ranks"]
     parts = [
         "# MTEB, English retrieval results",
         f"> **Of {facts['neighbours']} pairs of neighbours among the first {facts['neighbours'] + 1} models of MTEB's "
-        f"English retrieval results, {facts['neighbours_told'] or 'none'} can be told apart.** ([board](#commands))",
+        f"English retrieval results, {facts['neighbours_told'] or 'none'} can be told apart when all are tested "
+        "together.** ([board](#commands))",
         f"Leaderboard. Looked at: result files of {facts['systems']:,d} models (embeddings-benchmark/results). "
         f"truerank {__version__}. [All benchmarks](index.md).",
         "## In figures",
@@ -491,7 +501,8 @@ def board_page(board: Leaderboard) -> str:
                 ("neighbours of the first 50 that differ, all pairs tested together", f"{facts['neighbours_told']:,d}"),
                 ("the same, each pair tested alone", f"{facts['neighbours_alone']:,d}"),
                 ("models in the first group", f"{facts['first_group']:,d}"),
-                ("ranks that are not excluded for the first model", f"{low:,d} to {high:,d}"),
+                ("ranks of the first model that its own pairs do not exclude", f"{own_low:,d} to {own_high:,d}"),
+                ("ranks of it that all pairs together do not exclude", f"{low:,d} to {high:,d}"),
             ],
             1,
         ),
@@ -533,6 +544,7 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
     rows = [(one, version, flat((one, version))) for one, version in rows_of(facts)]
     told = board_facts(board)
     parts = [
+        "---\nhide: [toc]\n---",
         "# The gallery",
         f"> **What is known of {len(facts) + 1} benchmarks that people quote**: what they can show, and what is wrong "
         "with them. One page for each, from its files alone.",
@@ -545,7 +557,7 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
         f"MTEB's English retrieval results as a whole: [{told['systems']:,d} models](mteb.md).",
         "## The columns",
         "**floor**: nDCG@10 of the best list of ten documents that never reads the query, on topics that it was not "
-        "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100 at most**: what "
+        "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100**: what "
         "the best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of "
         "faults, by [rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four "
         "times in five, for an assumed standard deviation of 0.20.",
@@ -579,7 +591,10 @@ def _answers(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]], told: Mapping[s
     few = sorted(first, key=lambda row: -row[2]["smallest_0.20"])
     named = ", ".join(f"{_link(row[0])} {row[2]['smallest_0.20']:.3f}" for row in few[:4])
     fine = ", ".join(f"{_link(row[0])} {row[2]['smallest_0.20']:.3f}" for row in few[::-1][:3])
-    yield f"**Which show small differences, which only large ones?** Smallest: {fine}. Largest: {named}."
+    yield (
+        f"**Which show small differences, which only large ones?** Smallest: {fine}. Largest: {named} (nDCG@10, for an "
+        "assumed standard deviation of 0.20)."
+    )
     changed = sorted(
         ((one, row) for one, version, _ in rows if (row := finding(version, "added-judgment"))),
         key=lambda pair: -pair[1]["count"],
@@ -588,37 +603,45 @@ def _answers(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]], told: Mapping[s
     yield f"**Which were changed most by their repair?** Judgments that were added: {named}."
     yield (
         f"**Are the first ranks of MTEB's English retrieval results real?** {told['neighbours_told'] or 'None'} of "
-        f"{told['neighbours']} pairs of neighbours among the first {told['neighbours'] + 1} can be told apart "
-        "([MTEB](mteb.md))."
+        f"{told['neighbours']} pairs of neighbours among the first {told['neighbours'] + 1} can be told apart when all "
+        f"pairs are tested together, {told['neighbours_alone']} where each is tested alone ([MTEB](mteb.md))."
     )
 
 
 def _all(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]]) -> str:
     shown = [
-        (_link(one, version), row["family"], _number(row["judged_topics"] or row["topics"]), _number(row["judgments"]),
+        (_link(one, version), _number(row["judged_topics"] or row["topics"]), _number(row["judgments"]),
          _number(row["floor"], ".3f"), _number(row["random_order"], ".3f"), _number(row["ceiling_r100"], ".3f"),
-         _number(row["duplicate_topics"]), row["faults"].replace(":", " ×&nbsp;") or "–",
+         _number(row["duplicate_topics"]), _codes(version),
          _number(row["smallest_0.20"], ".3f"))
         for one, version, row in rows
     ]  # fmt: skip
-    heads = ("benchmark", "family", "topics", "judgments", "floor", "random", "R@100 at most", "copies", "faults",
-             "smallest")  # fmt: skip
-    lines = table(heads, shown, 8).splitlines()
-    lines[1] = "| --- | --- | --: | --: | --: | --: | --: | --: | --- | --: |"
-    return "\n".join(lines)
+    heads = ("benchmark", "topics", "judgments", "floor", "random", "R@100", "copies", "faults", "smallest")
+    return table(heads, shown, 8)
+
+
+def _codes(version: Mapping[str, Any]) -> str:
+    return " ".join(row["code"] for row in version["findings"] if row["severity"] == "fault") or "–"
+
+
+_STYLE: Final = (
+    ".gallery-narrow {display: none}",
+    "@media (max-width: 600px) {.gallery-wide {display: none} .gallery-narrow {display: block}}",
+    ".gallery svg {width: 100%; height: auto; overflow: visible}",
+    "figure.gallery-figure {width: 100%; max-width: 46rem}",
+    "figure.gallery-figure figcaption {max-width: none}",
+)
 
 
 def _drawn(facts: Sequence[Mapping[str, Any]]) -> str:
     """The picture in the page, so that it takes the page's ink; a layout for each width."""
-    style = (
-        "<style>.gallery-narrow {display: none} @media (max-width: 600px) {.gallery-wide {display: none} "
-        ".gallery-narrow {display: block}} .gallery svg {width: 100%; height: auto; overflow: visible}</style>"
-    )
+    style = f"<style>{' '.join(_STYLE)}</style>"
     layouts = []
     for name, narrow in (("wide", False), ("narrow", True)):
         svg = to_svg(picture(facts, narrow=narrow), name=f"gallery-{name}", description=PICTURE)
         layouts.append(f'<div class="gallery gallery-{name}">{"".join(svg.splitlines())}</div>')
-    return f"<figure>{style}{''.join(layouts)}<figcaption>{PICTURE}</figcaption></figure>"
+    drawn = "".join(layouts)
+    return f'<figure class="gallery-figure">{style}{drawn}<figcaption>{PICTURE}</figcaption></figure>'
 
 
 class _Strip(NamedTuple):
@@ -645,11 +668,15 @@ _STRIPS: Final = (
 )  # fmt: skip
 
 
+def _short(name: str) -> str:
+    return name.replace("TREC Deep Learning", "DL").replace("TREC Common Core", "Core").partition(" (")[0]
+
+
 def picture(facts: Sequence[Mapping[str, Any]], *, narrow: bool = False) -> Figure:
     """Three strips; a dot is a benchmark in its first version, and those at the ends are named."""
     rows = [flat((one, one["versions"][0])) for one in facts]
     with settings():
-        figure = new_figure(3.6 if not narrow else 4.6)
+        figure = new_figure(4.2 if not narrow else 5.0)
         if narrow:
             figure.set_figwidth(3.9)
         plots = figure.subplots(len(_STRIPS), 1)
@@ -657,9 +684,9 @@ def picture(facts: Sequence[Mapping[str, Any]], *, narrow: bool = False) -> Figu
             own = [(row["name"], value) for row in rows if (value := strip.of(row)) is not None]
             values = [value for _, value in own]
             named = sorted(strip.named(values), key=lambda at: values[at])
-            heights = [(0.5 + 0.618034 * at) % 1 for at in range(len(own))]
+            heights = [0.8 * ((0.5 + 0.618034 * at) % 1) for at in range(len(own))]
             for place, at in enumerate(named):
-                heights[at] = (0.85, 0.5, 0.15)[place % 3]
+                heights[at] = 1.15 if len(named) < 3 else 1.15 * (1 - place / (len(named) - 1))
             for at, (name, value) in enumerate(own):
                 told = at in named
                 axes.plot(value, heights[at], "o", color=ACCENT if told else INK, markersize=5 if told else 3.4,
@@ -667,10 +694,11 @@ def picture(facts: Sequence[Mapping[str, Any]], *, narrow: bool = False) -> Figu
                 if told:
                     right = value > 0.55 * max(values)
                     axes.annotate(
-                        plain(name), (value, heights[at]), xytext=(-6 if right else 6, 0), textcoords="offset points",
+                        plain(_short(name)), (value, heights[at]),
+                        xytext=(-6 if right else 6, 0), textcoords="offset points",
                         ha="right" if right else "left", va="center", fontsize=8.5,
                     )  # fmt: skip
-            axes.set(yticks=[], ylim=(-0.15, 1.15), xlim=(-0.02 * max(values), 1.04 * max(values)))
+            axes.set(yticks=[], ylim=(-0.2, 1.35), xlim=(-0.02 * max(values), 1.04 * max(values)))
             axes.spines["left"].set_visible(False)
             label = textwrap.fill(strip.label, 44) if narrow else strip.label
             axes.set_xlabel(label, fontsize=8.5)

@@ -343,6 +343,8 @@ FAMILIES = {
     "overlap": "number of shared terms",
     "heads_only": "BM25 on titles",
 }
+# For texts that are made in large numbers: no encoder.
+LEXICAL = ("bm25", "ql_dirichlet", "tfidf", "chars", "lsa", "rm3", "overlap")
 FAST = ("bm25", "ql_dirichlet", "tfidf", "minilm", "rm3", "rerank", "hybrid", "overlap")
 
 

@@ -13,7 +13,6 @@ import hand_rulers_base as base
 from hand_rulers_echo import order, synonyms
 
 Generator = np.random.Generator
-RANKERS = ("bm25", "ql_dirichlet", "tfidf", "chars", "lsa", "rm3", "overlap")
 RECORDS = 900
 PER_ARTICLE = 6
 NOTICE = (
@@ -254,12 +253,12 @@ def write(name: str, out: Path, seed: int) -> Iterator[str]:
         label, first, second, change, share = how
         old, new, judged, true = variant(part, rng, how)
         bare = chunk_collection(part, old, judged)
-        old_runs = base.runs_for(bare, RANKERS)
+        old_runs = base.runs_for(bare, base.LEXICAL)
         pooled = bare.but(qrels=base.with_zeros(bare, old_runs, rng, 10, 0.6))
         rows = overlaps(pooled.qrels, old, new)
         expected = contained(rows)
         later = chunk_collection(part, new, expected)
-        new_runs = base.runs_for(later, RANKERS)
+        new_runs = base.runs_for(later, base.LEXICAL)
         true_part = {t: row for t, row in true.items() if t in later.topics}
         answered = {t: row for t, row in expected.items() if any(g > 0 for g in row.values())}
         scores = {

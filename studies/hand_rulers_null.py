@@ -277,7 +277,7 @@ def variants(name: str, rng: Generator) -> Iterator[tuple[str, base.Collection, 
         yield kind, planted, base.runs_for(planted), {"plant": kind, "measure": "R@100"}, list(planted.docs)
     planted = relevant_longest(part, rng, 1.0)
     order = sorted(planted.docs, key=lambda doc: -len(planted.docs[doc]))
-    yield "longest", planted, base.runs_for(planted), {"plant": "longest", "measure": "R@100"}, order
+    yield "longest", planted, base.runs_for(planted, base.LEXICAL), {"plant": "longest", "measure": "R@100"}, order
 
 
 def haystacks(
@@ -304,7 +304,8 @@ def haystacks(
             source = relevant_longest(part, rng, share)
         else:
             source = relevant_first(part, rng, share, kind == "lowest-ids")
-        planted, few, candidates = haystack(source, base.runs_for(source), rng, 90, True)
+        runs = base.runs_for(source, base.LEXICAL if kind == "longest" else base.FAST)
+        planted, few, candidates = haystack(source, runs, rng, 90, True)
         facts = {"plant": f"candidates-{kind}", "share": share, "candidates": 90, "zeros": True}
         yield f"candidates-{kind}-{share}", planted, few, facts, candidates
 

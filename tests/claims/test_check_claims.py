@@ -315,7 +315,7 @@ def test_versions_that_bm25_cannot_compare_leave_the_other_answers() -> None:
     )  # fmt: skip
     answer = result.answer("versions")
     assert (answer.word, answer.effect) == ("UNKNOWN", "unknown")
-    assert answer.evidence.startswith("BM25 cannot compare the versions: the ranker does not tell judged documents")
+    assert answer.evidence.startswith("BM25 cannot compare the versions: the ranker does not distinguish judged documents")
     assert "new versions of the documents" in result.conclusion.reason
 
 
@@ -434,8 +434,9 @@ def test_the_best_of_many_that_were_tried_is_no_finding_by_itself(tmp_path: Path
         lines = (f"{t} Q0 {doc} 0 {score!r} {name}" for t, own in run.items() for doc, score in own.items())
         (folder / f"{name}.run").write_text("\n".join(lines) + "\n")
     for given in (tried, str(folder)):
-        found = truerank.check(qrels=grades, run=pair, baseline=other, tried=given)
+        found = truerank.check(qrels=grades, run=pair, baseline=other, tried=given, out=tmp_path / type(given).__name__)
         answer = found.answer("choice")
+        assert "choice" in {path.stem for path in (tmp_path / type(given).__name__ / "figures").glob("*.svg")}
         assert (answer.word, answer.effect) == ("THE CHOICE EXPLAINS IT", "not shown")
         assert (answer.facts["tried"], answer.facts["place"]) == (39, 1)
         assert abs(answer.facts["cross_fitted"]) < answer.facts["lead"]

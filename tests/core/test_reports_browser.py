@@ -130,7 +130,7 @@ def test_without_scripts_the_first_rows_are_there(browser, report):
     assert page.locator("tbody tr[role=row]").count() == 200
     assert not page.locator("form").is_visible()
     assert page.locator(".status").inner_text() == (
-        "The first 200 of 300 pairs; all of them stand in candidates.parquet."
+        "The first 200 of 300 pairs; all of them are in candidates.parquet."
     )
 
 

@@ -141,7 +141,7 @@ def test_static_rows_mark_differing_words():
 
 def test_static_rows_say_how_many_there_are():
     assert (
-        "The first 200 of 1,000 pairs; all of them stand in all.parquet."
+        "The first 200 of 1,000 pairs; all of them are in all.parquet."
         in page(listing(1000, whole="all.parquet")).html()
     )
     assert re.search(r'role="status">3 pairs\.</p>', page(listing(3)).html())

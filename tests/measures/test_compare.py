@@ -436,7 +436,7 @@ def test_command_on_saved_evaluations(files):
         (["--qrels", "q.qrels", "--run", "a.run", "--run", "no.run"], "no.run"),
         (["--qrels", "q.qrels", "--run", "a.run", "--run", "b.run", "--topics-of", "b"], "need a baseline"),
         (["--evaluation", "nowhere"], "no summary.json here"),
-        (["--evaluation", "x", "--qrels", "q.qrels"], "saved evaluations stand instead of"),
+        (["--evaluation", "x", "--qrels", "q.qrels"], "saved evaluations replace"),
         (["--evaluation", "x", "--ties", "rank"], "saved evaluations keep the policy"),
         (["--evaluation", "x", "--evaluation", "y", "--evaluation", "z"], "3 evaluations are not two conditions"),
     ],

@@ -50,6 +50,20 @@ def test_a_large_lead_survives_the_choice() -> None:
     assert chosen_lead(scores, baseline, 0) == found
 
 
+def test_what_the_best_of_many_leads_by_where_none_is_better() -> None:
+    scores, baseline = grid(50, 40, 2)
+    found = chosen_lead(scores, baseline, 0, resamples=4_000)
+    sizes = [size for size, _, _ in found.by_chance]
+    assert sizes == [1, 2, 3, 5, 10, 20, 40]
+    # Draws of new topics and configurations, none of which is better.
+    drawn = [grid(50, 40, seed) for seed in range(1_000, 1_400)]
+    leads = np.array([(own - other[:, None]).mean(axis=0) for own, other in drawn])
+    for size, mean, high in found.by_chance[2:]:
+        best = leads[:, :size].max(axis=1)
+        assert mean == pytest.approx(best.mean(), abs=0.006)
+        assert high == pytest.approx(np.quantile(best, 0.975), abs=0.012)
+
+
 def test_edges_are_named() -> None:
     scores, baseline = grid(1, 3, 1)
     with pytest.raises(InputError, match="1 topics"):

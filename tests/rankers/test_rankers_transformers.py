@@ -284,7 +284,7 @@ def test_colbert_is_the_sum_of_best_cosines(models: Path) -> None:
 def test_the_kind_is_read_from_the_checkpoint(models: Path) -> None:
     for folder, kind in (("two", "monobert"), ("t5", "monot5"), ("colbert", "colbert")):
         assert open_ranker(str(models / folder), device="cpu").kind == kind  # type: ignore[attr-defined]
-    with pytest.raises(InputError, match="does not tell what kind"):
+    with pytest.raises(InputError, match="does not say what kind"):
         open_ranker(str(models / "bare"))
 
 
@@ -295,7 +295,7 @@ def test_faults_of_the_user_are_named(models: Path, tmp_path: Path) -> None:
     for name, message in (
         ("monobert:no/such/folder", "not a Hugging Face id"),
         (f"monobert:{tmp_path / 'empty'}", "cannot be loaded"),
-        (str(tmp_path / "empty"), "does not tell what kind"),
+        (str(tmp_path / "empty"), "does not say what kind"),
         (str(tmp_path / "broken"), "no ranker that was saved"),
         (f"monot5:{models / 'two'}", "cannot be loaded|lacks"),
         (f"colbert:{models / 'two'}", "no linear.weight"),

@@ -30,6 +30,8 @@ from truerank.errors import InputError, OptionError
 from truerank.work.progress import Progress
 
 Asked = Mapping[str, Callable[[], ClaimAnswer]]
+#: Seconds from which on a question says how long it takes.
+_LONG: Final = 5
 _ALL_REPAIRS: Final = "after all repairs"
 
 
@@ -49,7 +51,8 @@ def answered(
     read: dict[str, Any] = {"readings": given.readings}
     if material.scores:
         return _of_scores(given, material, plan, settings)
-    progress.start("check: files")
+    seconds = {each.name: each.seconds for each in plan}
+    progress.start(_announced("files", seconds["files"]))
     claim, files = _begun(given, material)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
@@ -59,7 +62,7 @@ def answered(
         answers = {}
         for each in plan:
             if each.answerable and each.name in asked:
-                progress.start(f"check: {each.name}")
+                progress.start(_announced(each.name, each.seconds))
                 answers[each.name] = asked[each.name]()
         return answers
 
@@ -130,6 +133,11 @@ def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, Claim
             raise
         return None, files
     return claim, files_answer(given, material, material.qrels, claim)
+
+
+def _announced(name: str, seconds: float) -> str:
+    """A question as progress names it, with roughly how long it takes where that is worth knowing."""
+    return f"check: {name}" + (f" (about {seconds:,.0f} s)" if seconds >= _LONG else "")
 
 
 def _unanswered(planned: PlannedQuestion) -> ClaimAnswer:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -18,6 +18,11 @@ _ALWAYS: Final = ("files", "chance")
 _ENCODED: Final = 12_000.0
 _COMPARED: Final = 1_500_000.0
 _SCORED: Final = 3_000_000.0
+#: Bytes of documents, of all runs and of the two of the claim that a second takes, as benchmarks/check_scale.py has it.
+_STREAMED: Final = 20_000_000.0
+_RUNS_COMPARED: Final = 15_000_000.0
+_RESCORED: Final = 30_000_000.0
+_CONVENED: Final = 10_000_000.0
 #: How much text a compressed byte holds.
 _COMPRESSION: Final = 3.0
 _START: Final = 2.0
@@ -96,7 +101,8 @@ _CLAIM: Final = ("run", "qrels")
 QUESTIONS: Final = (
     Question(
         "files", "Files", "the files", _CLAIM,
-        "ids, ranks, scores and topics compared", lambda sources, _: 0.5 + _size([sources.docs]) / 20_000_000,
+        "ids, ranks, scores and topics compared",
+        lambda sources, _: 0.5 + _size([sources.docs]) / _STREAMED + _runs(sources) / _RUNS_COMPARED,
         role="run",
     ),
     Question(
@@ -120,7 +126,7 @@ QUESTIONS: Final = (
     ),
     Question(
         "unjudged", "Unjudged documents", "unjudged documents", _CLAIM,
-        "rates at which unjudged documents are relevant", lambda *_: 2.0,
+        "rates at which unjudged documents are relevant", lambda sources, _: 2.0 + _pair(sources) / _RESCORED,
     ),
     Question(
         "pools", "Pools", "the pools", _CLAIM, "where runs were judged; teams left out",
@@ -144,7 +150,8 @@ QUESTIONS: Final = (
     ),
     Question(
         "policies", "Measure and conventions",
-        "measure and conventions", _CLAIM, "every measure, order of ties and rule for missing topics", lambda *_: 1.0,
+        "measure and conventions", _CLAIM, "every measure, order of ties and rule for missing topics",
+        lambda sources, _: 1.0 + _pair(sources) / _CONVENED,
     ),
 )  # fmt: skip
 NAMES: Final = tuple(question.name for question in QUESTIONS)
@@ -197,6 +204,19 @@ def _simulated(sources: ClaimSources, trials: int) -> float:
         return 0.0
     runs = 1 if isinstance(sources.run, str) else len(sources.run)
     return _START + (trials + 1) * _TRIAL * (runs + 1)
+
+
+def _runs(sources: ClaimSources) -> float:
+    """Characters of the runs that lie in files."""
+    given = [sources.run] if isinstance(sources.run, str | Path) else sources.run
+    files = given.values() if isinstance(given, Mapping) else given if isinstance(given, list | tuple) else ()
+    return _size(str(one) for one in files if isinstance(one, str | Path))
+
+
+def _pair(sources: ClaimSources) -> float:
+    """Characters of two runs of the mean size."""
+    several = isinstance(sources.run, list | tuple | Mapping)
+    return _runs(sources) * (min(1.0, 2 / max(1, len(sources.run))) if several else 1.0)
 
 
 def _size(sources: Iterable[str | None]) -> float:

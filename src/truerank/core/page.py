@@ -13,15 +13,17 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 from urllib.parse import quote
 
-import jinja2
 from markupsafe import Markup
 
 from truerank.core.listings import Listing
 from truerank.core.tables import Column, Table, escape_html
 from truerank.core.verdict import Level, Verdict
+
+if TYPE_CHECKING:
+    import jinja2
 
 
 @dataclass(frozen=True)
@@ -240,6 +242,9 @@ def _plain(value: Any) -> str:
 
 def templates(package: str) -> jinja2.Environment:
     """The templates of a package; a name that is not there is an error."""
+    # Here: many results are never drawn as a page.
+    import jinja2
+
     return jinja2.Environment(
         loader=jinja2.PackageLoader(package, "templates"),
         autoescape=True,

@@ -29,6 +29,9 @@ from truerank.sources.lines import repeated_pair
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+#: Grades of topics by ranks, and orders of rows: of whole runs in 32 bits, since conventions keep several of each.
+Grades = NDArray[np.integer[Any]]
+Order = NDArray[np.int32]
 
 #: The grade of a result that is not judged, and of a place without a result.
 _UNJUDGED: Final = -(2**31) + 1
@@ -193,11 +196,11 @@ class _Rows:
         """The place within the topic, in the order of the file."""
         return self.frame.select(pl.int_range(pl.len()).over("topic_id")).to_series().to_numpy()
 
-    def ids(self, rows: Ints) -> Ints:
+    def ids(self, rows: Order) -> Ints:
         """The place of some rows' ids in the order of these ids."""
         return self.frame["doc_id"].gather(rows).rank("dense").to_numpy().astype(np.int64)
 
-    def numbers(self, rows: Ints) -> Ints:
+    def numbers(self, rows: Order) -> Ints:
         """The digits of some rows' ids."""
         ids = self.frame["doc_id"].gather(rows)
         return ids.str.replace_all(r"\D", "").cast(pl.Int64, strict=False).fill_null(0).to_numpy()
@@ -208,7 +211,7 @@ class _Judged(NamedTuple):
 
     topics: tuple[str, ...]
     pairs: pl.DataFrame
-    lists: NDArray[np.int64]
+    lists: Grades
 
 
 #: Averages over the scores of topics, of which one at least is not 0.
@@ -435,23 +438,23 @@ class ConventionScorer:
         rows: _Rows = self._once(("rows", system, changing), lambda: _Rows(self._frames((system, changing, None))[0]))
         return rows
 
-    def _graded(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> NDArray[np.int64]:
+    def _graded(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> Grades:
         """The grade of each result by topic of the judgments and rank; shape (topics, ranks)."""
 
-        def made() -> NDArray[np.int64]:
+        def made() -> Grades:
             found = _regraded(self._once(("matrix", ranked[:5]), lambda: self._matrix(ranked)), grades)
             return found if ranked[5] is None else _condensed(found)
 
         return self._once(("graded", ranked, grades), made)  # type: ignore[no-any-return]
 
-    def _ideal(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> NDArray[np.int64]:
-        made: NDArray[np.int64] = self._once(
+    def _ideal(self, ranked: tuple[Alternative | None, ...], grades: Alternative | None) -> Grades:
+        made: Grades = self._once(
             ("ideal", ranked[:3], grades),
             lambda: -np.sort(-_regraded(self._judged(ranked).lists, grades), axis=1),
         )
         return made
 
-    def _matrix(self, ranked: tuple[Alternative | None, ...]) -> NDArray[np.int64]:
+    def _matrix(self, ranked: tuple[Alternative | None, ...]) -> Grades:
         system, run, judgments, ties, positive, _ = ranked
         rows, judged = self._rows(system, run), self._judged(ranked)
         name = "" if run is None else run.name
@@ -478,7 +481,7 @@ class ConventionScorer:
             "double" if name_of_ties in _DOUBLE else name_of_ties if name_of_ties.partition("-")[0] in _COMPARED else ""
         )
         groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
-        order: Ints = self._once(
+        order: Order = self._once(
             ("order", key if name_of_ties in ("best", "worst") else key[1:3], name_of_ties, reversed_run),
             lambda: _order(rows, groups, grade, name_of_ties),
         )
@@ -488,18 +491,18 @@ class ConventionScorer:
         own, at, grade = rows.topic[order], at[order], grade[order]
         counts = np.bincount(own)
         rank = np.arange(len(own)) - (np.cumsum(counts) - counts)[own]
-        matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int64)
+        matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int32)
         matrix[at, rank] = grade
         if name_of_ties in ("averaged", "last"):
             score = rows.score[order]
             begins = np.append(True, (score[1:] != score[:-1]) | (own[1:] != own[:-1]))
-            tied = np.zeros(matrix.shape, np.int64)
+            tied = np.zeros(matrix.shape, np.int32)
             tied[at, rank] = np.cumsum(begins)
             self._kept["tied", ranked[:5]] = tied
         if name.startswith("depth") and run is not None:
             matrix = matrix[:, : run.number]
         if name == "first-lost":
-            matrix = np.hstack([matrix[:, 1:], np.full((len(matrix), 1), _ABSENT, np.int64)])
+            matrix = np.hstack([matrix[:, 1:], np.full((len(matrix), 1), _ABSENT, np.int32)])
         return matrix
 
     def _averaged(self, ranked: tuple[Alternative | None, ...], rule: str) -> tuple[NDArray[np.bool_], float]:
@@ -596,9 +599,9 @@ def _documents(run: pl.DataFrame, how: str) -> pl.DataFrame:
 class _Groups(NamedTuple):
     """The rows by topic and score, then in the order of the file; the places of tied ones, and their groups."""
 
-    order: Ints
-    tied: Ints
-    group: Ints
+    order: Order
+    tied: Order
+    group: Order
 
 
 def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
@@ -609,25 +612,26 @@ def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
     topic, score = rows.topic[order], score[order]
     group = np.cumsum(np.append(True, (score[1:] != score[:-1]) | (topic[1:] != topic[:-1]))[: len(order)])
     tied = np.flatnonzero(np.bincount(group)[group] > 1)
-    return _Groups(order, tied, group[tied])
+    return _Groups(*(part.astype(np.int32) for part in (order, tied, group[tied])))
 
 
-def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Ints:
+def _order(rows: _Rows, groups: _Groups, grade: Ints, ties: str) -> Order:
     """The rows of each topic in the order of a convention: only those with equal scores are sorted anew."""
     own = groups.order[groups.tied]
     if ties == "input" or not len(own):
         return groups.order
-    second = {
+    ways: Mapping[str, Callable[[Order], NDArray[Any]]] = {
         "ascending": rows.ids, "rank": rows.ids, "reversed-input": np.negative, "best": lambda some: -grade[some],
         "worst": lambda some: grade[some], "number": lambda some: -rows.numbers(some), "number-ascending": rows.numbers,
-    }.get(ties, lambda some: -rows.ids(some))  # fmt: skip
+    }  # fmt: skip
+    second = ways[ties](own) if ties in ways else -rows.ids(own)
     order = groups.order.copy()
-    order[groups.tied] = own[np.lexsort((own, second(own), groups.group))]
+    order[groups.tied] = own[np.lexsort((own, second, groups.group))]
     return order
 
 
 #: Grades, those of pooled and of absent documents below 0, by a choice and its number.
-_GRADES: Final[Mapping[str, Callable[[NDArray[np.int64], int], NDArray[np.int64]]]] = {
+_GRADES: Final[Mapping[str, Callable[[Grades, int], Grades]]] = {
     "binary": lambda plain, lowest: np.where(plain > 0, plain >= lowest, plain),
     "from": lambda plain, lowest: np.where((plain > 0) & (plain < lowest), 0, plain),
     "exactly": lambda plain, _: np.where(plain > 1, 0, plain),
@@ -636,12 +640,13 @@ _GRADES: Final[Mapping[str, Callable[[NDArray[np.int64], int], NDArray[np.int64]
 }
 
 
-def _regraded(matrix: NDArray[np.int64], grades: Alternative | None) -> NDArray[np.int64]:
+def _regraded(matrix: Grades, grades: Alternative | None) -> Grades:
     """Grades as a convention takes them; a negative one stands for a document that was pooled and not judged."""
     name = "" if grades is None else grades.name
     if name == "negative":
         return matrix
-    plain = np.where((matrix < 0) & (matrix > _UNJUDGED), _UNJUDGED, matrix)
+    pooled = (matrix < 0) & (matrix > _UNJUDGED)
+    plain = np.where(pooled, _UNJUDGED, matrix) if pooled.any() else matrix
     return plain if grades is None else _GRADES[name.partition("-")[0]](plain, grades.number)
 
 
@@ -654,7 +659,7 @@ def _cutoff(own: int | None, choice: Alternative | None) -> int | None:
     return choice.number or None
 
 
-def _condensed(matrix: NDArray[np.int64]) -> NDArray[np.int64]:
+def _condensed(matrix: Grades) -> Grades:
     """Judged results moved up over those that are not."""
     judged = matrix > _UNJUDGED
     order = np.argsort(~judged, axis=1, kind="stable")
@@ -679,16 +684,16 @@ class _Shown(NamedTuple):
     `listed` are the grades of all results, also of those that a convention does not count.
     """
 
-    grades: NDArray[np.int64]
-    ideal: NDArray[np.int64]
+    grades: Grades
+    ideal: Grades
     cutoff: int | None
     rel: int
     names: Mapping[str, str]
-    listed: NDArray[np.int64]
-    tied: NDArray[np.int64] | None = None
+    listed: Grades
+    tied: Grades | None = None
 
     @property
-    def results(self) -> NDArray[np.int64]:
+    def results(self) -> Grades:
         return self.grades[:, : self.cutoff]
 
     @property
@@ -701,7 +706,7 @@ class _Shown(NamedTuple):
         every = self.listed if self.names["divisor"] == "retrieved" else self.ideal
         return np.asarray((every >= self.rel).sum(axis=1), np.float64)
 
-    def gain(self, grades: NDArray[np.int64], tied: NDArray[np.int64] | None = None, *, ideal: bool = False) -> Floats:
+    def gain(self, grades: Grades, tied: Grades | None = None, *, ideal: bool = False) -> Floats:
         """The discounted gain of rankings; with `tied`, the mean gain of each group of equal scores."""
         plain = np.where(grades > _UNJUDGED, grades, 0).astype(np.float64)
         rank = np.arange(1, grades.shape[1] + 1, dtype=np.float64)
@@ -719,13 +724,13 @@ class _Shown(NamedTuple):
 Pair = tuple[Floats, Floats]
 
 
-def _best_first(grades: NDArray[np.int64]) -> NDArray[np.int64]:
+def _best_first(grades: Grades) -> Grades:
     """Results by their gain: what is not judged has none, and comes before a negative grade."""
     return -np.sort(-np.where(grades > _UNJUDGED, grades, 0), axis=1)
 
 
 def _ndcg(shown: _Shown) -> Pair:
-    ideals: Mapping[str, Callable[[], NDArray[np.int64]]] = {
+    ideals: Mapping[str, Callable[[], Grades]] = {
         "": lambda: shown.ideal[:, : shown.cutoff],
         "retrieved": lambda: _best_first(shown.grades)[:, : shown.cutoff],
         "retrieved-cut": lambda: _best_first(shown.results),

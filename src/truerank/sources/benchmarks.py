@@ -285,7 +285,7 @@ def _judgment_difference(known: Mapping[str, Any], keys: Hashes) -> CopyDifferen
     missing, added = round((len(sample) - int(both.sum())) * each), round((len(mine) - int(both.sum())) * each)
     # What both sides have is known exactly; the smaller of the two is taken from the sample.
     missing, added = (max(0, added - more), added) if added < missing else (missing, max(0, missing + more))
-    return CopyDifference(*map(_rounded, (missing, added, other * each)), exact=False)
+    return CopyDifference(_rounded(missing), _rounded(added), _rounded(other * each), exact=False)
 
 
 def _rounded(value: float) -> int:

@@ -110,11 +110,9 @@ def golden_half(halves: Sequence[Half]) -> Half | None:
     """The one that says what was expected: by the name of its column or file, or by its shorter lists."""
     ranked = [one for one in halves if one.roles.rank or one.roles.system or one.roles.score]
     open_ones = [one for one in halves if one not in ranked and one.content]
-    for test in (
-        lambda one: one.roles.expected is not None or one.roles.grade is not None,
-        lambda one: is_named_expected(one.place.stem),
-    ):
-        fitting = [one for one in open_ones if test(one)]
+    by_column = [one for one in open_ones if one.roles.expected is not None or one.roles.grade is not None]
+    by_name = [one for one in open_ones if is_named_expected(one.place.stem)]
+    for fitting in (by_column, by_name):
         if len(fitting) == 1:
             return fitting[0]
     if len(open_ones) == 1 and ranked:
@@ -152,8 +150,8 @@ def joined(gold: Half, results: Half) -> GoldenRows:
         if key not in expected:
             lacking.add(key)
             continue
-        answers: Any = expected[key]
-        rows.append({**row, EXPECTED: dict(answers) if graded else list(answers), QUESTION: names[key]})
+        own_answers = expected[key]
+        rows.append({**row, EXPECTED: own_answers if graded else list(own_answers), QUESTION: names[key]})
         lines.append(line)
     remarks = [
         f"expected answers are those of {gold.table.name}, by '{first}'",

@@ -293,7 +293,8 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
     if delimiter not in head or head.startswith("#"):
         delimiter = usual
     names: list[str] = list(known)
-    rows, lines, left = [], [], Counter[str]()
+    rows: list[dict[str, str]] = []
+    lines, left = list[int](), Counter[str]()
     for line, cells in _cells(path, text, delimiter):
         count = sum(bool(cell.strip()) for cell in cells)
         if not count:

@@ -29,9 +29,9 @@ _LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ
 _BETWEEN: Final = "$€£/.@-"
 _NO_BLANKS: Final = "[\u3040-\uffdc]"
 _ANY_NO_BLANKS: Final = re.compile(_NO_BLANKS)
-_WORDS: Final = re.compile(f"[ {_BETWEEN}]+")
 #: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there.
 _START: Final = 6
+_WORDS: Final = re.compile(rf"[ {_BETWEEN}]+(?=(.{{0,{_START}}}))")
 _BEGINS: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_START - 1}}})(?![?*{{|])")
 #: A choice, or something that may be lacking, at the beginning of a sign.
 _CHOICE: Final = re.compile(r"((?:[^\W\d_]| )*)\(\?:([^()]*)\)(\?|(?![?*+{]))(.*)")
@@ -63,8 +63,7 @@ class _Plain(NamedTuple):
     def of(cls, text: str) -> _Plain:
         """The text, folded."""
         plain = _plain(text)
-        places = (match.end() for match in _WORDS.finditer(f" {plain}"))
-        starts = frozenset(plain[place - 1 : place - 1 + _START] for place in places)
+        starts = frozenset(_WORDS.findall(f" {plain}"))
         return cls(plain, starts, _ANY_NO_BLANKS.search(plain) is None)
 
 
@@ -173,6 +172,8 @@ def _end(text: str, place: int) -> int:
 
 def _folded(text: str) -> str:
     """Lower case without the accents of Latin and Cyrillic letters."""
+    if text.isascii():
+        return text.lower()
     apart = unicodedata.normalize("NFKD", text.casefold()).translate(_LETTERS)
     return unicodedata.normalize("NFC", "".join(sign for sign in apart if not "\u0300" <= sign <= "\u036f"))
 

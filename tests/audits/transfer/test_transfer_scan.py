@@ -391,7 +391,7 @@ def test_faults_are_named(files: Files, tmp_path: Path, changes: dict[str, Any],
 def test_a_ranker_that_tells_nothing(files: Files, tmp_path: Path) -> None:
     topics = tmp_path / "topics.tsv"
     topics.write_text("".join(f"{topic}\tunheard{topic}\n" for topic in range(TOPICS)))
-    with pytest.raises(InputError, match="does not tell judged documents from others"):
+    with pytest.raises(InputError, match="does not distinguish judged documents from others"):
         transfer.scan(files.versions, files.qrels, str(topics), out=tmp_path / "out", **options())
 
 

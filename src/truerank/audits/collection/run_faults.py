@@ -338,7 +338,8 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
     forms = {*plain.unique(), *map(_form, known.filter(~ascii_only))}
     strange = [name for name in sample if _form(name) not in forms]
     if len(strange) >= _HALF * len(sample):
-        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {known.min()})"
+        usual = str(known.min())
+        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {usual})"
     return ""
 
 

@@ -36,6 +36,8 @@ _REPEAT: Final = ("repeat", "repetition", "trial", "seed", "epoch", "iteration")
 _NO_TASKS: Final = frozenset(
     ("rank", "mean", "average", "avg", "overall", "total", "parameters", "params", "n_parameters", "dimensions", "year")
 )
+#: What tools call the first column of a frame that has no name.
+_UNNAMED: Final = ("", "index", "unnamed: 0")
 _KEY: Final = ["system", "task"]
 
 
@@ -124,7 +126,7 @@ def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
     if system and score and (task or "item" in about):
         return _long(table, (system, task, score), about)
     remarks = []
-    if system is None and task is None and not table.names[0].strip():
+    if system is None and task is None and table.names[0].strip().lower() in _UNNAMED:
         system = table.names[0]
         remarks.append("The first column has no name; its rows are taken for systems.")
     if (system is None) == (task is None):
