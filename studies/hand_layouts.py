@@ -1460,7 +1460,7 @@ def swapped_headers(out: Path, rng: random.Random) -> Truth:
         expect="warn",
         accept=["warn", "ask", "refuse"],
         say="every 'expected' has 10 ids, 'retrieved' has 1 or 2: swapped?",
-        signs=["swap|exchang|10|more expected|longer"],
+        signs=["swap|exchang|more expected|longer"],
     )
 
 
@@ -1723,7 +1723,7 @@ def flags_in_rows(out: Path, rng: random.Random) -> Truth:
         expect="warn",
         accept=["warn", "ask", "refuse"],
         say="only retrieved documents are judged; recall and nDCG refer to what the systems found",
-        signs=["judg|pool|only|relevan"],
+        signs=["pool|only .*(found|retrieved|judged)|judged .*only"],
         other_means=[
             {s: mean * sum(map(bool, pooled.values())) / len(pooled) for s, mean in means(pooled, w.runs).items()}
         ],
@@ -1735,7 +1735,7 @@ def nothing_relevant(out: Path, rng: random.Random) -> Truth:
     w = world(rng, "plants", 20, {"run": 0.6})
     lines(out / "labels.qrels", [f"{k} 0 {d} 0" for k, run in w.runs["run"].items() for d in run])
     trec(out / "run.trec", w.runs["run"], "run")
-    return {"expect": "refuse", "say": "no document is relevant", "signs": ["relevan|positive|0"]}
+    return {"expect": "refuse", "say": "no document is relevant", "signs": ["no(ne)? .*relevan|positive|all .*0"]}
 
 
 @layout("all scores of the run are equal; only the rank orders it")

@@ -36,7 +36,8 @@ def run(program: str, folder: Path, out: Path) -> dict[str, Any]:
     tried = []
     for given in (whole, list(map(str, files)))[: 1 + (len(files) > 1)]:
         calls = []
-        for more in (["--dry-run"], ["--verbose", "--out", str(out / f"out{len(tried)}")]):
+        # The dry run of the folder tells what the files are taken for; it is not needed twice.
+        for more in (["--dry-run"], ["--verbose", "--out", str(out / f"out{len(tried)}")])[bool(tried) :]:
             began = time.monotonic()
             # A stranger's shell does not know where a developer's checkout is.
             shell = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "TRUERANK_SHARED")}
@@ -51,9 +52,13 @@ def run(program: str, folder: Path, out: Path) -> dict[str, Any]:
                 }
             )
         tried.append(
-            {"given": "folder" if given is whole and len(files) > 1 else "files", "dry": calls[0], "full": calls[1]}
+            {
+                "given": "folder" if given is whole and len(files) > 1 else "files",
+                "dry": tried[0]["dry"] if tried else calls[0],
+                "full": calls[-1],
+            }
         )
-        if calls[1]["code"] == 0:
+        if calls[-1]["code"] == 0:
             break
     (out / "calls.json").write_text(json.dumps(tried, ensure_ascii=False, indent=1), encoding="utf-8")
     return tried[-1] | {"summary": len(tried) - 1}
