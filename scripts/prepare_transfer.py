@@ -42,8 +42,8 @@ SHARES = {
 #: Of the faults, those that lie in the second version.
 SECOND = 0.65
 UNJUDGED = 300
-POLICY = "sliding:60:30"
-RANKERS = {"bm25": RankerSpec("bm25"), "minilm": RankerSpec("ance:packaged", settings=(("document_tokens", 96),))}
+POLICY = "sliding:100:75"
+RANKERS = {"bm25": RankerSpec("bm25"), "minilm": RankerSpec("ance:packaged", settings=(("document_tokens", 128),))}
 DATA_SETS = {
     "v1-over-v2-first": "V1>>V2 FirstP",
     "v1-over-v2-max": "V1>>V2 MaxP",
