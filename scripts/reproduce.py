@@ -23,7 +23,7 @@ from typing import NamedTuple
 import prepare_leakage
 import prepare_pilot
 import prepare_survivorship
-import prepare_transfer
+import prepare_versions
 import truerank
 from truerank.errors import TruerankError
 from truerank.lab.grid import read_design
@@ -72,8 +72,8 @@ STUDIES = {
         },
     ),
     "transfer": Study(
-        prepare_transfer.prepare,
-        "transfer-small",
+        prepare_versions.prepare,
+        "versions-small",
         {
             **{f"collections.{name}.depth": "100" for name in ("vaswani", "cacm")},
             "models.first.seeds": "[0, 1, 2, 3, 4]",

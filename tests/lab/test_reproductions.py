@@ -156,9 +156,9 @@ def test_leakage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_transfer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import prepare_transfer
+    import prepare_versions
 
-    monkeypatch.setattr(prepare_transfer, "UNJUDGED", 12)
+    monkeypatch.setattr(prepare_versions, "UNJUDGED", 12)
     settings = {
         **SHALLOW,
         "models.first.seeds": "[0]", "models.best.seeds": "[5]",
