@@ -23,7 +23,7 @@ from typing import NamedTuple
 import prepare_leakage
 import prepare_pilot
 import prepare_survivorship
-import prepare_transfer
+import prepare_versions
 import truerank
 from truerank.errors import TruerankError
 from truerank.lab.grid import read_design
@@ -34,12 +34,12 @@ SHARED = Path(os.environ.get("TRUERANK_SHARED", ROOT.parent / "shared"))
 
 
 class Study(NamedTuple):
-    """A paper's experiment: how its data are prepared, its small design, and what `--full` changes of it."""
+    """How the data are prepared, the small design, what `--full` changes of it, and what follows the report."""
 
     prepare: Callable[[Path, Path], None]
     design: str
     full: Mapping[str, str]
-    follow: Callable[[Path, Path], None] | None = None
+    follow: Callable[[Path], None] | None = None
 
 
 #: `--full`: five seeds, 100 candidates and larger training sets; for the BERT-like models, too.
@@ -54,6 +54,7 @@ STUDIES = {
             "sets.shuffled.sizes": "[2000]",
             **{f"models.{name}.model": f"{name}:packaged" for name in ("cedr", "parade", "monobert")},
             **{f"models.{name}.seeds": "[0, 1, 2, 3, 4]" for name in ("cedr", "parade", "monobert")},
+            "seeds": "[0, 1, 2, 3, 4]",
         },
     ),
     "leakage": Study(
@@ -70,8 +71,21 @@ STUDIES = {
             )
         },
     ),
-    "transfer": Study(prepare_transfer.prepare, "transfer-small", {}),
-    "survivorship": Study(prepare_survivorship.prepare, "survivorship-small", {}, prepare_survivorship.by_depth),
+    "transfer": Study(
+        prepare_versions.prepare,
+        "versions-small",
+        {
+            **{f"collections.{name}.depth": "100" for name in ("vaswani", "cacm")},
+            "models.first.seeds": "[0, 1, 2, 3, 4]",
+            "models.best.seeds": "[5, 6, 7, 8, 9]",
+        },
+    ),
+    "survivorship": Study(
+        prepare_survivorship.prepare,
+        "survivorship-small",
+        {**{f"collections.{name}.depth": "100" for name in ("dev", "vaswani", "cacm")}, "seeds": "[0, 1, 2, 3, 4]"},
+        prepare_survivorship.by_depth,
+    ),
 }
 
 
@@ -122,7 +136,7 @@ def reproduce(study: Study, options: argparse.Namespace) -> None:
     # The papers break ties by document id, ascending.
     print(truerank.experiment.report(out / "grid", ties="ascending", out=out / "report"))
     if study.follow is not None:
-        study.follow(prepared, out)
+        study.follow(out)
     print(f"report: {out / 'report' / 'report.html'}")
 
 

@@ -315,7 +315,7 @@ def test_versions_that_bm25_cannot_compare_leave_the_other_answers() -> None:
     )  # fmt: skip
     answer = result.answer("versions")
     assert (answer.word, answer.effect) == ("UNKNOWN", "unknown")
-    assert answer.evidence.startswith("BM25 cannot compare the versions: the ranker does not distinguish judged documents")
+    assert answer.evidence.startswith("BM25 cannot compare the versions: the ranker does not distinguish judged doc")
     assert "new versions of the documents" in result.conclusion.reason
 
 

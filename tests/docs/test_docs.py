@@ -148,7 +148,10 @@ def test_every_row_of_the_papers_has_a_status() -> None:
     assert not [row[0] for row in rows if len(row) != 4 or row[3] not in statuses]
 
 
-RESULTS = ("leakage-reproduction", "reusability-results", "survivorship-experiment", "transfer-experiment")
+RESULTS = (
+    "leakage-reproduction", "reusability-results", "survivorship-evaluation", "survivorship-experiment",
+    "transfer-experiment",
+)  # fmt: skip
 
 
 @pytest.mark.parametrize("name", RESULTS)

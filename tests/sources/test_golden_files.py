@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 import pytest
 
+import truerank
 from truerank.errors import InputError, TwoReadingsError
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
 from truerank.sources.recognition import Reading, read_as_given
@@ -248,3 +249,29 @@ def test_two_readings_name_the_options(tmp_path: Path) -> None:
         read_golden(path)
     assert "system=variant" in raised.value.choices
     assert list(read_golden(path, "system=variant,repeat=rater").scores) == ["a", "b"]
+
+
+def test_an_empty_list_is_an_answer(tmp_path: Path) -> None:
+    """A system that retrieves nothing scores 0 there: its file is complete."""
+    for name in "ab":
+        rows = []
+        for n in range(24):
+            docs = [f"x{n}", f"d{n}"] if n % (2 if name == "a" else 3) else [f"d{n}", f"{name}{n}"]
+            found = docs if name == "a" or n > 3 else []
+            rows.append({"question": f"what is {n}?", "expected": [f"d{n}"], "results": found})
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    result = truerank.check([tmp_path / "a.jsonl", tmp_path / "b.jsonl"])
+    assert result.claim is not None and len(result.claim.evaluation.topics) == 24
+    assert result.answer("files").repair is None
+
+
+def test_flags_are_no_ids(tmp_path: Path) -> None:
+    path = write(tmp_path / "a.csv", ("query", "relevant", "retrieved"), [(f"q{n}", "1", "1,0,0") for n in range(9)])
+    with pytest.raises(InputError, match="flags"):
+        read_golden(path)
+
+
+def test_a_named_column_of_scores_counts_beside_texts(tmp_path: Path) -> None:
+    rows = [(f"why {n}?", ["a b c"], "some answer here", n / 10, 1 - n / 10) for n in range(10)]
+    path = write(tmp_path / "a.csv", ("user_input", "contexts", "reference", "faithfulness", "relevancy"), rows)
+    assert list(read_golden(path, "score=faithfulness").scores) == ["faithfulness"]

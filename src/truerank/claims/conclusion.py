@@ -51,7 +51,7 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
     if final.effect != "stands":
         chance = "Chance can explain the difference"
-        power = "" if least is None else f"So many topics would show a difference of {least:.3f} with a power of 80%."
+        power = f"{final.topics} topics would show a difference of {least:.3f} with a power of 80%." if least else ""
         hidden = [answer.exception for answer in answers if answer.plausible and answer.exception]
         hint = f"What could show it: {listed(hidden)}." if hidden else ""
         return conclusion("CANNOT TELL", f"{chance}, {by}.", f"{chance}.", (power, before, fell, hint))

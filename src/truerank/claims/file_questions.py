@@ -25,6 +25,7 @@ from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
 from truerank.measures.rankings import on_topics, places
 from truerank.sources import open_documents, read_topics
+from truerank.sources.golden import merged_tables
 from truerank.text.printable import listed
 
 #: Two runs are made from each other where so many of their lists are the same, or so many have the same documents.
@@ -298,7 +299,9 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
     if given.sources.docs is not None:
         wanted = pl.concat([qrels["doc_id"].unique(), *(run["doc_id"].unique() for run in runs.values())]).unique()
         known = _among(given.sources.docs, wanted)
-    return Files(runs, pair, qrels, known, topics, depth, given.scoring.ties == "rank")
+    golden = [one.table for one in given.readings if one.table is not None and one.table.qrels is not None]
+    empty = merged_tables(golden).empty if golden else {}
+    return Files(runs, pair, qrels, known, topics, depth, given.scoring.ties == "rank", empty)
 
 
 def _among(docs: str, wanted: pl.Series) -> pl.Series:

@@ -59,6 +59,7 @@ class GoldenTable:
         runs: the results of each system: topic_id, doc_id, score, rank.
         scores: the scores of each system: topic_id, value; empty for a golden file.
         repeats: of systems with several scores of each question: topic_id, and a column for each repetition.
+        empty: the questions for which a system retrieved nothing, as its file says.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -71,6 +72,7 @@ class GoldenTable:
     columns: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     repeats: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+    empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -154,7 +156,8 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     for part, own_judged in zip(parts[1:], judged[1:], strict=True):
         _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
     qrels = pl.concat(judged).unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
-    return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks))
+    empty = {system: topics for one in parts for system, topics in one.empty.items()}
+    return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
 
 
 def _check_scales(scores: Mapping[str, pl.DataFrame]) -> None:
@@ -180,13 +183,15 @@ def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
         runs={name: keyed(frame) for name, frame in table.runs.items()},
         scores={name: keyed(frame) for name, frame in table.scores.items()},
         repeats={name: keyed(frame) for name, frame in table.repeats.items()},
+        empty={name: frozenset(ids[topic] for topic in topics) for name, topics in table.empty.items()},
     )
 
 
 def _named(table: GoldenTable, name: str) -> GoldenTable:
     (frame,) = (table.runs or table.scores).values()
-    repeats = dict(zip((name,), table.repeats.values(), strict=False))
-    return replace(table, scores={name: frame}, repeats=repeats) if table.scores else replace(table, runs={name: frame})
+    if not table.scores:
+        return replace(table, runs={name: frame}, empty=dict(zip((name,), table.empty.values(), strict=False)))
+    return replace(table, scores={name: frame}, repeats=dict(zip((name,), table.repeats.values(), strict=False)))
 
 
 def _check_expected(first: pl.DataFrame, other: pl.DataFrame, name: str, texts: Mapping[str, str | None]) -> None:
@@ -293,6 +298,9 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
         remarks[f"{without} question{'s' * (without != 1)} without an expected answer: not scored"] += 1
     if not asked:
         raise table.fault("no question has an expected answer", "name another column: --columns expected=COLUMN")
+    if {doc for own in expected.values() for doc in own} <= {"0", "1", "True", "False", "true", "false"}:
+        fault = f"'{roles.expected or roles.document}' holds flags (0 and 1), and no ids"
+        raise table.fault(fault, "give the ids of expected and retrieved documents, or a score for each question")
     _check_names(table, expected, lists)
     _check_lengths(table, roles, expected, lists)
     runs = {system: _run(table, system, found, remarks) for system, found in lists.items()}
@@ -301,7 +309,9 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
         [(topic, whole(doc), grade) for topic, _, doc, grade in rows],
         schema={name: QREL_SCHEMA[name] for name in ("topic_id", "doc_id", "relevance")}, orient="row",
     )  # fmt: skip
-    return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), (*table.remarks, *remarks))
+    empty = {system: frozenset(number for number, own in every.items() if not own) for system, every in lists.items()}
+    said = (*table.remarks, *remarks)
+    return GoldenTable(table.name, questions.frame(), qrels, runs, {}, roles.columns(), said, empty=empty)
 
 
 def _join(

@@ -231,6 +231,8 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         if expected is None and grade is None:
             raise _no_expected(table)
         return found
+    if "score" in chosen and not {"retrieved", "expected"} & set(chosen):
+        return _of_scores(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
         own = [name for name in names if _joined(name) in _SCORE | {"metric_score"} and _is_numeric(table, name)]

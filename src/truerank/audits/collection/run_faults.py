@@ -72,6 +72,7 @@ class Files(NamedTuple):
         topics: the text of each topic; None where no topics were given.
         depth: the ranks that the measure looks at.
         by_rank: whether ties are broken by the rank column.
+        empty: by run, the topics for which its system was asked, and retrieved nothing.
     """
 
     runs: Mapping[str, pl.DataFrame]
@@ -81,6 +82,7 @@ class Files(NamedTuple):
     topics: Mapping[str, str] | None
     depth: int
     by_rank: bool = False
+    empty: Mapping[str, frozenset[str]] = {}
 
 
 def run_faults(files: Files) -> tuple[RunFault, ...]:
@@ -221,7 +223,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
     judged = frozenset(files.qrels["topic_id"].unique())
     own = {name: judged & frozenset(files.runs[name]["topic_id"].unique()) for name in files.pair}
     for name, other in (files.pair, files.pair[::-1]):
-        lacking = own[other] - own[name]
+        lacking = own[other] - own[name] - files.empty.get(name, frozenset())
         if lacking and own[name]:
             yield RunFault(
                 "lacking-topics", name, "topics", lacking,
