@@ -275,3 +275,52 @@ def test_a_named_column_of_scores_counts_beside_texts(tmp_path: Path) -> None:
     rows = [(f"why {n}?", ["a b c"], "some answer here", n / 10, 1 - n / 10) for n in range(10)]
     path = write(tmp_path / "a.csv", ("user_input", "contexts", "reference", "faithfulness", "relevancy"), rows)
     assert list(read_golden(path, "score=faithfulness").scores) == ["faithfulness"]
+
+
+@pytest.mark.parametrize(
+    ("name", "head", "rows", "fault"),
+    [
+        ("eval", ("question", "bm25", "vector"), [(f"q{n}", 1 + n % 4, 3) for n in range(9)], "times or counts"),
+        ("latency", ("question", "bm25", "vector"), [(f"q {n}", 0.4, 0.2) for n in range(9)], "lower may be better"),
+        ("bench", ("question", "bm25_s", "vector_s"), [(f"q {n}", 0.4, 0.2) for n in range(9)], "lower may be better"),
+        ("log", ("system", "question", "Article", "Score"),
+         [(s, f"q {n}", f"art {m} of {s}", 0.5) for s in "ab" for n in range(9) for m in range(3)], "with 'Article'"),
+    ],
+)  # fmt: skip
+def test_numbers_that_may_be_something_else(
+    name: str, head: Sequence[str], rows: Sequence[Sequence[Any]], fault: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InputError) as raised:
+        read_golden(write(tmp_path / f"{name}.csv", head, rows))
+    assert fault in str(raised.value)
+
+
+def test_times_differences_and_row_numbers_beside_scores(tmp_path: Path) -> None:
+    rows = [(n, f"q{n}", 0.1 * n, 0.05 * n, 0.05 * n, 30 + n, n / 2) for n in range(9)]
+    path = write(tmp_path / "a.csv", ("", "item", "old", "new", "Δ", "latency_ms", "avg"), rows)
+    found = read_golden(path)
+    assert list(found.scores) == ["old", "new"] and "'Δ', 'latency_ms', 'avg'" in " ".join(found.remarks)
+
+
+def test_lists_of_two_systems_by_place(tmp_path: Path) -> None:
+    rows = [(q, docs[0], *a, *b) for q, docs, a, b in ROWS]
+    head = ("question", "expected", *(f"a_{n}" for n in (1, 2, 3)), *(f"b_{n}" for n in (1, 2, 3)))
+    found = read_golden(write(tmp_path / "a.csv", head, rows))
+    assert list(found.runs) == ["a", "b"] and len(found.runs["a"]) == 3 * len(ROWS)
+
+
+def test_a_system_that_never_hits_is_asked_about(tmp_path: Path) -> None:
+    rows = [(q, docs, a, [f"other-{doc}" for doc in b]) for q, docs, a, b in ROWS]
+    path = write(tmp_path / "a.csv", ("question", "expected", "results_a", "vectors"), rows)
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(path)
+    assert raised.value.choices[0] == "retrieved=results_a+vectors"
+
+
+def test_columns_are_named_for_the_files_that_have_them(tmp_path: Path) -> None:
+    gold = write(tmp_path / "gold.csv", ("query", "answer", "source_doc"), [(q, "by hand.", d[0]) for q, d, *_ in ROWS])
+    results = results_as_lists(tmp_path)
+    found = tables(read_as_given([gold, *results], "expected=source_doc"))
+    assert set(found.runs) == {"a", "b"} and found.qrels is not None and len(found.qrels) == len(ROWS)
+    with pytest.raises(InputError, match="no column 'sources'"):
+        read_as_given([gold, *results], "expected=sources")

@@ -563,7 +563,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     if any(set(frame["topic_id"]) != set(questions.texts) for frame in scores.values()) and not remarks:
         remarks["some systems lack questions; they are left out where these are compared"] += 1
     return GoldenTable(
-        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *remarks),
+        table.name, questions.frame(), None, {}, scores, roles.columns(), (*table.remarks, *roles.left, *remarks),
         {system: frame for system, own in values.items() if (frame := _repeats(own, named[system])) is not None},
     )  # fmt: skip
 

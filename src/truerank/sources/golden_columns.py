@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TwoReadingsError
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, words_of
 
 #: What a column can be named with `--columns`.
@@ -41,6 +41,18 @@ _RANK: Final = frozenset("rank position place".split())
 _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
 _LABEL: Final = frozenset("relevant label judged".split())
 LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
+_DERIVED: Final = frozenset("delta diff difference change average avg mean best worst max min".split())
+_SIGNS: Final = frozenset(("Δ", "δ", "±", "Ø", "∆"))
+_CALLED: Final = frozenset(
+    "rating ratings stars star points quality percent pct grade grades judge judgment punktzahl note nota puntos "
+    "bewertung punkte".split()
+)
+#: Parts of names of times and ranks in some languages, and units behind a sign.
+_TIME: Final = re.compile(
+    r"latenc|durat|runtime|elapsed|zeit|dauer|tiempo|temps|second|sekund|\brang\b|puesto|[_ (](m?s|sec|secs)\)?$|^ms_",
+    re.IGNORECASE,
+)
+_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d\b.*")
 _SIZES: Final = frozenset("len length size count chars words".split())
 _REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
@@ -48,6 +60,9 @@ _REPEAT: Final = frozenset(
 _NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
 _SCORE: Final = frozenset("score value metric_value result".split())
 _WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
+_NOTES: Final = frozenset(
+    "tag tags topic topics category categories keyword keywords note notes comment comments".split()
+)
 _REFERENCE: Final = frozenset("reference references ground".split())
 ANSWER: Final = frozenset("answer answers response".split())
 _THING: Final = frozenset(
@@ -89,6 +104,10 @@ TEXT_WORDS: Final = 3
 
 class HalfError(InputError):
     """A table that says what was expected, or what was retrieved, and lacks the other half."""
+
+
+class NumbersError(TwoReadingsError, HalfError):
+    """Numbers that may be scores, or places, times, counts or ids."""
 
 
 class Retrieved(NamedTuple):
@@ -162,7 +181,10 @@ def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
 
 @dataclass(frozen=True)
 class GoldenRoles:
-    """Which column is what; `retrieved` and `scores` by system, several columns of ranks for one."""
+    """Which column is what; `retrieved` and `scores` by system, several columns of ranks for one.
+
+    `left` says which columns are taken for nothing, where somebody could take them for a system.
+    """
 
     identifier: str | None = None
     question: str | None = None
@@ -177,6 +199,7 @@ class GoldenRoles:
     retrieved: Mapping[str, str] = field(default_factory=dict)
     scores: Mapping[str, str] = field(default_factory=dict)
     is_scores: bool = False
+    left: tuple[str, ...] = ()
 
     def columns(self) -> dict[str, tuple[str, ...]]:
         named = {
@@ -238,6 +261,8 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         own = [name for name in names if _joined(name) in _SCORE | {"metric_score"} and _is_numeric(table, name)]
         if len(own) != 1 or "retrieved" in chosen:
             raise _no_expected(table)
+        if system is not None:
+            _check_results(table, found, [name for name in names if name not in taken and name not in own], chosen)
         return _of_scores(table, own, chosen, found)
     if not retrieved:
         return _of_scores(table, [name for name in names if name not in taken], chosen, found)
@@ -283,6 +308,7 @@ def _by_content(
     if key is None:
         known = frozenset(doc for own in lists.get(wanted or "", ()) for doc in own)
         texts = [name for name in rest if not (known and _vocabulary(table, name) & known)]
+        texts = [name for name in texts if not all(_DATE.fullmatch(str(cell)) for cell in table.filled(name))]
         texts = [name for name in texts if len(set(map(str, table.cells(name)))) > _FEW] or texts
         long = [name for name in texts if mean(len(str(cell).split()) for cell in table.filled(name)) >= TEXT_WORDS]
         # A short one beside numbers alone may also name systems.
@@ -329,13 +355,21 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         match = _NUMBERED.fullmatch(name)
         if match and not any(name in names for names in chosen.values()):
             groups.setdefault(match[1], []).append((int(match[2]), name))
-    merged = {}
+    complete = {}
     for stem, places in groups.items():
-        words, numbers = set(words_of(stem)), sorted(place for place, _ in places)
-        complete = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2
-        single = not any(_is_lists(table, name) for _, name in places)
-        if complete and single and words & (_PLACES | _THING) and not any(_is_share(table, name) for _, name in places):
-            merged[stem] = [name for _, name in sorted(places)]
+        numbers = sorted(place for place, _ in places)
+        counts = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2
+        names = [name for _, name in sorted(places)]
+        if counts and not any(_is_lists(table, name) or _is_share(table, name) for name in names):
+            complete[stem] = names
+    # Lists of several systems, such as bm25_1 to bm25_5 and dense_1 to dense_5, have the same places, and no numbers.
+    several = [stem for stem, names in complete.items() if stem and not any(_is_numeric(table, name) for name in names)]
+    alike = len(several) > 1 and len({len(complete[stem]) for stem in several}) == 1
+    merged = {
+        stem: names
+        for stem, names in complete.items()
+        if set(words_of(stem)) & (_PLACES | _THING) or (alike and stem in several)
+    }
     if not merged:
         return table
     rows = []
@@ -445,6 +479,7 @@ def _systems(
         lists = [
             name for name in lists if name in named or not named or _vocabulary(table, name) & known
         ]  # fmt: skip
+        _check_left(table, [name for name in free if name not in lists], lists, known)
     if len(lists) > 1 and all(_PLACED.fullmatch(name) for name in lists) and _are_single(table, lists):
         raise table.fault(
             f"two readings: {first_names(lists, quoted=True)} are systems, or the places of one system",
@@ -463,6 +498,21 @@ def _systems(
         if own or (len(labels) == 1 and len(marked) == 1):
             scores[label] = (own or marked)[0]
     return labels, scores
+
+
+def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], known: frozenset[str]) -> None:
+    """Asks about lists of ids of which none is expected: a system that never hits would be lost without a word."""
+    if not lists or not known:
+        return
+    usual = min((mean(map(len, own)) for name in lists if (own := _lists_of(table, name)) is not None), default=0)
+    for name in others:
+        objects = any(isinstance(json_cell(cell), Mapping) for cell in table.filled(name))
+        apart = objects or set(words_of(name)) & (_QUESTION | _NOTES) or _is_numeric(table, name)
+        own = None if apart else _lists_of(table, name)
+        if own is not None and usual > 1 and mean(map(len, own)) >= usual / 2:
+            fault = f"'{name}' holds lists, but none of the expected ids"
+            choices = (f"retrieved={'+'.join([*lists, name])}", f"retrieved={'+'.join(lists)}")
+            raise table.two_readings(f"{fault}: a system, or something else", choices)
 
 
 #: A part of a column's name, and words that name no system.
@@ -628,10 +678,10 @@ def _of_scores(
     table: GoldenRows, free: Sequence[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
 ) -> GoldenRoles:
     """The roles of a score table: a column of numbers for each system, or one with the system beside it."""
-    numbers = list(chosen.get("score", ())) or [name for name in free if _is_numeric(table, name)]
-    if found.system is not None and found.score is None and "score" not in chosen:
-        numbers = [name for name in numbers if not set(words_of(name)) & (LOWER | _SIZES)] or numbers
-    if found.expected is not None and not numbers:
+    numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
+    if not numbers:
+        numbers, left = _numbers(table, [name for name in free if _is_numeric(table, name)])
+    if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
@@ -640,7 +690,10 @@ def _of_scores(
         if score is None:
             fault = f"a column '{found.system}', and none with scores or results"
             raise table.fault(fault, "name it: --columns score=COLUMN")
-        return replace(found, expected=None, score=_higher_is_better(table, score), is_scores=True)
+        _check_results(table, found, [name for name in free if name not in numbers], chosen)
+        if "score" not in chosen:
+            _check_scores(table, [score])
+        return replace(found, expected=None, score=_higher_is_better(table, score), is_scores=True, left=left)
     if found.rank is not None and "score" not in chosen:
         raise _no_expected(table)  # ranks order results
     if not numbers:
@@ -657,10 +710,67 @@ def _of_scores(
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
     _check_rows(table, found, others)
     _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
+    if "score" not in chosen:
+        _check_scores(table, numbers)
     labels = {_label(name): name for name in numbers}
     if isinstance(table.where, Path) and len(numbers) == 1 and _joined(numbers[0]) in _SCORE:
         labels = {table.where.stem: numbers[0]}  # a file for each system
-    return replace(found, expected=None, retrieved=labels, is_scores=True)
+    return replace(found, expected=None, retrieved=labels, is_scores=True, left=left)
+
+
+def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[str, ...]]:
+    """The columns that may be scores of systems, and which ones are not: times, row numbers, differences, means."""
+    kept: list[str] = []
+    left: list[str] = []
+    for name in names:
+        words = set(words_of(name))
+        apart = _is_time(name) or words & _SIZES or words & _DERIVED or name in _SIGNS or _is_counted(table, name)
+        (left if apart or (_joined(name) in _ID and len(names) > 1) else kept).append(name)
+    if not kept:
+        return list(names), ()
+    return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
+
+
+def _is_time(name: str) -> bool:
+    """Whether a name says that lower values are better: a time, a cost, a rank."""
+    return bool(set(words_of(name)) & LOWER) or _TIME.search(name) is not None
+
+
+def _is_counted(table: GoldenRows, name: str) -> bool:
+    """Whether a column counts the rows."""
+    values = [number_of(cell) for cell in table.cells(name)]
+    return len(values) > 2 and values in ([*range(len(values))], [*range(1, len(values) + 1)])
+
+
+def _check_results(
+    table: GoldenRows, found: GoldenRoles, others: Sequence[str], chosen: Mapping[str, tuple[str, ...]]
+) -> None:
+    """Refuses several rows of a question and a system that name things: the mean score of results says nothing."""
+    key = found.question or found.identifier
+    if key is None or found.repeat is not None or "score" in chosen:
+        return
+    pairs = [(str(row.get(key)), str(row.get(found.system or ""))) for row in table.rows]
+    things = [name for name in others if not _is_numeric(table, name) and len(set(map(str, table.cells(name)))) > _FEW]
+    if len(set(pairs)) < len(pairs) and things:
+        choices = tuple(f"{role}={name}" for name in things for role in ("document", "repeat"))
+        raise table.two_readings(f"several rows of a question and a system, with '{things[0]}'", choices)
+
+
+def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
+    """Asks where numbers may be places, times or counts: above 1, and nothing calls them scores."""
+    where = table.where.stem if isinstance(table.where, Path) else ""
+    words = {word for name in (*numbers, where) for word in words_of(name)}
+    plain = any(set(words_of(name)) & (_SCORE | _SCORES | _CALLED) or _measure(name) for name in numbers)
+    if lower := next((name for name in (*numbers, *(() if plain else (where,))) if _is_time(name)), ""):
+        fault = f"'{lower}' is not called like a score: lower may be better"
+        raise table.fault(fault, "give scores of which the higher is better, or name them: --columns score=COLUMN")
+    named = words & (_SCORE | _SCORES | _CALLED) or any(_measure(name) for name in (*numbers, where))
+    cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
+    largest = max((abs(number_of(cell) or 0.0) for cell in cells), default=0.0)
+    if largest > 1 and not named:
+        chosen = "+".join(numbers)
+        fault = f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts"
+        raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)
 
 
 def _check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:

@@ -17,7 +17,7 @@ from truerank.sources import compressed, formats
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
 from truerank.sources.golden_columns import HalfError
 from truerank.sources.golden_joins import EXPECTED, QUESTION, Half, golden_half, half_of, joined, judged_by, ranked_by
-from truerank.sources.golden_rows import first_names, is_settings
+from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
@@ -98,14 +98,34 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
     """
     found: list[Reading] = []
     halves: dict[str, HalfError] = {}
+    own = _columns_by_file(paths, columns) if columns and len(paths) > 1 else {}
     for path in paths:
         try:
-            found += _readings(path, columns, measure)
+            found += _readings(path, own.get(str(path), columns), measure)
         except HalfError as error:
             if len(paths) == 1 or not isinstance(path, str | Path):
                 raise
             halves[str(path)] = error
     return tuple(_with_halves(found, halves, columns, measure))
+
+
+def _columns_by_file(paths: Sequence[Any], columns: str) -> dict[str, str]:
+    """Of the columns that were named, those that each file has; what no file has is left to the first one to refuse."""
+    names: dict[str, set[str]] = {}
+    for path in paths:
+        try:
+            names[str(path)] = set(opened_rows(path).names) if isinstance(path, str | Path) else set()
+        except (InputError, OSError):
+            names[str(path)] = set()
+    parts = [part for part in columns.split(",") if part.strip()]
+
+    def has(path: str, part: str) -> bool:
+        return {one.strip() for one in part.partition("=")[2].split("+")} <= names[path]
+
+    return {
+        path: ",".join(part for part in parts if has(path, part) or not any(has(other, part) for other in names))
+        for path in names
+    }
 
 
 def _with_halves(
@@ -118,7 +138,8 @@ def _with_halves(
     if not errors and not possible:
         yield from found
         return
-    halves = {path: half for path in (*errors, *(one.path for one in possible)) if (half := half_of(path, columns))}
+    named = _columns_by_file([*errors, *(one.path for one in possible)], columns)
+    halves = {path: half for path in named if (half := half_of(path, named[path]))}
     judgments = [one for one in found if one.kind == "judgments"]
     gold = golden_half(list(halves.values())) if not judgments else None
     lost = [path for path in errors if path not in halves]
@@ -135,8 +156,8 @@ def _with_halves(
     if runs:
         yield Reading(str(gold.table.where), "judgments", _gold_sentence(gold), numbers=judged_by(gold))
     for path, half in others.items():
-        named = ",".join(part for part in (columns, f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
-        table = read_golden(joined(gold, half), named, measure=measure)
+        roles = ",".join(part for part in (named[path], f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
+        table = read_golden(joined(gold, half), roles, measure=measure)
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
