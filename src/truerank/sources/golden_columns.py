@@ -750,7 +750,14 @@ def _check_results(
     if key is None or found.repeat is not None or "score" in chosen:
         return
     pairs = [(str(row.get(key)), str(row.get(found.system or ""))) for row in table.rows]
-    things = [name for name in others if not _is_numeric(table, name) and len(set(map(str, table.cells(name)))) > _FEW]
+    things = []
+    for name in (name for name in others if not _is_numeric(table, name)):
+        groups: dict[tuple[str, str], set[str]] = {}
+        for pair, cell in zip(pairs, table.cells(name), strict=True):
+            groups.setdefault(pair, set()).add(str(cell))
+        # Names of repetitions are the same for all questions.
+        if len(set(map(frozenset, groups.values()))) > len({system for _, system in pairs}):
+            things.append(name)
     if len(set(pairs)) < len(pairs) and things:
         choices = tuple(f"{role}={name}" for name in things for role in ("document", "repeat"))
         raise table.two_readings(f"several rows of a question and a system, with '{things[0]}'", choices)
