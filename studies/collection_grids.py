@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -102,7 +103,7 @@ def _doc(product: int, kind: int, at: int) -> str:
     return f"d{product}-{kind}-{at}"
 
 
-def _frame(rows: list[tuple[str | int | float, ...]], columns: list[str]) -> pl.DataFrame:
+def _frame(rows: Sequence[tuple[str | int | float, ...]], columns: list[str]) -> pl.DataFrame:
     return pl.DataFrame(rows, schema=columns, orient="row")
 
 

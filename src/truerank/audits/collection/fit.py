@@ -213,8 +213,9 @@ _NO_FIT: Final = 0.7
 _MISFIT: Final = 0.75
 #: So many judgments of the misfit, and a third of them, have to follow one rule.
 _FOLLOWERS: Final = 5
-#: The level at which they have to do so more often than judgments that fit follow the mirrored rule.
-_LIKENESS: Final = 0.01
+#: The levels at which they have to do so more often than judgments that fit follow the mirrored rule: where at most one
+#: does, and where topics are alike.
+_LIKENESS, _ALIKE = 0.02, 0.0001
 #: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
 _COVERED: Final = 0.5
 
@@ -328,10 +329,12 @@ class _Places(NamedTuple):
 
     `at` has the place at each column, shape (rows, columns), nan for topics that share relevant documents; `own` that
     at the own topic, .5 where there is none. `rows`, `rules` and `column`, that of the own topic, are as in the sample.
+    `above` says where judgments fit a column better than the judgments of that topic do.
     """
 
     rows: Ints
     at: Floats
+    above: NDArray[np.bool_]
     rules: Ints
     own: Floats
     column: Ints
@@ -364,6 +367,9 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     if not values.any():
         return Fit("unrelated", "No relevant document that was looked for is among the results.")
     means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
+    of_topic = np.full(means.shape[1], -1.0)
+    there = np.flatnonzero(sample.own[rows] >= 0)
+    of_topic[sample.own[rows[there]]] = means[there, sample.own[rows[there]]]
     # The share of the unrelated columns that fit a row less, ties counted half; related columns have no place.
     rows, related = rows[kept], related[kept]
     left_out = related.sum(axis=1, keepdims=True)
@@ -371,7 +377,7 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     places = np.where(related, np.nan, (ranks - left_out - 0.5) / (means.shape[1] - left_out))
     own = sample.own[rows]
     at_own = np.where(own >= 0, places[np.arange(len(rows)), own], 0.5)
-    seen = _Places(rows, places, sample.rules[:, rows], at_own, own)
+    seen = _Places(rows, places, means[kept] > of_topic, sample.rules[:, rows], at_own, own)
     fit = _shifted(sample, seen, seed) or _partly(sample, seen)
     if fit is not None:
         return fit
@@ -472,7 +478,8 @@ def _partly(sample: FitSample, seen: _Places) -> Fit | None:
         return None
     first = np.nanmax(seen.at, axis=1) - 1e-9
     reached = seen.by_rule(seen.rules)
-    follow = ((reached >= first) & (reached > _MISFIT))[:, misfit]
+    above = seen.above[np.arange(len(seen.at)), seen.rules]  # where a rule leads nowhere, nothing is reached
+    follow = ((reached >= first) & (reached > _MISFIT) & above)[:, misfit]
     followers = follow.sum(axis=1)
     best, most = int(followers.argmax()), int(followers.max())
     chance = 1 / (~np.isnan(seen.at)).sum(axis=1).mean()
@@ -499,7 +506,9 @@ def _alike(seen: _Places, rule: Ints, followers: int, misfit: int) -> bool:
     asked = (seen.own >= _MISFIT) & ~np.isnan(back)
     back_first = int(((back >= np.nanmax(others, axis=1) - 1e-9) & (back > _MISFIT))[asked].sum())
     counts = [[followers, misfit - followers], [back_first, int(asked.sum()) - back_first]]
-    return float(scipy.stats.fisher_exact(counts, alternative="greater").pvalue) > _LIKENESS
+    return float(scipy.stats.fisher_exact(counts, alternative="greater").pvalue) > (
+        _LIKENESS if back_first <= 1 else _ALIKE
+    )
 
 
 def _grouping(values: Floats, groups: Ints, seed: int) -> float:
