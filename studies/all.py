@@ -19,6 +19,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "calibration": Small(["--samples 2 --size 100 --rule point"], shared=False),
     "collection_effect": Small(["--copies 60 --draws 50"]),
     "collection_planted": Small(["--collection cacm --only twice"], {"planted faults found": r"planted: # found"}),
+    "collection_grids": Small(["--sets 2 --checks 1"], shared=False),
     "corrected_scores": Small(["coverage --simulations 10"]),
     "echo": Small(["plants --sets cacm --count 2"]),
     "explain": Small(["inject --sets cacm --pairs 3"]),

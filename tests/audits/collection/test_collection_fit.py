@@ -137,6 +137,24 @@ def test_a_run_of_other_topics_is_the_run_s_fault() -> None:
     assert found.finding("shifted-judgments") is None
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_a_run_that_confuses_neighbours_of_a_grid_fits_until_it_is_moved(seed: int) -> None:
+    """Eight products by five kinds of question, in order: often the own document, and the next products'."""
+    draw, rows = random.Random(seed), []
+    for topic in range(40):
+        alike = [one for one in (topic, topic - 5, topic + 5) if 0 <= one < 40]
+        results = [one for one in alike if draw.random() < 0.7] or [topic]
+        rows += [(str(topic), f"d{doc}", rank) for rank, doc in enumerate(results, start=1)]
+    run = pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row")
+    qrels = pl.DataFrame({"topic_id": run["topic_id"].unique(maintain_order=True)}).with_columns(
+        pl.format("d{}", "topic_id").alias("doc_id"), pl.lit(1).alias("relevance")
+    )
+    assert {one.word for one in judgment_fit(qrels, {"run": run}).sources} <= {"fits", "not asked", "unrelated"}
+    names = {str(at): str(at + 1 if at < 39 else 13) for at in range(13, 40)}
+    moved = judgment_fit(qrels, {"run": run.with_columns(pl.col("topic_id").replace(names))})
+    assert (moved.word, moved.offset) == ("shifted", 1)
+
+
 def _scored(run: pl.DataFrame) -> pl.DataFrame:
     return run.with_columns((100.0 - pl.col("rank")).alias("score"))
 

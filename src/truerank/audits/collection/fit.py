@@ -5,7 +5,7 @@ they fit the results of a topic if they stand at good ranks there. The *place* o
 share of the other topics that they fit less: .5 by chance, 1 at best. Asked is whether the judgments are
 
 - *shifted*: one rule, such as "the next number", leads to topics that all judgments, or those of a part of the topics,
-  fit better than their own;
+  fit better than their own, and more often than topics alike explain;
 - *shuffled*: they fit their own topics no better than others, but they do fit topics;
 - *unrelated*: they fit no topic;
 - *inverted*: the lower the grade, the higher a run ranks the document, among results that were nearly all judged.
@@ -213,6 +213,9 @@ _NO_FIT: Final = 0.7
 _MISFIT: Final = 0.75
 #: So many judgments of the misfit, and a third of them, have to follow one rule.
 _FOLLOWERS: Final = 5
+#: The levels at which they have to do so more often than judgments that fit follow the mirrored rule: where at most one
+#: does, and where topics are alike.
+_LIKENESS, _ALIKE = 0.02, 0.0001
 #: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
 _COVERED: Final = 0.5
 
@@ -325,18 +328,30 @@ class _Places(NamedTuple):
     """Judgments of topics by their place.
 
     `at` has the place at each column, shape (rows, columns), nan for topics that share relevant documents; `own` that
-    at the own topic, .5 where there is none. `rows` and `rules` are as in the sample.
+    at the own topic, .5 where there is none. `rows`, `rules` and `column`, that of the own topic, are as in the sample.
+    `above` says where judgments fit a column better than the judgments of that topic do.
     """
 
     rows: Ints
     at: Floats
+    above: NDArray[np.bool_]
     rules: Ints
     own: Floats
+    column: Ints
 
     def by_rule(self, rules: Ints) -> Floats:
         """The places to which rules lead, shape (rules, rows); nan where they lead nowhere."""
         padded = np.concatenate([self.at, np.full((len(self.at), 1), np.nan)], axis=1)
         return np.asarray(padded[np.arange(len(self.at)), rules])
+
+    def mirror(self, rule: Ints) -> Ints:
+        """The topic from which a rule leads to that of a row; -1 for none.
+
+        Where neighbours are alike, as in products by kinds of question, an honest run finds a document that it misses
+        at a neighbour's, on either side. What moved went one way.
+        """
+        origin = dict(zip(rule.tolist(), self.column.tolist(), strict=True))
+        return np.array([origin.get(one, -1) if one >= 0 else -1 for one in self.column.tolist()], np.int64)
 
 
 def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
@@ -352,6 +367,9 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     if not values.any():
         return Fit("unrelated", "No relevant document that was looked for is among the results.")
     means = np.add.reduceat(values, starts, axis=0) / sizes[:, None]
+    of_topic = np.full(means.shape[1], -1.0)
+    there = np.flatnonzero(sample.own[rows] >= 0)
+    of_topic[sample.own[rows[there]]] = means[there, sample.own[rows[there]]]
     # The share of the unrelated columns that fit a row less, ties counted half; related columns have no place.
     rows, related = rows[kept], related[kept]
     left_out = related.sum(axis=1, keepdims=True)
@@ -359,12 +377,12 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     places = np.where(related, np.nan, (ranks - left_out - 0.5) / (means.shape[1] - left_out))
     own = sample.own[rows]
     at_own = np.where(own >= 0, places[np.arange(len(rows)), own], 0.5)
-    seen = _Places(rows, places, sample.rules[:, rows], at_own)
+    seen = _Places(rows, places, means[kept] > of_topic, sample.rules[:, rows], at_own, own)
     fit = _shifted(sample, seen, seed) or _partly(sample, seen)
     if fit is not None:
         return fit
     mean, error = float(at_own.mean()), float(at_own.std(ddof=1)) / len(rows) ** 0.5
-    p = float(scipy.special.ndtr((0.5 - mean) * (12 * len(rows)) ** 0.5))  # places are uniform by chance
+    p = _fit_by_chance(at_own)
     text = f"The judgments of a topic fit it better than they fit {mean:.0%} of the other topics"
     if mean - scipy.special.ndtri(_LEVEL) * error >= _NO_FIT:
         word: FitWord = "fits" if p <= _LEVEL else "not asked"
@@ -381,26 +399,29 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
     """Whether one rule leads all judgments to topics that they fit better than their own.
 
     The rule has to beat random assignments of topics to judgments (the best of all rules each time), and the topics'
-    own ids (signs of the differences changed at random).
+    own ids and the mirrored rule (signs of the differences changed at random).
     """
     if not len(seen.rules):
         return None
     reached = seen.by_rule(seen.rules)
     means = _means(reached)
     best = int(np.flatnonzero(means >= means.max() - 0.01)[0])  # the likeliest of rules that serve as well
-    differences = reached[best] - seen.own
-    differences = differences[~np.isnan(differences)]
-    if means[best] <= seen.own.mean() or len(differences) < FEWEST:
+    if means[best] <= seen.own.mean():
         return None
+    mirror = seen.mirror(seen.rules[best])
+    back = reached[best] - seen.by_rule(np.where(mirror == seen.rules[best], -1, mirror))
     rng = np.random.default_rng(seed)
-    signs = rng.choice((-1.0, 1.0), (_DRAWS, len(differences)))
-    beats_own = _share(signs @ differences >= differences.sum() - 1e-9)
-    if beats_own > _LEVEL:
+    beats_own = _above(reached[best] - seen.own, rng)
+    if 2 * (~np.isnan(back)).sum() >= len(back):
+        beats_mirror = _above(back, rng)
+    else:  # without a mirror, likeness is excluded where nothing fits its own topic
+        beats_mirror = 0.0 if _fit_by_chance(seen.own) > _LEVEL else 1.0
+    if max(beats_own, beats_mirror) > _LEVEL:
         return None
     columns = seen.at.shape[1]
     moved = (np.append(rng.permutation(columns), columns) for _ in range(_DRAWS))
     highest = np.array([_means(seen.by_rule(one[seen.rules])).max() for one in moved])
-    p = max(beats_own, _share(highest >= means[best] - 1e-9))
+    p = max(beats_own, beats_mirror, _share(highest >= means[best] - 1e-9))
     if p > _LEVEL:
         return None
     order, offset = sample.names[best]
@@ -411,6 +432,20 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
     )
     topics = tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0)
     return Fit("shifted", text, topics, p, offset, order, own=float(seen.own.mean()), best=float(means[best]))
+
+
+def _fit_by_chance(own: Floats) -> float:
+    """P of so good a fit to the own topics by chance, where places are uniform."""
+    return float(scipy.special.ndtr((0.5 - float(own.mean())) * (12 * len(own)) ** 0.5))
+
+
+def _above(differences: Floats, rng: np.random.Generator) -> float:
+    """P that differences are above 0 by chance, their signs changed at random; 1 for too few."""
+    there = differences[~np.isnan(differences)]
+    if len(there) < FEWEST:
+        return 1.0
+    signs = rng.choice((-1.0, 1.0), (_DRAWS, len(there)))
+    return _share(signs @ there >= there.sum() - 1e-9)
 
 
 def _means(reached: Floats) -> Floats:
@@ -437,19 +472,20 @@ def _where(order: str, offset: int) -> str:
 
 
 def _partly(sample: FitSample, seen: _Places) -> Fit | None:
-    """Whether judgments that do not fit their own topic follow one rule more often than chance."""
+    """Whether judgments that do not fit their own topic follow one rule more often than chance and likeness explain."""
     misfit = np.flatnonzero(seen.own < _MISFIT)
     if not len(seen.rules) or len(misfit) < _FOLLOWERS:
         return None
     first = np.nanmax(seen.at, axis=1) - 1e-9
     reached = seen.by_rule(seen.rules)
-    follow = ((reached >= first) & (reached > _MISFIT))[:, misfit]
+    above = seen.above[np.arange(len(seen.at)), seen.rules]  # where a rule leads nowhere, nothing is reached
+    follow = ((reached >= first) & (reached > _MISFIT) & above)[:, misfit]
     followers = follow.sum(axis=1)
     best, most = int(followers.argmax()), int(followers.max())
     chance = 1 / (~np.isnan(seen.at)).sum(axis=1).mean()
     # Bit for bit the upper tail of the binomial distribution.
     p = float(min(1.0, len(seen.rules) * scipy.special.betainc(most, len(misfit) - most + 1, chance)))
-    if most < max(_FOLLOWERS, len(misfit) / 3) or p > _LEVEL:
+    if most < max(_FOLLOWERS, len(misfit) / 3) or p > _LEVEL or _alike(seen, seen.rules[best], most, len(misfit)):
         return None
     order, offset = sample.names[best]
     chosen = misfit[follow[best]]
@@ -459,6 +495,20 @@ def _partly(sample: FitSample, seen: _Places) -> Fit | None:
         f"{len(chosen)} of these fit best {_where(order, offset)}."
     )
     return Fit("shifted", text, pairs, p, offset, order, own=float(seen.own.mean()))
+
+
+def _alike(seen: _Places, rule: Ints, followers: int, misfit: int) -> bool:
+    """Whether judgments that fit their own topic best fit, of the others, the mirrored one hardly less often."""
+    others = seen.at.copy()
+    there = np.flatnonzero(seen.column >= 0)
+    others[there, seen.column[there]] = np.nan
+    back = seen.by_rule(seen.mirror(rule))
+    asked = (seen.own >= _MISFIT) & ~np.isnan(back)
+    back_first = int(((back >= np.nanmax(others, axis=1) - 1e-9) & (back > _MISFIT))[asked].sum())
+    counts = [[followers, misfit - followers], [back_first, int(asked.sum()) - back_first]]
+    return float(scipy.stats.fisher_exact(counts, alternative="greater").pvalue) > (
+        _LIKENESS if back_first <= 1 else _ALIKE
+    )
 
 
 def _grouping(values: Floats, groups: Ints, seed: int) -> float:
