@@ -334,7 +334,6 @@ ROWS: dict[str, Callable[[Miniature], None] | str] = {
     "Table 1: topics and queries with candidates": nearest_queries,
     "Section 3: the threshold 0.91": threshold,
     "Section 4: 72 training sets from MS MARCO": f"{DESIGNS}::test_leakage",
-    "Section 4: the pilot with nine models, in small": f"{REPRODUCTIONS}::test_pilot",
     "Section 4: the pilot with nine models on Robust04": f"{DESIGNS}::test_pilot",
     "Tables 3 to 8, Figure 2 for Robust04": f"{DESIGNS}::test_leakage",
     "Table 1 for MS MARCO": track_sizes,
