@@ -15,7 +15,6 @@ from truerank.cli import main
 
 ROOT = Path(__file__).parents[2]
 DESIGNS = "tests/lab/test_paper_designs_run.py"
-REPRODUCTIONS = "tests/lab/test_reproductions.py"
 TOPICS = 6
 
 
@@ -342,7 +341,6 @@ ROWS: dict[str, Callable[[Miniature], None] | str] = {
     "Section 5.2 for the track": pool_simulation,
     "Figures 1 and 2, the five data sets for MS MARCO": versions,
     "Table 2 for MS MARCO": versions,
-    "Tables 4 and 5 with all blocks, in small": f"{REPRODUCTIONS}::test_transfer",
     "Tables 4 and 5 with monoT5": f"{DESIGNS}::test_transfer",
     "the same from the judgments of TREC 2020": carried,
     "changes of the order of systems at TREC": equivalents,
