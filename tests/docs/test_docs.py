@@ -149,8 +149,8 @@ def test_every_row_of_the_papers_has_a_status() -> None:
 
 
 RESULTS = (
-    "leakage-reproduction", "reusability-results", "survivorship-evaluation", "survivorship-experiment",
-    "transfer-experiment",
+    "leakage-reproduction", "pilot-reproduction", "reusability-results", "survivorship-evaluation",
+    "survivorship-experiment", "transfer-blocks", "transfer-experiment",
 )  # fmt: skip
 
 

@@ -15,7 +15,6 @@ from truerank.cli import main
 
 ROOT = Path(__file__).parents[2]
 DESIGNS = "tests/lab/test_paper_designs_run.py"
-REPRODUCTIONS = "tests/lab/test_reproductions.py"
 TOPICS = 6
 
 
@@ -334,7 +333,6 @@ ROWS: dict[str, Callable[[Miniature], None] | str] = {
     "Table 1: topics and queries with candidates": nearest_queries,
     "Section 3: the threshold 0.91": threshold,
     "Section 4: 72 training sets from MS MARCO": f"{DESIGNS}::test_leakage",
-    "Section 4: the pilot with nine models, in small": f"{REPRODUCTIONS}::test_pilot",
     "Section 4: the pilot with nine models on Robust04": f"{DESIGNS}::test_pilot",
     "Tables 3 to 8, Figure 2 for Robust04": f"{DESIGNS}::test_leakage",
     "Table 1 for MS MARCO": track_sizes,
@@ -343,7 +341,6 @@ ROWS: dict[str, Callable[[Miniature], None] | str] = {
     "Section 5.2 for the track": pool_simulation,
     "Figures 1 and 2, the five data sets for MS MARCO": versions,
     "Table 2 for MS MARCO": versions,
-    "Tables 4 and 5 with all blocks, in small": f"{REPRODUCTIONS}::test_transfer",
     "Tables 4 and 5 with monoT5": f"{DESIGNS}::test_transfer",
     "the same from the judgments of TREC 2020": carried,
     "changes of the order of systems at TREC": equivalents,

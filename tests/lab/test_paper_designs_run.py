@@ -113,6 +113,7 @@ def test_leakage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tiny_models.save_t5(tmp_path / "monot5")
     settings = {
         "seeds": "[0]",
+        "report.memorisation_size": "24",
         **{f"models.{kind}.model": f"{kind}:{tmp_path / kind}" for kind in ("monobert", "monot5")},
     }
     logged = [str(log) for log in logs]
