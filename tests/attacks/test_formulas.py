@@ -31,7 +31,7 @@ def test_formulas_are_counted_and_escaped_where_asked_for(tmp_path: Path) -> Non
         escaped = judge.export(store, tmp_path / "b.csv", escape_formulas=True)
     assert exact.formulas == escaped.formulas == 6
     assert "take 6 cells for formulas; --escape-formulas puts an apostrophe" in repr(exact)
-    assert "take 6 cells for formulas; an apostrophe stands before each" in repr(escaped)
+    assert "take 6 cells for formulas; an apostrophe is put before each" in repr(escaped)
     first, second = (list(csv.DictReader((tmp_path / name).open(newline=""))) for name in ("a.csv", "b.csv"))
     key = next(name for name, value in first[0].items() if value == _COMMAND)
     assert [row[key] for row in first] == _TEXTS

@@ -130,7 +130,7 @@ def test_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     )
     summary = json.loads((tmp_path / "why" / "summary.json").read_text())
     assert summary["verdict"] == "EXPLAINED" and summary["facts"]["chance"] <= 0.01
-    assert "Who computes so" in (tmp_path / "why" / "report.html").read_text()
+    assert "Who computes this way" in (tmp_path / "why" / "report.html").read_text()
     for words, fault in (
         ((), "nothing to explain"),
         (("--reported", "nothing"), "neither a number nor a file"),

@@ -60,7 +60,7 @@ class Floor(NamedTuple):
         return {name: value for name, value in self._asdict().items() if name != "by_topic"}
 
 
-class Judged:
+class RankingScorer:
     """Judgments by which rankings are scored that are the same for many topics, or hold judged documents only.
 
     Attributes:
@@ -138,7 +138,7 @@ def _run(lists: Sequence[tuple[Sequence[str], Sequence[str]]]) -> pl.DataFrame:
 class _Lists:
     """The best list of some topics, and what it scores on others."""
 
-    def __init__(self, judged: Judged, cutoff: int) -> None:
+    def __init__(self, judged: RankingScorer, cutoff: int) -> None:
         self.judged, self._cutoff = judged, cutoff
         gains = worth(judged.qrels, cutoff)
         self._ids = gains["doc_id"].unique().sort()
@@ -209,7 +209,7 @@ def fixed_list(
     number = qrels["topic_id"].n_unique()
     if number < 2:
         return Floor(None, None, None, 0, number, number, {})
-    judged = Judged(qrels, measure, scoring)
+    judged = RankingScorer(qrels, measure, scoring)
     lists, topics = _Lists(judged, cutoff), judged.table.topics
     halves = [np.zeros(number, np.bool_) for _ in range(splits)]
     for split, half in enumerate(halves):

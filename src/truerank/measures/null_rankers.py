@@ -11,7 +11,7 @@ import scipy
 
 from truerank.arrays import Floats
 from truerank.measures.effectiveness import gains_of
-from truerank.measures.floors import Drawn, Floor, Judged, clusters, fixed_list, interval, worth
+from truerank.measures.floors import Drawn, Floor, RankingScorer, clusters, fixed_list, interval, worth
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.options import Scoring
 
@@ -114,7 +114,7 @@ def null_rankers(
         fixed = fixed_list(qrels, measure, scoring, confidence=confidence, seed=seed)
         found.append(NullRanker("the best fixed list", "collection", fixed))
     if lists:
-        every = Judged(qrels, measure, scoring)
+        every = RankingScorer(qrels, measure, scoring)
         for name, ids in lists.items():
             found.append(NullRanker(name, "collection", floor(every.table.topics, every.same_list(ids), len(ids))))
     for of, ranked in (("collection", documents), ("candidates", candidates)):
@@ -146,7 +146,7 @@ def _of_judged(
     seed: int,
 ) -> Iterator[NullRanker]:
     """Orders of the judged documents of a topic."""
-    judged = Judged(own, measure, scoring)
+    judged = RankingScorer(own, measure, scoring)
     topics, number = judged.table.topics, len(own)
     random = random_order(judged.qrels, measure, scoring)
     chance = None if random is None else np.array([random[topic] for topic in topics])

@@ -89,6 +89,8 @@ _MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", 
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
+#: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
+_HIGHEST_SCORE: Final = 2
 #: Columns of places are called so: hit1, rank_2.
 _PLACES: Final = frozenset("hit rank place position match".split())
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
@@ -764,7 +766,7 @@ def _check_results(
 
 
 def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
-    """Asks where numbers may be places, times or counts: above 1, and nothing calls them scores."""
+    """Asks where numbers may be places, times or counts, and nothing calls them scores."""
     where = table.where.stem if isinstance(table.where, Path) else ""
     words = {word for name in (*numbers, where) for word in words_of(name)}
     plain = any(set(words_of(name)) & (_SCORE | _SCORES | _CALLED) or _measure(name) for name in numbers)
@@ -773,8 +775,9 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise table.fault(fault, "give scores of which the higher is better, or name them: --columns score=COLUMN")
     named = words & (_SCORE | _SCORES | _CALLED) or any(_measure(name) for name in (*numbers, where))
     cells = [cell for name in numbers for cell in table.filled(name) if not is_missing(cell)]
-    largest = max((abs(number_of(cell) or 0.0) for cell in cells), default=0.0)
-    if largest > 1 and not named:
+    values = [abs(number_of(cell) or 0.0) for cell in cells]
+    largest = max(values, default=0.0)
+    if not named and (largest > _HIGHEST_SCORE or (largest > 1 and all(value.is_integer() for value in values))):
         chosen = "+".join(numbers)
         fault = f"{first_names(numbers, quoted=True)} with values up to {largest:g}: scores, or places, times or counts"
         raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)

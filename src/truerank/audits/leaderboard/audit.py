@@ -13,7 +13,7 @@ from truerank.audits.leaderboard.claims import resolved, task_claim
 from truerank.audits.leaderboard.comparability import RULES, findings, trained_tasks
 from truerank.audits.leaderboard.options import LeaderboardOptions
 from truerank.audits.leaderboard.order import (
-    Block,
+    SharedScores,
     by_other_ways,
     neighbours_apart,
     places,
@@ -153,22 +153,22 @@ def _restricted(board: ScoreBoard, options: LeaderboardOptions) -> ScoreBoard:
     return replace(board, cells=cells)
 
 
-def _block(scores: ChosenScores, first: int | None) -> Block:
+def _block(scores: ChosenScores, first: int | None) -> SharedScores:
     """What all compared systems have; of the first ones, what these have."""
-    found = Block(*block(scores.means))
+    found = SharedScores(*block(scores.means))
     if first is not None and first < len(found.systems):
         own = [system for system, place in zip(found.systems, places(found.means), strict=True) if place <= first]
         means = scores.means.filter(pl.col("system").is_in(own))
         # Tasks that one of the first lacks are left out, and not the system.
         full = means.group_by("task").len().filter(pl.col("len") == len(own))["task"]
-        found = Block(*block(means.filter(pl.col("task").is_in(full.implode()))))
+        found = SharedScores(*block(means.filter(pl.col("task").is_in(full.implode()))))
     if len(found.systems) < 2:
         raise OptionError("systems", "fewer than two systems share a task", "give two that were scored on one task")
     return found
 
 
 def _orders(
-    scores: ChosenScores, shared: Block, resampling: Resampling
+    scores: ChosenScores, shared: SharedScores, resampling: Resampling
 ) -> dict[str, tuple[RankGroups, Mapping[str, Any]]]:
     """Rank groups and their facts: with questions on these tasks and on others, otherwise on others."""
     questions = questions_of(scores.items, shared.systems, shared.tasks)
@@ -181,7 +181,7 @@ def _orders(
     return {name: (groups, _facts(groups, shared, *rest)) for name, (groups, *rest) in found.items()}
 
 
-def _facts(groups: RankGroups, shared: Block, noun: Any, rows: Any) -> Mapping[str, Any]:
+def _facts(groups: RankGroups, shared: SharedScores, noun: Any, rows: Any) -> Mapping[str, Any]:
     return {
         "noun": noun, "rows": rows, "enough": groups.enough, "first_group": int(groups.first.sum()),
         "compared": len(shared.systems), "leader": shared.systems[int(places(groups.means).argmin())],

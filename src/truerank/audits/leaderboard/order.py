@@ -18,7 +18,7 @@ _SHOWN: Final = 15
 _WAYS: Final = ("mean", "mean rank", "standardised mean", "median")
 
 
-class Block(NamedTuple):
+class SharedScores(NamedTuple):
     """Scores without holes: the names of systems and tasks, and the scores, shape (tasks, systems)."""
 
     systems: list[str]
@@ -99,7 +99,7 @@ def neighbours_apart(groups: RankGroups, most: int) -> dict[str, int]:
     return {"neighbours": len(order) - 1, **found}
 
 
-def without_task(block: Block) -> pl.DataFrame:
+def without_task(block: SharedScores) -> pl.DataFrame:
     """The order with one task left out."""
     systems, tasks, scores = block
     whole, rows = block.means, []
@@ -113,7 +113,7 @@ def without_task(block: Block) -> pl.DataFrame:
     return pl.DataFrame(rows, schema, orient="row").sort("tau", "task")
 
 
-def by_other_ways(block: Block, types: Mapping[str, str], chosen: ChosenScores) -> pl.DataFrame:
+def by_other_ways(block: SharedScores, types: Mapping[str, str], chosen: ChosenScores) -> pl.DataFrame:
     """The order by other averages and by other measures, of the systems that have all that these need."""
     systems, tasks, scores = block
     every = np.arange(len(systems))
@@ -146,7 +146,7 @@ def by_other_ways(block: Block, types: Mapping[str, str], chosen: ChosenScores) 
     return pl.DataFrame(rows, schema, orient="row")
 
 
-def without_trained(block: Block, trained: Mapping[str, frozenset[str]]) -> pl.DataFrame:
+def without_trained(block: SharedScores, trained: Mapping[str, frozenset[str]]) -> pl.DataFrame:
     """Ranks by the mean over the tasks that a system was not trained on."""
     ranks, rows = places(block.means), []
     for number, system in enumerate(block.systems):
