@@ -23,7 +23,7 @@ from truerank.sources.golden import GoldenTable, merged_tables
 from truerank.sources.golden_rows import is_settings
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.notebook import frame_of, is_given
-from truerank.sources.recognition import Reading, read_as_given, sources_of
+from truerank.sources.recognition import Reading, kinds_of, nothing_to_check, read_as_given, sources_of
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.sources.sample import sample_folder
 
@@ -123,8 +123,6 @@ _PATHS: Final = frozenset(
     ("test", "qrels", "run", "tried", "train", "docs", "previous", "metadata", "variants", "cache", "out")
 )
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
-#: Files that a fault names.
-_FEW: Final = 3
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 
@@ -291,12 +289,9 @@ def understood(given: Inquiry) -> Inquiry:
     if not given.paths:
         return given
     readings = read_as_given(given.paths, given.sources.columns, given.options.measure)
-    if all(one.kind == "nothing known" for one in readings):
-        shown = "; ".join(one.sentence() for one in readings[:_FEW])
+    if nothing_to_check(readings):
         remedy = "give a table of questions, runs and judgments, or name what the files are by options"
-        raise InputError(
-            f"none of {len(readings)} files is of a known kind: {shown}", remedy, where=str(given.paths[0])
-        )
+        raise InputError(f"nothing in it can be checked: {kinds_of(readings)}", remedy, where=str(given.paths[0]))
     named = {each.name: getattr(given.sources, each.name) for each in dataclasses.fields(given.sources)}
     named = {name: value for name, value in named.items() if given.sources.has(name)}
     sources = replace(given.sources, **{**sources_of(readings, named), **named})

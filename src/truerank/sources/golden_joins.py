@@ -106,6 +106,22 @@ def half_of(source: Any, columns: str = "") -> Half | None:
     return Half(table, roles, content) if roles.question or roles.identifier else None
 
 
+def related(halves: Mapping[str, Half], inside: frozenset[str]) -> dict[str, Half]:
+    """The halves without those of a folder that share no questions with another one: lists of other things."""
+
+    def meets(half: Half) -> bool:
+        own = half.keys().values()
+        return any(
+            mean(key in set(keys) for key in wanted) >= _SHARED
+            for other in halves.values()
+            if other is not half
+            for wanted in other.keys().values()
+            for keys in own
+        )
+
+    return {path: half for path, half in halves.items() if path not in inside or meets(half)}
+
+
 def golden_half(halves: Sequence[Half]) -> Half | None:
     """The one that says what was expected: by the name of its column or file, or by its shorter lists."""
     ranked = [one for one in halves if one.roles.rank or one.roles.system or one.roles.score]
