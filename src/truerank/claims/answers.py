@@ -47,7 +47,8 @@ def answered(
     given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
 ) -> Check:
     """Answers every question that can be answered, in their order."""
-    steps, settings = AuditSteps(folder, progress), written_settings(given, Path() if given.out is None else folder)
+    steps = AuditSteps(folder, progress, kept=given.out is not None)
+    settings = written_settings(given, folder if steps.kept else Path())
     read: dict[str, Any] = {"readings": given.readings}
     if material.scores:
         return _of_scores(given, material, plan, settings)
