@@ -19,7 +19,8 @@ from truerank.audits.pool.simulation import simulate
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, change_by, chosen_claim, repaired_effect
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import example_leaks, without_leaked
-from truerank.claims.inquiry import ClaimSources, Inquiry
+from truerank.claims.inquiry import Inquiry
+from truerank.claims.options import ClaimSources
 from truerank.claims.pools import _without_team, trial_qrels
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.scoring_questions import chance_answer

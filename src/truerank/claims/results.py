@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, signed
-from truerank.claims.questions import PlannedQuestion, question
 from truerank.core.result import Result
-from truerank.sources.benchmarks import KnownBenchmark
-from truerank.sources.recognition import Reading
+
+if TYPE_CHECKING:
+    from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
+    from truerank.claims.questions import PlannedQuestion
+    from truerank.sources.benchmarks import KnownBenchmark
+    from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
     "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"
@@ -148,6 +150,9 @@ class Check(Result, shown_in="truerank.claims.page"):
         Raises:
             KeyError: there is no such question; the names are listed.
         """
+        # Here, as below: the help of `check` needs this class, and nothing of what a check loads.
+        from truerank.claims.questions import question
+
         question(name)
         answer = next((answer for answer in self.answers if answer.question == name), None)
         if answer is None:
@@ -156,6 +161,8 @@ class Check(Result, shown_in="truerank.claims.page"):
 
     def sentence(self) -> str:
         """The claim in one sentence, with the difference that counts."""
+        from truerank.claims.claim import signed
+
         claim, headline = self.claim, self.headline
         if self.conclusion.word == "FILES AT FAULT":
             names = "" if claim is None else f" of {claim.system} and {claim.baseline}"

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-import yaml
 
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
@@ -152,6 +151,8 @@ def _file(path: Path) -> GoldenRows:
 
 
 def _yaml(path: Path) -> Any:
+    import yaml
+
     try:
         return yaml.safe_load(b"".join(compressed.chunks(path)))
     except yaml.YAMLError as error:
