@@ -267,7 +267,7 @@ def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() 
     only = {topic: {key: 1 for key, grade in held.items() if grade} for topic, held in grades.items()}
     result = truerank.check(qrels=only, run=runs, baseline="plain")
     answers = [result.answer(name) for name in ("unjudged", "pools")]
-    assert [one.word for one in answers] == ["NOT TOLD", "NOT POOLED"]
+    assert [one.word for one in answers] == ["CANNOT TELL", "NOT POOLED"]
     assert {(one.effect, one.plausible) for one in answers} == {("stands", False)}
     assert "would have to be relevant in" in answers[0].possible
 

@@ -34,8 +34,9 @@ class ClaimSources(Options):
         previous: the documents as they were judged, where `docs` is a later version of them.
         model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
         metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
-        columns: what the columns of a table of questions are, where their names do not say:
-            question=q,expected=gold,retrieved=a+b.
+        columns: what the columns of a table of questions are, where their names do not say, such as
+            question=q,expected=gold,retrieved=a+b. A column can be id, question, expected, grade, retrieved, scores,
+            system, document, rank, score, repeat or measure.
         judged_by: who gave the judgments in `qrels`; with model, the conclusion holds for these judgments only.
     """
 

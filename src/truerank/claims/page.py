@@ -10,7 +10,7 @@ import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
 from truerank.claims.questions import question
-from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
+from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
@@ -175,15 +175,24 @@ def _answered(result: Check) -> list[str]:
         named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs) or '--ignore'})" for one in asked)
         lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
     if len(shown) < len(objects):
-        lines.append(f"Also: {len(objects) - len(shown)} more (-v)")
+        others = ", ".join(question(one.question).subject for one in objects[len(shown) :])
+        lines.append(textwrap.shorten(f"Also: {others}", _WIDTH - 5, placeholder=" …") + " (-v)")
     return lines
 
 
 def _claimed(result: Check) -> str:
     """The claim with its interval."""
+    if result.single is not None:
+        return f"{result.sentence()}{_ends_of(result.single)}."
     if result.claim is None or result.base is None:
         return f"{result.sentence()}: no figure."
     return f"{result.sentence()}{_interval(result)}."
+
+
+def _ends_of(single: SystemScore) -> str:
+    level = f"{100 * single.confidence:.6g}% interval"
+    ends = "" if single.low is None or single.high is None else f", {level} {single.low:.3f} to {single.high:.3f}"
+    return f"{ends}, on {single.topics} topics"
 
 
 def _interval(result: Check) -> str:

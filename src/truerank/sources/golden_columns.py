@@ -166,11 +166,29 @@ def _one(table: GoldenRows, names: Iterable[str], role: str) -> str | None:
     return found[0] if found else None
 
 
+def _check_means(table: GoldenRows, head: str) -> None:
+    """Refuses a table with a row for each system, or measure, of numbers alone, of which each is that of a measure."""
+    heads = [str(cell).strip() for cell in table.cells(head)]
+    numbers = [name for name in table.names if name != head and _is_numeric(table, name)]
+    asked = any(_joined(name) in _QUESTION | _ID for name in table.names)
+    if asked or not numbers or len(set(heads)) < len(heads):
+        return
+    by_row = all(_MEASURE.fullmatch(one) for one in heads)
+    if by_row or all(_measure(name) for name in numbers):
+        what = first_names(heads if by_row else numbers, quoted=True)
+        fault = f"means over all questions ({what}), and no scores of single ones"
+        raise table.fault(fault, "give a row for each question: a mean does not say how much of it is chance")
+
+
 def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
     """A table with a row for each system and a column for each question, turned."""
+    measures = [name for name in table.names if _joined(name) in _NAMED_MEASURE]
     heads = chosen.get("system") or tuple(name for name in table.names if _joined(name) in _SYSTEM)
+    if not heads and len(measures) == 1:
+        _check_means(table, measures[0])
     if len(heads) != 1:
         return table
+    _check_means(table, heads[0])
     systems = [str(cell) for cell in table.cells(heads[0])]
     others = [name for name in table.names if name != heads[0]]
     plain = [name for name in others if _joined(name) in _QUESTION | _ID | _SCORE | _DOCUMENT | _RETRIEVED | _GRADE]
