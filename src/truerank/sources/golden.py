@@ -136,15 +136,20 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     numbers = {text: str(number) for number, text in enumerate(texts, 1)}
     parts = list(tables) if by_id[0] else [_renumbered(one, numbers) for one in tables]
     systems = [list(one.runs or one.scores) for one in parts]
-    if all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
+    unnamed = all("system" not in one.columns for one in tables)
+    if unnamed and all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
         parts = [_named(one, one.name.rpartition(".")[0] or one.name) for one in parts]
     found: dict[str, pl.DataFrame] = {}
     for one in parts:
         for system, frame in (one.runs or one.scores).items():
-            if system in found:
+            if system not in found:
+                found[system] = frame
+                continue
+            if "system" not in one.columns or set(frame["topic_id"]) & set(found[system]["topic_id"]):
                 fault = f"a system '{system}' in two files"
                 raise InputError(fault, "give its column another name in one of them", where=one.name)
-            found[system] = frame
+            # Parts of one export: a column names the system, and no question is in both.
+            found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
     counts = [set(one.questions["topic_id"]) for one in parts]
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
@@ -158,7 +163,10 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     for part, own_judged in zip(parts[1:], judged[1:], strict=True):
         _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
     qrels = pl.concat(judged).unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
-    empty = {system: topics for one in parts for system, topics in one.empty.items()}
+    empty: dict[str, frozenset[str]] = {}
+    for one in parts:
+        for system, topics in one.empty.items():
+            empty[system] = empty.get(system, frozenset()) | topics
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
 
 

@@ -35,7 +35,7 @@ _SYSTEM: Final = frozenset(
 )
 _DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
-    "retrieved_doc_id corpus_id".split()
+    "retrieved_doc_id corpus_id article".split()
 )
 _RANK: Final = frozenset("rank position place".split())
 _GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
@@ -52,7 +52,7 @@ _TIME: Final = re.compile(
     r"latenc|durat|runtime|elapsed|zeit|dauer|tiempo|temps|second|sekund|\brang\b|puesto|[_ (](m?s|sec|secs)\)?$|^ms_",
     re.IGNORECASE,
 )
-_DATE: Final = re.compile(r"\d{4}-\d\d-\d\d\b.*")
+_DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
 _SIZES: Final = frozenset("len length size count chars words".split())
 _REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
@@ -144,6 +144,10 @@ def unfolded(table: GoldenRows) -> GoldenRows:
         flat: dict[str, Any] = {}
         for name, cell in row.items():
             value = json_cell(cell)
+            if isinstance(value, Mapping) and (asked := [key for key in value if _joined(str(key)) in _QUESTION]):
+                # A request, with its text and what else was sent.
+                flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
+                continue
             folded = isinstance(value, Mapping) and not any(key in value for key in (*_KEYS, *_INNER))
             if folded and value and all(isinstance(one, list | dict) for one in value.values()):
                 flat |= {f"{name}.{key}": one for key, one in value.items()}

@@ -321,12 +321,32 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     if share(_QREL) >= _SHARE:
         found = Reading(str(path), "judgments", "lines of topic, 0, document and grade")
     elif share(_RUN) >= _SHARE:
-        found = Reading(str(path), "run", "lines of topic, Q0, document, rank, score and tag")
+        why = "lines of topic, Q0, document, rank, score and tag"
+        commented = len(plain) < len(lines)
+        found = Reading(str(path), "run", why, numbers=_of_commented_run(path) if commented else None)
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
         why = "lines of topic, document and rank, as for MS MARCO"
         found = Reading(str(path), "run", why, numbers=_of_ranks(path))
     elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
         found = Reading(str(path), "judgments", "lines of topic, document and grade")
+    return found
+
+
+def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
+    """A run with lines that begin with "#", which the form of TREC does not have."""
+    found: dict[str, dict[str, float]] = {}
+    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split()
+        if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
+            continue
+        if not _RUN.fullmatch(line.strip()):
+            fault = "a line that is not topic, Q0, document, rank, score and tag"
+            raise InputError(fault, "correct it", where=path, line=number)
+        own = found.setdefault(cells[0], {})
+        if cells[2] in own:
+            raise InputError(f"document {cells[2]} appears twice", "keep one of its lines", where=path, line=number)
+        own[cells[2]] = float(cells[4])
     return found
 
 
