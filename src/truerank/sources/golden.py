@@ -20,27 +20,23 @@ from typing import Any, Final
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.sources.golden_columns import (
-    ANSWER,
-    LOWER,
+from truerank.sources.golden_cells import (
     MOST,
-    SCALE,
     TEXT_WORDS,
-    GoldenRoles,
     Retrieved,
     identifier_of,
     is_missing,
     items,
-    named_columns,
     number_of,
-    placed,
-    roles_of,
     separator,
-    turned,
-    unfolded,
     whole,
 )
-from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows, words_of
+from truerank.sources.golden_columns import roles_of
+from truerank.sources.golden_roles import GoldenRoles, named_columns
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
+from truerank.sources.golden_scores import SCALE
+from truerank.sources.golden_shapes import placed, turned, unfolded
+from truerank.sources.golden_words import ANSWER, LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 

@@ -9,23 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
-from truerank.sources.golden_columns import (
-    TEXT_WORDS,
-    GoldenRoles,
-    half_roles,
-    identifier_of,
-    is_named_expected,
-    items,
-    mean,
-    named_columns,
-    number_of,
-    placed,
-    separator,
-    turned,
-    unfolded,
-    whole,
-)
+from truerank.sources.golden_cells import TEXT_WORDS, identifier_of, items, mean, number_of, separator, whole
+from truerank.sources.golden_columns import half_roles, is_named_expected
+from truerank.sources.golden_roles import GoldenRoles, named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
+from truerank.sources.golden_shapes import placed, turned, unfolded
 
 #: The share of a file's questions that has to be in the other one.
 _SHARED: Final = 0.5

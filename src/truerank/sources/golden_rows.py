@@ -10,25 +10,23 @@ import csv
 import json
 import math
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final
-from unicodedata import combining
 
 import polars as pl
 
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
+from truerank.sources.golden_words import words_of
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
 _NAMED: Final = 5
-_WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
 _SEPARATORS: Final = (",", ";", "\t", "|")
 #: A line of a table below its header, in Markdown.
 _RULE: Final = re.compile(r"[-:+ ]*")
@@ -98,41 +96,6 @@ def json_cell(cell: Any) -> Any:
                 array = _ARRAY.fullmatch(cell.strip())
                 return cell if array is None else [part for part in array[1].split(",") if part.strip()]
     return cell
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    """The words of a column's name in English, as far as they are known, in small letters."""
-    plain = name if name.isascii() else "".join(c for c in unicodedata.normalize("NFKD", name) if not combining(c))
-    words = (word.lower() for word in _WORDS.findall(plain))
-    return tuple(_ENGLISH.get(word, word) for word in words)
-
-
-#: What columns are called in German, French and Spanish.
-_ENGLISH: Final = {
-    word: english
-    for english, words in {
-        "query": "suchanfrage suchanfragen anfrage anfragen suchbegriff suchtext requete requetes consulta consultas",
-        "question": "frage fragen pregunta preguntas",
-        "expected": "erwartet erwartete erwarteter erwartetes erwarteten attendu attendue attendus attendues esperado "
-        "esperada esperados esperadas",
-        "retrieved": "gefunden gefundene gefundenes abgerufen recupere recuperes recuperee recuperees trouve trouves "
-        "recuperado recuperada recuperados recuperadas encontrado encontrados",
-        "results": "treffer ergebnis ergebnisse resultat resultate resultats resultado resultados trefferliste",
-        "document": "dokument documento",
-        "documents": "dokumente dokumenten documentos",
-        "relevance": "relevanz pertinence relevancia",
-        "rank": "rang platz puesto posicion",
-        "system": "systeme sistema suchsystem verfahren moteur motor",
-        "article": "artikel articulo",
-        "model": "modell modele modelo",
-        "answer": "antwort reponse respuesta",
-        "answers": "antworten reponses respuestas",
-        "source": "quelle fuente",
-        "sources": "quellen fuentes",
-        "score": "punktzahl puntuacion",
-    }.items()
-    for word in words.split()
-}
 
 
 def opened_rows(source: Any) -> GoldenRows:

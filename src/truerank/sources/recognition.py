@@ -16,7 +16,7 @@ from truerank.errors import InputError, TwoReadingsError
 from truerank.sources import compressed, formats
 from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
-from truerank.sources.golden_columns import HalfError, NumbersError, identifier_of, number_of
+from truerank.sources.golden_cells import identifier_of, number_of
 from truerank.sources.golden_joins import (
     EXPECTED,
     QUESTION,
@@ -28,6 +28,7 @@ from truerank.sources.golden_joins import (
     ranked_by,
     related,
 )
+from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
 from truerank.sources.notebook import source_of
