@@ -36,7 +36,7 @@ from truerank.audits.collection.floors import floors as null_floors
 from truerank.audits.collection.suspects import Suspects, suspects
 from truerank.audits.collection.topics import read_topic_table
 from truerank.audits.transfer import Route, carry
-from truerank.measures.document_placebo import RankedDocuments, document_placebos
+from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame, read_run_frame
@@ -331,21 +331,43 @@ def panels(given: argparse.Namespace) -> None:
 def corpus(given: argparse.Namespace) -> None:
     """What a smaller corpus does, beside random removals of the same judged state."""
     rows: list[Row] = []
+    called: dict[tuple[str, str], list[bool]] = {}
     for name in given.sets:
         for seed in given.seeds:
             for folder, truth in folders(given, name, seed):
                 runs = {one: read_run_frame(path) for one, path in runs_of(folder).items()}
                 ranked = RankedDocuments.of(read_qrels_frame(parts_of(folder)["qrels"]), runs, Scoring())
+                gone, named = set(truth["removed"]), set(ranked.documents)
+                unseen = Unseen(len(gone - named), truth["documents"] - len(gone | named))
                 (own,) = document_placebos(
-                    ranked, truth["removed"], "nDCG@10", by_state=True, resampling=Resampling(400, 0.95, seed)
+                    ranked, truth["removed"], "nDCG@10", by_state=unseen, resampling=Resampling(400, 0.95, seed)
                 )
+                true = truth["mean"]
+                otherwise = own.word == "moved more than chance"
+                more = otherwise and any(
+                    one.p_corrected <= LEAST and abs(one.change) > abs(one.low + one.high) / 2 for one in own.systems
+                )
+                kinds = {
+                    "more than random": (true["changed_more_than_random"], more),
+                    "otherwise than random": (true["changed_otherwise_than_random"], otherwise),
+                }
+                for kind, (planted, seen) in kinds.items():
+                    of = "planted" if planted else "chance by construction" if truth.get("drawn_as_the_comparison_is") \
+                        else "not so by the truth"  # fmt: skip
+                    called.setdefault((name, f"{kind}: {of}"), []).append(seen)
                 rows.append((
-                    name, folder.name, truth["plant"] or "none", len(truth["removed"]), f"{truth['mean_change']:+.3f}",
-                    f"{truth['p']:.2f}", "yes" if truth["changed_more_than_random"] else "", f"{own.p:.3f}",
-                    "yes" if own.p <= LEAST else "",
+                    name, folder.name, truth["plant"] or "none", f"{len(gone):,d}", f"{true['change']:+.3f}",
+                    f"{true['random_low']:+.3f} to {true['random_high']:+.3f}", f"{true['p']:.2f}",
+                    *("yes" if planted else "" for planted, _ in kinds.values()),
+                    f"{own.p:.3f}", *("yes" if seen else "" for _, seen in kinds.values()),
                 ))  # fmt: skip
-    heads = "set,folder,plant,removed,mean change,p of the truth,more than random,p of the audit,said to be more"
+    heads = (
+        "set,folder,plant,removed,mean change,random,p of the truth,more than random,otherwise,p of the audit,"
+        "said to be more,otherwise"
+    )
     print(table(heads.split(","), rows))
+    print()
+    print(table(("set", "by the truth", "said"), [(*key, counted(own)) for key, own in sorted(called.items())]))
 
 
 def chunks(given: argparse.Namespace) -> None:

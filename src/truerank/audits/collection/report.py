@@ -168,7 +168,7 @@ def _smaller(facts: Mapping[str, Any] | None) -> Iterator[Part | Picture]:
         f"{facts['before']:,d} documents before, {facts['now']:,d} now; {facts['counted']:,d} of those that are gone "
         f"are judged or in a run, {facts['relevant']:,d} of them relevant. Their results leave the runs that were "
         "given, and topics that lose every relevant document leave the means. As many random documents of the same "
-        "judged state do, too: relevant; judged and not relevant; not judged; near the top of a run, or below.",
+        "judged state do, too: relevant to a topic; judged, and relevant to none; not judged.",
     ))  # fmt: skip
     names = ("system", "before", "after", "change", "low", "high", "p_corrected")
     rows = [
