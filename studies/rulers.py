@@ -371,33 +371,37 @@ def corpus(given: argparse.Namespace) -> None:
 
 
 def chunks(given: argparse.Namespace) -> None:
-    """Judgments of chunks, carried to another cutting."""
+    """Judgments of chunks, carried to another cutting; pieces are to judge, or relevant."""
     rows: list[Row] = []
     for name in given.sets:
         for seed in given.seeds:
             for folder, truth in folders(given, name, seed):
-                route = Route(spans=str(folder / "docs.jsonl"), docs=str(folder / "new-docs.jsonl"))
-                seen = carry(parts_of(folder)["qrels"], route=route)
-                carried = {(topic, doc): grade for topic, doc, grade in seen.qrels.iter_rows()}
-                doubtful = set() if seen.doubtful is None else {row[:2] for row in seen.doubtful.iter_rows()}
                 true = {
                     (topic, doc): grade
                     for topic, doc, grade in read_qrels_frame(str(folder / "truth" / "true.qrels")).iter_rows()
                 }
                 relevant = {pair for pair, grade in true.items() if grade > 0}
-                back = [pair for pair in relevant if carried.get(pair, 0) > 0]
-                said = [pair for pair, grade in carried.items() if grade > 0]
-                rows.append((
-                    name, folder.name, f"{truth['old_cutting']} to {truth['new_cutting']}", f"{len(relevant):,d}",
-                    f"{len(back) / max(1, len(relevant)):.0%}",
-                    f"{sum(carried[pair] == true[pair] for pair in back) / max(1, len(back)):.0%}",
-                    f"{sum(pair in doubtful for pair in relevant) / max(1, len(relevant)):.0%}",
-                    f"{sum(carried.get(pair, 1) == 0 for pair in relevant) / max(1, len(relevant)):.0%}",
-                    f"{sum(pair not in relevant for pair in said) / max(1, len(said)):.0%} of {len(said):,d}",
-                ))  # fmt: skip
+                for pieces in ("judge", "relevant"):
+                    route = Route(
+                        spans=str(folder / "docs.jsonl"), docs=str(folder / "new-docs.jsonl"), pieces=pieces
+                    )  # fmt: skip
+                    seen = carry(parts_of(folder)["qrels"], route=route)
+                    carried = {(topic, doc): grade for topic, doc, grade in seen.qrels.iter_rows()}
+                    doubtful = set() if seen.doubtful is None else {row[:2] for row in seen.doubtful.iter_rows()}
+                    back = [pair for pair in relevant if carried.get(pair, 0) > 0]
+                    said = [pair for pair, grade in carried.items() if grade > 0]
+                    wrong = [pair not in relevant for pair in said]
+                    rows.append((
+                        name, folder.name, f"{truth['old_cutting']} to {truth['new_cutting']}", seen.by, pieces,
+                        f"{len(relevant):,d}", f"{len(back) / max(1, len(relevant)):.0%}",
+                        f"{sum(carried[pair] == true[pair] for pair in back) / max(1, len(back)):.0%}",
+                        f"{sum(pair in doubtful for pair in relevant) / max(1, len(relevant)):.0%}",
+                        f"{sum(carried.get(pair, 1) == 0 for pair in relevant) / max(1, len(relevant)):.1%}",
+                        counted(wrong),
+                    ))  # fmt: skip
     heads = (
-        "set,folder,cutting,relevant,carried,of these with their grade,to judge,carried as not relevant,"
-        "carried as relevant: wrong"
+        "set,folder,cutting,by,pieces,relevant,carried,of these with their grade,to judge,carried as not relevant,"
+        "of those carried as relevant: wrong"
     )
     print(table(heads.split(","), rows))
 
