@@ -267,7 +267,7 @@ def suspect(given: argparse.Namespace) -> None:
 def echo(given: argparse.Namespace) -> None:
     """Topics that were made from their documents."""
     rows: list[Row] = []
-    found: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    found: dict[tuple[str, str], list[tuple[bool, bool | None]]] = {}
     for name in given.sets:
         for seed in given.seeds:
             planted = dict(folders(given, name, seed))
@@ -287,22 +287,18 @@ def echo(given: argparse.Namespace) -> None:
                 called = {one.kind for one in kinds if one.count}
                 share = truth["share_generated"]
                 of = "people's" if not share else "all generated" if share == 1 else f"{share:.0%} generated"
-                found.setdefault((name, of), []).append(("echo" in called, "echo-above-people" in called))
-                means = () if facts is None else [f"{facts[one][0]:.2f}" for one in MEASURED]
-                rows.append(
-                    (
-                        name,
-                        seed,
-                        folder.name,
-                        *means,
-                        *("yes" if one in called else "" for one in ("echo", "echo-above-people")),
-                    )
-                )
+                # People's topics that are in the set are no reference.
+                above = "echo-above-people" in called if facts is not None and facts["asked"] else None
+                found.setdefault((name, of), []).append(("echo" in called, above))
+                means = ["" for _ in MEASURED] if facts is None else [f"{facts[one][0]:.2f}" for one in MEASURED]
+                beside = "not compared" if above is None else "yes" if above else ""
+                rows.append((name, seed, folder.name, *means, "yes" if "echo" in called else "", beside))
     heads = f"set,seed,folder,{','.join(MEASURED)},COLL19,COLL20 beside people's"
     print(table(heads.split(","), rows))
     print()
-    print(table(("set", "topics", "COLL19", "COLL20"), [
-        (*key, counted([one for one, _ in own]), counted([one for _, one in own])) for key, own in sorted(found.items())
+    print(table(("set", "topics", "COLL19", "COLL20, of those compared"), [
+        (*key, counted([one for one, _ in own]), counted([one for _, one in own if one is not None]))
+        for key, own in sorted(found.items())
     ]))  # fmt: skip
 
 

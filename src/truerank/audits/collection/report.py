@@ -325,6 +325,11 @@ def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
             ("difference of these two", *asked["difference"]),
         ]
         notes.append(f"{asked['topics']:,d} topics were compared with {asked['questions']:,d} questions of people.")
+    elif facts["questions"]:
+        notes.append(
+            f"{facts['questions']:,d} questions of people are other ones than the topics; too few of them have as many "
+            "content words as topics: nothing was compared with them."
+        )
     yield Table(
         "A document echoes a topic where it holds 70% of its content words, or at "
         "least three of them, and half of all, in one piece.",
