@@ -253,7 +253,7 @@ def suspect(given: argparse.Namespace) -> None:
                 ))  # fmt: skip
         for label, own in found.items():
             some = np.array([one[:6] for one in own]).sum(axis=0)
-            first = proportion(int(some[2]), int(some[3])) if some[3] else None
+            first = proportion(int(some[2]), int(some[3]), method="exact") if some[3] else None
             rows.append((
                 name, label, len(own), f"{some[0] / len(own):.0f}", f"{np.mean([one[6] for one in own]):.2f}",
                 f"{some[1]} of {some[0]}",
