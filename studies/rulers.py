@@ -26,9 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+from scipy.stats import kendalltau
 
 import truerank
 from common import require_shared, table
+from truerank.arrays import Floats
 from truerank.audits.collection.documents import read_document_table
 from truerank.audits.collection.echo import MEASURED, echoes
 from truerank.audits.collection.floors import candidate_instances, shared_candidates
@@ -366,6 +369,12 @@ def corpus(given: argparse.Namespace) -> None:
     print(table(("set", "by the truth", "said"), [(*key, counted(own)) for key, own in sorted(called.items())]))
 
 
+def means(qrels: str | pl.DataFrame, runs: dict[str, str]) -> Floats:
+    """The runs' nDCG@10."""
+    found = truerank.evaluate(qrels, runs, "nDCG@10")
+    return np.array([found.of(one, "nDCG@10").mean() for one in runs])
+
+
 def chunks(given: argparse.Namespace) -> None:
     """Judgments of chunks, carried to another cutting; pieces are to judge, or relevant."""
     rows: list[Row] = []
@@ -377,6 +386,8 @@ def chunks(given: argparse.Namespace) -> None:
                     for topic, doc, grade in read_qrels_frame(str(folder / "truth" / "true.qrels")).iter_rows()
                 }
                 relevant = {pair for pair, grade in true.items() if grade > 0}
+                runs = {one.stem: str(one) for one in sorted((folder / "new-runs").glob("*.run"))}
+                right = means(str(folder / "truth" / "true.qrels"), runs)
                 for pieces in ("judge", "relevant"):
                     route = Route(
                         spans=str(folder / "docs.jsonl"), docs=str(folder / "new-docs.jsonl"), pieces=pieces
@@ -387,17 +398,19 @@ def chunks(given: argparse.Namespace) -> None:
                     back = [pair for pair in relevant if carried.get(pair, 0) > 0]
                     said = [pair for pair, grade in carried.items() if grade > 0]
                     wrong = [pair not in relevant for pair in said]
+                    scores = means(seen.qrels, runs)
                     rows.append((
                         name, folder.name, f"{truth['old_cutting']} to {truth['new_cutting']}", seen.by, pieces,
                         f"{len(relevant):,d}", f"{len(back) / max(1, len(relevant)):.0%}",
                         f"{sum(carried[pair] == true[pair] for pair in back) / max(1, len(back)):.0%}",
                         f"{sum(pair in doubtful for pair in relevant) / max(1, len(relevant)):.0%}",
                         f"{sum(carried.get(pair, 1) == 0 for pair in relevant) / max(1, len(relevant)):.1%}",
-                        counted(wrong),
+                        counted(wrong), f"{kendalltau(right, scores).statistic:+.2f}",
+                        f"{np.abs(scores - right).max():.2f}",
                     ))  # fmt: skip
     heads = (
         "set,folder,cutting,by,pieces,relevant,carried,of these with their grade,to judge,carried as not relevant,"
-        "of those carried as relevant: wrong"
+        "of those carried as relevant: wrong,order of the runs: tau,largest distance of nDCG@10"
     )
     print(table(heads.split(","), rows))
 
