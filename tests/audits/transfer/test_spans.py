@@ -117,13 +117,14 @@ def test_pieces_of_relevant_chunks_are_relevant_where_you_say_so(tmp_path: Path,
     judged = ("1 0 D0/60/0 2", "1 0 D1/60/0 0", "2 0 D1/60/0 1", "2 0 D1/60/60 3")
     asked = carried(tmp_path, old, new, *judged)
     assert (asked.by, asked.inside) == (by, 6)
+    assert "6 new chunks" in asked.warnings[-1] and "0 are relevant" in asked.warnings[-1]
     assert asked.qrels.rows() == [("1", "D1/30/0", 0), ("1", "D1/30/30", 0)]
     found = carried(tmp_path, old, new, *judged, pieces="relevant")
     assert sorted(row for row in found.qrels.rows() if row[2]) == [
         ("1", "D0/30/0", 2), ("1", "D0/30/30", 2), ("2", "D1/30/0", 1), ("2", "D1/30/30", 1), ("2", "D1/30/60", 3),
         ("2", "D1/30/90", 3),
     ]  # fmt: skip
-    assert found.doubtful is not None and found.inside == len(found.doubtful) == 0
+    assert found.doubtful is not None and found.inside == len(found.doubtful) == 0 and not found.warnings
     # A third of a new chunk is too little; two judged chunks together are enough, and the larger part has the grade.
     third = carried(tmp_path, old, chunks(45, 45) if by == "offsets" else texts_only(chunks(45, 45)), "1 0 D0/60/0 1",
                     pieces="relevant")  # fmt: skip

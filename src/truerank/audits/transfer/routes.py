@@ -261,6 +261,12 @@ def carry(
         grades = (rel, experts.expert_rel)
         compared = compare_with_experts(kept, experts.expert_qrels, grades, experts.confidence)
     result = _result(frame, rows, merged, kept, combine=combine, rel=rel, experts=compared)
+    if doubtful is not None and len(doubtful) > (relevant := int((kept["relevance"] >= rel).sum())):
+        fault = (
+            f"{len(doubtful):,d} new chunks hold a part of a relevant one and have to be judged, and {relevant:,d} are "
+            "relevant so far: scores by these alone say little."
+        )
+        result = replace(result, warnings=(*result.warnings, fault))
     result = replace(result, doubtful=doubtful, by=by, inside=inside)
     if out is None:
         return result
