@@ -496,7 +496,7 @@ def board_page(board: Leaderboard) -> str:
             ("", "value"),
             [
                 ("models", f"{facts['systems']:,d}"), ("tasks", f"{facts['tasks']:,d}"),
-                ("scores", f"{facts['cells']:,d}"),
+                ("scores, of all splits", f"{facts['cells']:,d}"),
                 ("models and tasks without a missing score", f"{facts['compared']:,d} and {facts['shared_tasks']:,d}"),
                 ("neighbours of the first 50 that differ, all pairs tested together", f"{facts['neighbours_told']:,d}"),
                 ("the same, each pair tested alone", f"{facts['neighbours_alone']:,d}"),
