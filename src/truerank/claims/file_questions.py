@@ -352,8 +352,9 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
 
     reader = None if given.sources.docs is None else texts
     fit = judgment_fit(
-        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed
-    )
+        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed,
+        enough=files.pair,
+    )  # fmt: skip
     judged = files.qrels["topic_id"].n_unique()
     if fit.word in _MISPLACED:
         astray = frozenset(topic for topic, _ in fit.topics)

@@ -608,7 +608,9 @@ def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
     name, _, digits = by.partition("-")
     score = _COMPARED[name](rows, int(digits or 0))
     score = -score if upside_down else score
-    order = np.lexsort((score, rows.topic))
+    step = np.diff(rows.topic)
+    ordered = np.all((step > 0) | ((step == 0) & (score[1:] >= score[:-1])))
+    order = np.arange(len(score)) if ordered else np.lexsort((score, rows.topic))
     topic, score = rows.topic[order], score[order]
     group = np.cumsum(np.append(True, (score[1:] != score[:-1]) | (topic[1:] != topic[:-1]))[: len(order)])
     tied = np.flatnonzero(np.bincount(group)[group] > 1)

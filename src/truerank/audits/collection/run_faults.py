@@ -132,7 +132,10 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
         # One of the ids alone is looked for in all other files.
         alone = first["doc_id"].unique()
         for other in (files.qrels, *(run for other, run in files.runs.items() if other != name)):
-            alone = alone.filter(~alone.is_in(other["doc_id"].unique().implode())) if len(alone) else alone
+            shown = other["doc_id"].filter(other["doc_id"].is_in(alone.implode()))
+            alone = alone.filter(~alone.is_in(shown.unique().implode()))
+            if not len(alone):
+                break
         known = alone
     held = pl.col("doc_id").is_in(known.implode())
     first = first.with_columns((held if files.documents is not None else ~held).alias("known"))
@@ -276,12 +279,17 @@ def _copies(files: Files) -> Iterable[RunFault]:
             topic: normalise(files.topics[topic]).casefold() for topic in judged if files.topics.get(topic, "").strip()
         }
     else:
-        # What is judged and returned for each topic, as one text; topics without a relevant document have none.
+        # What is judged and returned for each topic, as one text. What is returned is looked at where the judgments are
+        # those of another topic.
         grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
-        frames = [files.qrels.sort("topic_id", "doc_id").with_columns(grades)]
-        frames += [files.runs[name].sort("topic_id", "rank") for name in files.pair]
-        parts = [dict(one.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()) for one in frames]
-        key = {topic: "\n".join(" ".join(part.get(topic, ())) for part in parts) for topic in judged}
+        key = dict.fromkeys(judged, "")
+        for frame in (files.qrels.with_columns(grades, rank="doc_id"), *(files.runs[name] for name in files.pair)):
+            own = frame.filter(pl.col("topic_id").is_in(pl.Series([*key], dtype=pl.String).implode()))
+            lists = own.sort("topic_id", "rank").group_by("topic_id", maintain_order=True)
+            texts = dict(lists.agg(pl.col("doc_id").str.join(" ")).iter_rows())
+            key = {topic: f"{text}\n{texts.get(topic, '')}" for topic, text in key.items()}
+            often = Counter(key.values())
+            key = {topic: text for topic, text in key.items() if often[text] > 1}
     first: dict[str, str] = {}
     copies = frozenset(topic for topic in judged if topic in key and first.setdefault(key[topic], topic) != topic)
     if copies:
