@@ -167,7 +167,7 @@ class _Rows:
         starts = topic_starts(self.frame["topic_id"])
         names = self.frame["topic_id"].gather(starts)
         places = _places(names, pl.Series(self.topics, dtype=pl.String))
-        return np.repeat(places, np.diff(np.append(starts, len(self.frame))))
+        return np.repeat(places.astype(np.int32), np.diff(np.append(starts, len(self.frame))))
 
     @cached_property
     def score(self) -> Floats:
@@ -312,19 +312,18 @@ class ConventionScorer:
             "grades.binary": highest > 1,
             "grades.negative": int(qrels["relevance"].min() or 0) < 0,  # type: ignore[arg-type]
             "run.own-document": bool((run["topic_id"] == ids).any()),
-            "run.case": bool((ids != ids.str.to_lowercase()).any())
+            "run.case": _any(ids, lambda some: some != some.str.to_lowercase())
             or bool(qrels["doc_id"].str.contains("[A-Z]").any()),
             "run.integer": bool(ids.str.contains(r"^0\d*$").any() or qrels["doc_id"].str.contains(r"^0\d*$").any()),
             "run.prefix": bool(ids.str.contains("[/:#]").any() or qrels["doc_id"].str.contains("[/:#]").any()),
-            "run.duplicates": bool(run.select(pl.struct("topic_id", "doc_id").is_duplicated().any()).item()),
+            "run.duplicates": repeated_pair(run["topic_id"], ids) is not None,
             "ties.rank": "rank" in run.columns,
             "scores.positive": bool((run["score"] <= 0).any()),
             "judgments.previous": "previous" in self._qrels,
             "average.subtasks": 1 < len({*map(_part, qrels["topic_id"].unique())}) <= topics / 2,
         }
         judged = qrels["doc_id"].unique()
-        whole = ids.str.replace(_PASSAGE.pattern, "")
-        passages = bool((whole.is_in(judged.implode()) & ~ids.is_in(judged.implode())).any())
+        passages = _any(ids, lambda some: _documents_of(some).is_in(judged.implode()) & ~some.is_in(judged.implode()))
         fits |= dict.fromkeys(("run.passages-best", "run.passages-first", "run.passages-sum"), passages)
         for code, choice in _declared().items():
             if code == "level.K":
@@ -460,11 +459,11 @@ class ConventionScorer:
         name = "" if run is None else run.name
         key = ("grades", system, run if _changes(name) else None, judgments)
         numbers = {topic: place for place, topic in enumerate(judged.topics)}
-        at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int64)[rows.topic]
+        at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int32)[rows.topic]
 
         def made() -> Ints:
             found = rows.pairs.join(judged.pairs, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-            return found["relevance"].cast(pl.Int64).fill_null(_UNJUDGED).to_numpy()
+            return found["relevance"].fill_null(_UNJUDGED).cast(pl.Int32).to_numpy()
 
         grade: Ints = self._once(key, made)
         keep = at >= 0
@@ -490,7 +489,7 @@ class ConventionScorer:
             grade = np.where(rows.score > 0, grade, _UNJUDGED)
         own, at, grade = rows.topic[order], at[order], grade[order]
         counts = np.bincount(own)
-        rank = np.arange(len(own)) - (np.cumsum(counts) - counts)[own]
+        rank = np.arange(len(own), dtype=np.int32) - (np.cumsum(counts) - counts).astype(np.int32)[own]
         matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int32)
         matrix[at, rank] = grade
         if name_of_ties in ("averaged", "last"):
@@ -554,12 +553,24 @@ _LINES: Final[Mapping[str, Callable[[int], tuple[int, int]]]] = {
     "without-first-line": lambda lines: (1, lines),
     "without-last-line": lambda lines: (0, lines - 1),
 }
+#: Ids that are looked at together.
+_PART: Final = 1 << 20
 _PASSAGE: Final = re.compile(r"[-_#%.:]p?\d+$")
 _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
     "case": lambda ids: ids.str.to_lowercase(),
     "integer": lambda ids: ids.str.replace(r"^0+(\d)", "$1"),
     "prefix": lambda ids: ids.str.replace(r"^.*[/:#]", ""),
 }
+
+
+def _any(ids: pl.Series, test: Callable[[pl.Series], pl.Series]) -> bool:
+    """Whether something holds for some id, asked of a part of them after the other."""
+    return any(bool(test(ids.slice(at, _PART)).any()) for at in range(0, len(ids), _PART))
+
+
+def _documents_of(ids: pl.Series) -> pl.Series:
+    """Ids of passages as those of their documents."""
+    return ids.str.replace(_PASSAGE.pattern, "")
 
 
 def _changes(name: str) -> bool:

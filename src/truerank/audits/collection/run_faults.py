@@ -249,7 +249,8 @@ def _alike(files: Files) -> Iterable[RunFault]:
     lists = []
     for name in files.pair:
         run = on_topics(files.runs[name], files.qrels["topic_id"].unique())
-        first = run.sort("topic_id", "rank", maintain_order=True).group_by("topic_id", maintain_order=True)
+        run = run if in_rank_order(run) else run.sort("topic_id", "rank", maintain_order=True)
+        first = run.group_by("topic_id", maintain_order=True)
         lists.append(dict(first.agg(pl.col("doc_id").head(files.depth)).iter_rows()))
     shared = [topic for topic in lists[0] if topic in lists[1]]
     differing = [topic for topic in shared if lists[0][topic] != lists[1][topic]]
