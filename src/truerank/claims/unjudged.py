@@ -19,7 +19,17 @@ from truerank.measures import difference_interval, effectiveness
 from truerank.measures.effectiveness import RankedJudgments
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.logistic import logistic_slopes
-from truerank.measures.rankings import GradeList, GradeTable, Hits, Ranking, grouped, joined, on_topics, places
+from truerank.measures.rankings import (
+    GradeList,
+    GradeTable,
+    Hits,
+    Ranking,
+    among_first,
+    grouped,
+    joined,
+    on_topics,
+    places,
+)
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -98,12 +108,13 @@ class JudgedResults:
         # Unjudged results that are passed over bring up what is below.
         if "cutoff" not in params or params.get("judged_only"):
             return runs
-        # And so do copies that are dropped, as many as a topic has.
-        shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
-        dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
-        depth = self.depth + max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
-        first = pl.col("score").cast(pl.Float32).rank("min", descending=True).over("topic_id") <= depth
-        return {name: run.filter(first | (places(run) <= depth)) for name, run in runs.items()}
+        depth = self.depth
+        if self.claim.equivalent:
+            # And so do copies that are dropped, as many as a topic has.
+            shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
+            dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
+            depth += max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
+        return {name: run.filter(among_first(run, depth) | (places(run) <= depth)) for name, run in runs.items()}
 
     @cached_property
     def judged(self) -> Flags:

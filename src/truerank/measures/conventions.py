@@ -349,6 +349,10 @@ class ConventionScorer:
             elif fits.get(code, True):
                 yield choice
 
+    def forget(self) -> None:
+        """Frees what was made for the conventions so far."""
+        self._kept.clear()
+
     def scores(self, measure: ScoredMeasure, convention: Convention = ()) -> TopicScores:
         """The scores of all topics of the judgments by a convention."""
         chosen = {choice.dimension: choice for choice in convention}
@@ -847,6 +851,10 @@ class ConventionRange(NamedTuple):
         )
 
 
+#: Results of two runs for which conventions are not kept at the same time.
+_LARGE: Final = 4_000_000
+
+
 def convention_range(
     qrels: pl.DataFrame, system: pl.DataFrame, baseline: pl.DataFrame, measure: str, rel: int = 1
 ) -> ConventionRange | None:
@@ -865,22 +873,36 @@ def convention_range(
         return None
     scorers = (ConventionScorer(qrels, system), ConventionScorer(qrels, baseline))
 
-    def scores(convention: Convention) -> tuple[float, float]:
-        first, second = (one.scores(scored, convention).score for one in scorers)
-        return first, second
+    large = len(system) + len(baseline) > _LARGE
 
-    options: dict[str, list[Alternative]] = {}
-    plain = scores(())
-    for one in scorers[0].choices:
-        fits = one.sensible and (not one.serves or scored.family in one.serves) and one in scorers[1].choices
+    def scores(conventions: Sequence[Convention], order: tuple[int, int]) -> list[tuple[float, float]]:
+        """The scores of both runs, one run after the other; large runs forget what they have made for them."""
+        values: dict[int, list[float]] = {}
+        for place in order:
+            if large:
+                scorers[1 - place].forget()
+            values[place] = [scorers[place].scores(scored, convention).score for convention in conventions]
+        return list(zip(values[0], values[1], strict=True))
+
+    fitting = [
+        one
+        for one in scorers[0].choices
+        if one.sensible
+        and (not one.serves or scored.family in one.serves)
+        and one in scorers[1].choices
         # Where only relevant documents are judged, a list without the others is relevant as a whole.
-        fits = fits and not (one.dimension == "unjudged" and int(qrels["relevance"].min() or 0) > 0)  # type: ignore[arg-type]
-        if fits and scores((one,)) != plain:
+        and not (one.dimension == "unjudged" and int(qrels["relevance"].min() or 0) > 0)  # type: ignore[arg-type]
+    ]
+    plain, *alone = scores([(), *((one,) for one in fitting)], (0, 1))
+    options: dict[str, list[Alternative]] = {}
+    for one, pair in zip(fitting, alone, strict=True):
+        if pair != plain:
             options.setdefault(one.dimension, []).append(one)
+    chosen = itertools.product(*([None, *some] for some in options.values()))
+    conventions = [tuple(one for one in some if one is not None) for some in chosen]
     found: dict[tuple[float, float], Convention] = {}
-    for chosen in itertools.product(*([None, *some] for some in options.values())):
-        convention = tuple(one for one in chosen if one is not None)
-        pair = scores(convention)
+    # The run that came last has most of what it needs.
+    for convention, pair in zip(conventions, scores(conventions, (1, 0)), strict=True):
         if not any(map(math.isnan, pair)):
             found.setdefault(pair, convention)
     first, second = ([pair[place] for pair in found] for place in (0, 1))

@@ -301,6 +301,20 @@ def in_rank_order(run: pl.DataFrame) -> bool:
     return bool(rising.all()) and run["topic_id"].gather(starts).n_unique() == len(starts)
 
 
+def among_first(run: pl.DataFrame, depth: int) -> pl.Series:
+    """Which results have fewer than so many better ones in their topic by score, as trec_eval reads it: in 32 bits."""
+    score = run["score"].cast(pl.Float32)
+    starts, values = topic_starts(run["topic_id"]), score.to_numpy()
+    lengths = np.diff(np.append(starts, len(run)))
+    falling = np.diff(values) <= 0
+    falling[starts[1:] - 1] = True
+    if not falling.all() or run["topic_id"].gather(starts).n_unique() < len(starts):
+        ranks = pl.col("score").rank("min", descending=True).over("topic_id")
+        return run.select("topic_id", score).select(ranks <= depth).to_series()
+    least = values[starts + np.minimum(lengths, depth) - 1]
+    return pl.Series(values >= np.repeat(least, lengths))
+
+
 def places(run: pl.DataFrame) -> pl.Series:
     """The place of each result in its topic by the rank column, from 1; equal ranks in the order of the rows."""
     if not in_rank_order(run):

@@ -30,6 +30,8 @@ _FEW, _SOME = 3, 0.05
 #: Identifiers that are looked at for the likely cause.
 _LOOKED_AT: Final = 500
 _NAMED: Final = 3
+#: Identifiers whose forms are made together.
+_AT_ONCE: Final = 1 << 20
 _PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
 _DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 
@@ -102,7 +104,8 @@ def score_faults(files: Files) -> tuple[RunFault, ...]:
 
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
-    counts = run.filter(pl.col("topic_id").is_in(list(judged)))["topic_id"].value_counts()["count"].sort().to_list()
+    topics = run["topic_id"].value_counts().filter(pl.col("topic_id").is_in(list(judged)))
+    counts = topics["count"].sort().to_list()
     return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
 
 
@@ -345,8 +348,11 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
         one = next(name for name in sample if affix in _affixes(name, there))
         return f" (their ids have '{affix}' too much: {one})"
     ascii_only = known.str.len_bytes() == known.str.len_chars()
-    plain = known.filter(ascii_only).str.replace_all(_DIGITS.pattern, "0").str.replace_all(_LETTERS.pattern, "a")
-    forms = {*plain.unique(), *map(_form, known.filter(~ascii_only))}
+    forms = {*map(_form, known.filter(~ascii_only))}
+    for some in known.filter(ascii_only).to_frame("known").iter_slices(_AT_ONCE):
+        forms.update(
+            some["known"].str.replace_all(_DIGITS.pattern, "0").str.replace_all(_LETTERS.pattern, "a").unique()
+        )
     strange = [name for name in sample if _form(name) not in forms]
     if len(strange) >= _HALF * len(sample):
         usual = str(known.min())
