@@ -484,10 +484,7 @@ class ConventionScorer:
             "double" if name_of_ties in _DOUBLE else name_of_ties if name_of_ties.partition("-")[0] in _COMPARED else ""
         )
         groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
-        order: Order = self._once(
-            ("order", key if name_of_ties in ("best", "worst") else key[1:3], name_of_ties, reversed_run),
-            lambda: _order(rows, groups, grade, name_of_ties),
-        )
+        order = _order(rows, groups, grade, name_of_ties)
         order = order[keep[order]]
         if positive is not None:
             grade = np.where(rows.score > 0, grade, _UNJUDGED)

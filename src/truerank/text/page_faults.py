@@ -161,7 +161,8 @@ def _spoken_of(plain: _Plain) -> Collection[_Thing]:
     """The things of which a text has a sign."""
     if not plain.blanks:
         return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain.text)}
-    by_start, text, found = _by_start(), f" {plain.text}", set()
+    by_start, text = _by_start(), f" {plain.text}"
+    found: set[_Thing] = set()
     for start in (*(plain.starts & by_start.keys()), ""):
         # One pattern for all others: hardly a text has one.
         if start or _begun(_others()).search(text):

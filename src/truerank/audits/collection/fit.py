@@ -273,7 +273,8 @@ def judgment_fit(
     Runs are asked first. Texts are fetched only where the runs do not show that the judgments fit. Where some runs are
     `enough`, the answers of the others are left out that cannot change the word.
     """
-    found, grades = [], []
+    found: list[Fit] = []
+    grades: list[Fit] = []
     samples: dict[tuple[str, ...], FitSample] = {}
     for name, run in (runs or {}).items():
         asked_enough = bool(enough) and {one.source for one in found}.issuperset(enough)

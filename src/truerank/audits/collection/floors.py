@@ -107,8 +107,8 @@ def shared_candidates(runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     if len(runs) > 1 and not any(repeated_pair(run["topic_id"], run["doc_id"]) for run in pairs):
         # Only topics with as many documents in all runs, whose hashes have one sum, can have the same ones.
         sums = [run.group_by("topic_id").agg(pl.len(), pl.col("doc_id").hash().sum().alias("sum")) for run in pairs]
-        alike = functools.reduce(lambda one, other: one.join(other, on=["topic_id", "len", "sum"], how="semi"), sums)
-        pairs = [run.join(alike, on="topic_id", how="semi", maintain_order="left") for run in pairs]
+        same = functools.reduce(lambda one, other: one.join(other, on=["topic_id", "len", "sum"], how="semi"), sums)
+        pairs = [run.join(same, on="topic_id", how="semi", maintain_order="left") for run in pairs]
     every = pl.concat([run.unique(maintain_order=True) for run in pairs])
     if len(runs) == 1:
         alike = Counter(every.group_by("topic_id").len()["len"].to_list())

@@ -349,10 +349,9 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
         return f" (their ids have '{affix}' too much: {one})"
     ascii_only = known.str.len_bytes() == known.str.len_chars()
     forms = {*map(_form, known.filter(~ascii_only))}
-    for some in known.filter(ascii_only).to_frame("known").iter_slices(_AT_ONCE):
-        forms.update(
-            some["known"].str.replace_all(_DIGITS.pattern, "0").str.replace_all(_LETTERS.pattern, "a").unique()
-        )
+    for part in known.filter(ascii_only).to_frame("known").iter_slices(_AT_ONCE):
+        numbered = part["known"].str.replace_all(_DIGITS.pattern, "0")
+        forms.update(numbered.str.replace_all(_LETTERS.pattern, "a").unique())
     strange = [name for name in sample if _form(name) not in forms]
     if len(strange) >= _HALF * len(sample):
         usual = str(known.min())
