@@ -22,7 +22,7 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_results, score_roles
+from truerank.sources.golden_scores import check_results, check_rows, score_roles
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
@@ -104,8 +104,11 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         own = [name for name in names if joined(name) in SCORE | {"metric_score"} and is_numeric(table, name)]
         if len(own) != 1 or "retrieved" in chosen:
             raise no_expected(table)
+        others = [name for name in names if name not in taken and name not in own]
         if system is not None:
-            check_results(table, found, [name for name in names if name not in taken and name not in own], chosen)
+            check_results(table, found, others, chosen)
+        else:
+            check_rows(table, found, others)
         return score_roles(table, own, chosen, found)
     if not retrieved:
         return score_roles(table, [name for name in names if name not in taken], chosen, found)

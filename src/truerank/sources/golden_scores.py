@@ -77,7 +77,7 @@ def score_roles(
         if len(table.rows) < len(numbers):
             fault = f"'{others[0]}' names {len(table.rows)} questions, or as many systems"
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
-    _check_rows(table, found, others)
+    check_rows(table, found, others)
     _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
     if "score" not in chosen:
         _check_scores(table, numbers)
@@ -164,7 +164,7 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)
 
 
-def _check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
+def check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
     """Refuses rows of one question that differ in what may be a system: their mean would be of several."""
     key = found.question or found.identifier
     if key is None or found.repeat is not None:

@@ -62,8 +62,8 @@ ID: Final = frozenset(
 
 
 SYSTEM: Final = frozenset(
-    "system model run retriever engine config configuration experiment pipeline method system_id system_name model_id "
-    "model_name run_id run_name".split()
+    "system model provider run retriever engine config configuration experiment pipeline method system_id "
+    "system_name model_id model_name run_id run_name".split()
 )
 
 
