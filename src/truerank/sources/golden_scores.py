@@ -35,6 +35,11 @@ _TIME: Final = re.compile(
 _SIZES: Final = frozenset("len length size count chars words".split())
 
 
+#: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
+_RAG_MEASURE: Final = re.compile(
+    r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
+    r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
+)
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
 
@@ -103,6 +108,15 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
 def _is_time(name: str) -> bool:
     """Whether a name says that lower values are better: a time, a cost, a rank."""
     return bool(set(words_of(name)) & LOWER) or _TIME.search(name) is not None
+
+
+def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str | None, retrieved: str) -> None:
+    """Asks where a table has results, and beside them what a program that judges answers made of them."""
+    scored = [name for name in free if _RAG_MEASURE.fullmatch("_".join(words_of(name)))]
+    if scored:
+        fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
+        choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
+        raise table.two_readings(fault, choices)
 
 
 def _is_counted(table: GoldenRows, name: str) -> bool:

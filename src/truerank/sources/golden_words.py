@@ -51,7 +51,7 @@ def joined(name: str) -> str:
 
 QUESTION: Final = frozenset(
     "question query prompt input user_input search_query utterance text query_text question_text user_query q "
-    "user_question search search_term".split()
+    "user_question search search_term inputs_question inputs_query inputs_input".split()
 )
 
 
