@@ -257,8 +257,8 @@ def _of_known(value: Mapping[str, Any]) -> _Records | None:
 
 def _of_judged_runs(value: Mapping[str, Any]) -> _Records | None:
     """An object that has judgments by topic and document, and runs by system, topic and document."""
-    judged = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
-    runs = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
+    judged: Any = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
+    runs: Any = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
     if not _is_nested_numbers(judged, 2) or not _is_nested_numbers(runs, 3):
         return None
     rows = [
