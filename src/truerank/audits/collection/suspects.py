@@ -126,8 +126,8 @@ class Suspects:
                 place = pl.int_range(1, pl.len() + 1)
                 share = (100 * pl.col("expected")).round().cast(pl.Int64)
                 said = grade.otherwise(pl.format("grade {}", "grade"))
-                words = f"{{}}; proposal {{}}; if {found.rate:.0%} of the judgments are wrong, {{}}% of those so far"
-                detail = pl.format(words, said, place, share)
+                if_so = f"if {found.rate:.0%} of the relevant judgments were of random documents"
+                detail = pl.format(f"{{}}; proposal {{}}; {if_so}, {{}}% of those so far are wrong", said, place, share)
                 yield instances(kind, found.rows.with_columns(detail=detail), found.of)
 
     def run(self) -> str:
