@@ -97,6 +97,10 @@ def _of_scores(
     """What scores alone can answer: chance, and the smallest difference that they could have shown."""
     names = given.sources.system, given.sources.baseline
     if len(material.scores) == 1:
+        if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
+            fault = "one system with several scores of a question, and no column that says what they are"
+            remedy = "name it: --columns system=COLUMN, or repeat=COLUMN"
+            raise InputError(fault, remedy, where=given.table.name)
         single = _mean_of(Evaluation.of_scores(material.scores, given.scoring), given.resampling.confidence)
         every = tuple(_unanswered(one) for one in plan)
         conclusion = no_claim(every, single.system)
