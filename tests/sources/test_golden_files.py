@@ -283,8 +283,8 @@ def test_a_named_column_of_scores_counts_beside_texts(tmp_path: Path) -> None:
         ("eval", ("question", "bm25", "vector"), [(f"q{n}", 1 + n % 4, 3) for n in range(9)], "times or counts"),
         ("latency", ("question", "bm25", "vector"), [(f"q {n}", 0.4, 0.2) for n in range(9)], "lower may be better"),
         ("bench", ("question", "bm25_s", "vector_s"), [(f"q {n}", 0.4, 0.2) for n in range(9)], "lower may be better"),
-        ("log", ("system", "question", "Article", "Score"),
-         [(s, f"q {n}", f"art {n + m} {s}", 0.5) for s in "ab" for n in range(9) for m in range(3)], "with 'Article'"),
+        ("log", ("system", "question", "Clause", "Score"),
+         [(s, f"q {n}", f"art {n + m} {s}", 0.5) for s in "ab" for n in range(9) for m in range(3)], "with 'Clause'"),
     ],
 )  # fmt: skip
 def test_numbers_that_may_be_something_else(

@@ -536,7 +536,7 @@ def _without_rate(
         possible += "." if turns[1] is None else f", in {turns[1]:.0%} beside {_BESIDE:.0%} of {leads}'s."
     rows = (_range(claim, bounds),)
     return ClaimAnswer(
-        _QUESTION, "NOT TOLD", evidence, claim.base.effect,
+        _QUESTION, "CANNOT TELL", evidence, claim.base.effect,
         f"These judgments do not say which results were judged not relevant. {_worst(bounds)}", rows,
         "Give judgments that also name documents that are not relevant (grade 0), or judge the first documents of both "
         "runs ('truerank pool build').",

@@ -53,12 +53,10 @@ from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
-from truerank.sources.golden import read_golden
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
 from truerank.sources.queries import open_queries
-from truerank.sources.recognition import golden_parts
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
@@ -206,6 +204,9 @@ def audit(
     Source: Bernstein and Zobel (CIKM 2005); Fröbe et al. (ECIR 2020).
     """
     if table is not None:
+        from truerank.sources.golden import read_golden
+        from truerank.sources.recognition import golden_parts
+
         parts = replace(parts, **golden_parts(read_golden(table)))
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
