@@ -291,3 +291,23 @@ def test_digits_that_meet_by_chance_are_no_reason() -> None:
     rows["retrieved"] = [[f"KB {one}.pdf"] for one in range(4)]
     with pytest.raises(InputError, match="by their digits"):
         read_golden(rows)
+
+
+@pytest.mark.parametrize("name", ["distance", "dist", "cosine_distance", "rank"])
+@pytest.mark.parametrize("fault", ["", "two readings"])
+def test_distances_beside_results_have_to_rise(name: str, fault: str, tmp_path: Path) -> None:
+    numbers = [1, 3, 2] if fault else [1, 2, 3]
+    rows = [
+        {"question": question, "expected": expected}
+        | {
+            key: [{"id": doc, name: n} for doc, n in zip(own, numbers, strict=True)]
+            for key, own in zip("ab", lists, strict=True)
+        }
+        for question, expected, *lists in ROWS
+    ]
+    (tmp_path / "rows.json").write_text(json.dumps(rows))
+    if not fault:
+        holds_the_rows(tmp_path / "rows.json")
+    else:
+        with pytest.raises(InputError, match=fault):
+            read_golden(tmp_path / "rows.json")

@@ -24,6 +24,7 @@ from truerank.sources.golden_cells import (
     MOST,
     TEXT_WORDS,
     Retrieved,
+    check_distances,
     identifier_of,
     is_missing,
     items,
@@ -413,6 +414,7 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
             if scores not in (sorted(scores), sorted(scores, reverse=True)) or (rising and falling):
                 fault = f"two readings: {system}, question {number}: results in their order, or by their scores"
                 raise table.fault(fault, "sort each list by its scores, or leave the scores out")
+        check_distances(found, f"{system}, question {number}", table)
         rows += [(number, doc, 1.0 / place, place) for place, doc in enumerate(first, start=1)]
     if twice:
         remarks[f"{system}: {twice} results appear twice in their list; the first place counts"] += 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
+from truerank.sources.golden_words import words_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
@@ -16,6 +17,10 @@ KEYS: Final = (
 
 
 _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
+
+
+#: Last words of names of numbers that rise from the best result: distance, cosine_distance, rank.
+_RISING: Final = (("distance",), ("dist",), ("rank",))
 
 
 INNER: Final = ("metadata", "node", "document")
@@ -51,11 +56,12 @@ TEXT_WORDS: Final = 3
 
 
 class Retrieved(NamedTuple):
-    """One result: its id, its score and its text, as far as they are known."""
+    """One result: its id, its score, its text, and a number that rises from the best one, as far as they are known."""
 
     doc_id: str
     score: float | None = None
     text: str = ""
+    distance: float | None = None
 
 
 def mean(values: Iterable[float]) -> float:
@@ -168,6 +174,14 @@ def items(cell: Any, split: str, table: GoldenRows, row: int) -> Iterator[Retrie
             yield Retrieved(identifier_of(text))
 
 
+def check_distances(found: Sequence[Retrieved], whose: str, table: GoldenRows) -> None:
+    """Refuses results with numbers beside them that rise from the best one, in another order."""
+    distances = [one.distance for one in found if one.distance is not None]
+    if distances != sorted(distances):
+        fault = f"two readings: {whose}: results in their order, or by their distances or ranks"
+        raise table.fault(fault, "sort each list, the smallest number first, or leave the numbers out")
+
+
 def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     """A result that is an object: an id or a text, perhaps with a score."""
     flat = dict(value)
@@ -177,7 +191,8 @@ def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     score = next((number_of(flat[key]) for key in ("score", "similarity", "relevance_score") if key in flat), None)
     text = next((str(flat[key]) for key in _TEXTS if isinstance(flat.get(key), str)), "")
     identifier = next((flat[key] for key in KEYS if not is_empty(flat.get(key))), text or None)
-    return None if identifier is None else Retrieved(identifier_of(identifier), score, text)
+    distance = next((number_of(cell) for key, cell in flat.items() if words_of(str(key))[-1:] in _RISING), None)
+    return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance)
 
 
 def identifier_of(value: Any) -> str:

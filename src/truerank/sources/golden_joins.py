@@ -9,7 +9,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
-from truerank.sources.golden_cells import TEXT_WORDS, identifier_of, items, mean, number_of, separator, whole
+from truerank.sources.golden_cells import (
+    TEXT_WORDS,
+    Retrieved,
+    check_distances,
+    identifier_of,
+    items,
+    mean,
+    number_of,
+    separator,
+    whole,
+)
 from truerank.sources.golden_columns import half_roles, is_named_expected
 from truerank.sources.golden_roles import GoldenRoles, named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
@@ -61,6 +71,15 @@ class Half:
 
     def lists(self) -> list[dict[str, float | None]]:
         """The documents, or texts, of each row, with their grades."""
+        found = self.results()
+        grades = [None] * len(found) if self.roles.grade is None else self.table.cells(self.roles.grade)
+        return [
+            {one.doc_id: number_of(grade) if grade is not None else one.score for one in own}
+            for own, grade in zip(found, grades, strict=True)
+        ]
+
+    def results(self) -> list[list[Retrieved]]:
+        """The documents, or texts, of each row as they are listed."""
         cells = self.table.cells(self.content)
         texts = [len(str(cell).split()) for cell in self.table.filled(self.content) if isinstance(json_cell(cell), str)]
         try:
@@ -68,14 +87,7 @@ class Half:
             sign = "" if mean(texts) >= TEXT_WORDS else separator(self.table, self.content)
         except InputError:
             sign = ""
-        grades = [None] * len(cells) if self.roles.grade is None else self.table.cells(self.roles.grade)
-        return [
-            {
-                one.doc_id: number_of(grade) if grade is not None else one.score
-                for one in items(cell, sign, self.table, row)
-            }
-            for row, (cell, grade) in enumerate(zip(cells, grades, strict=True))
-        ]
+        return [list(items(cell, sign, self.table, row)) for row, cell in enumerate(cells)]
 
 
 def _key(cell: Any) -> str:
@@ -186,7 +198,9 @@ def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:
     """Results of one system by question and document, for judgments that come in a file of their own."""
     column = results.roles.identifier or results.roles.question or ""
     found: dict[str, dict[str, float]] = {}
-    for cell, answers in zip(results.table.cells(column), results.lists(), strict=True):
+    for cell, listed in zip(results.table.cells(column), results.results(), strict=True):
+        check_distances(listed, f"question {identifier_of(cell)}", results.table)
+        answers = dict.fromkeys(one.doc_id for one in listed)
         own = found.setdefault(whole(identifier_of(cell)), {})
         own.update({whole(doc): 1 / place for place, doc in enumerate(answers, len(own) + 1) if whole(doc) not in own})
     return found
