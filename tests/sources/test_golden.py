@@ -13,6 +13,7 @@ import pytest
 
 from truerank.errors import InputError
 from truerank.sources.golden import read_golden
+from truerank.sources.recognition import read_as_given
 
 QUESTIONS = [f"how do I set option {number} of the printer?" for number in range(12)]
 EXPECTED = [[f"kb-{number}", *([f"kb-{number + 50}"] if number % 3 == 0 else [])] for number in range(12)]
@@ -48,7 +49,9 @@ def holds_the_rows(path: Any, systems: tuple[str, str] = ("a", "b"), columns: st
         assert run.sort("topic_id", "score", descending=[False, True])["rank"].equals(run["rank"])
 
 
-@pytest.mark.parametrize("form", [";".join, "|".join, "\n".join, ",".join, " ".join, json.dumps, repr])
+@pytest.mark.parametrize(
+    "form", [";".join, "|".join, "\n".join, ",".join, " ".join, " / ".join, "、".join, json.dumps, repr]
+)
 def test_lists_as_texts(form: Callable[[list[str]], str], tmp_path: Path) -> None:
     holds_the_rows(wide(tmp_path / "a.csv", form))
 
@@ -311,3 +314,45 @@ def test_distances_beside_results_have_to_rise(name: str, fault: str, tmp_path: 
     else:
         with pytest.raises(InputError, match=fault):
             read_golden(tmp_path / "rows.json")
+
+
+@pytest.mark.parametrize("sign", [";", "; ", "|", "\n", " / "])
+@pytest.mark.parametrize("apart", [False, True])
+def test_the_sign_between_names_that_hold_others(sign: str, *, apart: bool, tmp_path: Path) -> None:
+    def names(ids: list[str]) -> list[str]:
+        return [f"Report of {one.removeprefix('kb-')}, part {one}.pdf" for one in ids]
+
+    rows = [(question, *(sign.join(names(ids)) for ids in lists)) for question, *lists in ROWS]
+    if apart:
+        gold = table(tmp_path / "gold.csv", ("question", "expected"), [row[:2] for row in rows])
+        results = table(
+            tmp_path / "results.csv", ("question", "retrieved_a", "retrieved_b"), [row[:1] + row[2:] for row in rows]
+        )
+        found = next(one.table for one in read_as_given([gold, results]) if one.table is not None)
+    else:
+        found = read_golden(table(tmp_path / "a.csv", ("question", "expected", "a", "b"), rows))
+    shown = {"\n": "line ends", "; ": "';'"}.get(sign, f"'{sign}'")
+    assert any(one.endswith(f"separated by {shown}") for one in found.remarks)
+    for name, lists in zip("ab", (FIRST, SECOND), strict=True):
+        run = found.runs[name].sort("topic_id", "rank").join(found.questions, on="topic_id")
+        hits = run.join(found.qrels, on=["topic_id", "doc_id"])
+        met = {(row["text"], row["rank"]) for row in hits.iter_rows(named=True)}
+        assert met == {
+            (question, place)
+            for question, expected, own in zip(QUESTIONS, EXPECTED, lists, strict=True)
+            for place, doc in enumerate(own, 1)
+            if doc in expected
+        }
+        assert run.group_by("topic_id").len()["len"].unique().to_list() == [3]
+
+
+def test_commas_within_ids_do_not_separate_them(tmp_path: Path) -> None:
+    # Few are found, and the first halves of ids meet everywhere.
+    rows = [
+        (f"what is {n}?", f"shop,{n}", "|".join(f"shop,{n + 6 - 6 * (n < 4) + k}" for k in (0, 1, 2)))
+        for n in range(12)
+    ]
+    found = read_golden(table(tmp_path / "a.csv", ("question", "expected", "results"), rows))
+    assert found.qrels is not None
+    assert found.qrels["doc_id"].to_list() == [f"shop,{n}" for n in range(12)]
+    assert found.runs["results"]["doc_id"].str.count_matches(",").unique().to_list() == [1]

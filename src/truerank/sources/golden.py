@@ -21,9 +21,9 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.sources.golden_cells import (
-    MOST,
     TEXT_WORDS,
     Retrieved,
+    are_texts,
     check_distances,
     identifier_of,
     is_missing,
@@ -32,12 +32,12 @@ from truerank.sources.golden_cells import (
     separator,
     whole,
 )
-from truerank.sources.golden_columns import roles_of
+from truerank.sources.golden_columns import divided, roles_of
 from truerank.sources.golden_roles import GoldenRoles, named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
 from truerank.sources.golden_scores import SCALE
 from truerank.sources.golden_shapes import placed, turned, unfolded
-from truerank.sources.golden_words import ANSWER, LOWER, words_of
+from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 
@@ -106,7 +106,7 @@ def read_golden(
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
     chosen = named_columns(columns, table)
-    table = placed(turned(unfolded(table), chosen), chosen)
+    table = divided(placed(turned(unfolded(table), chosen), chosen), chosen)
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
@@ -284,7 +284,7 @@ def _retrieved(table: GoldenRows, roles: GoldenRoles, documents: Iterable[tuple[
     expected: dict[str, dict[str, int]] = defaultdict(dict)
     lists: dict[str, dict[str, list[Retrieved]]] = defaultdict(dict)
     signs = {name: separator(table, name) for name in (roles.expected, *roles.retrieved.values()) if name is not None}
-    texts = roles.expected is not None and _are_texts(table, roles.expected, signs[roles.expected])
+    texts = roles.expected is not None and are_texts(table, roles.expected, signs[roles.expected])
     if texts and roles.expected is not None:
         signs[roles.expected] = ""
     if roles.document is not None:
@@ -422,18 +422,6 @@ def _run(table: GoldenRows, system: str, lists: Mapping[str, list[Retrieved]], r
         remarks[f"{system}: the scores rise from first to last, as distances do; the order of the lists counts"] += 1
     schema = {"topic_id": pl.String, "doc_id": pl.String, "score": pl.Float64, "rank": pl.Int64}
     return pl.DataFrame(rows, schema=schema, orient="row")
-
-
-def _are_texts(table: GoldenRows, name: str, split: str) -> bool:
-    """Whether expected answers are texts and not ids."""
-    cells = [json_cell(cell) for cell in table.filled(name)]
-    items = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
-    words = [len(str(one).split()) for one in items if isinstance(one, str)]
-    if not words or set(words_of(name)) & {"id", "ids"}:
-        return False
-    if split and split != ",":
-        return False
-    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(set(words_of(name)) & ANSWER)
 
 
 def _plain(text: str) -> str:

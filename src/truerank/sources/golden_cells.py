@@ -8,7 +8,7 @@ from typing import Any, Final, NamedTuple
 
 from truerank.errors import InputError
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell
-from truerank.sources.golden_words import words_of
+from truerank.sources.golden_words import ANSWER, words_of
 
 KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
@@ -27,6 +27,12 @@ INNER: Final = ("metadata", "node", "document")
 
 
 SEPARATORS: Final = (";", "|", "\n", ",")
+
+
+#: Signs that are tried where ids of expected and retrieved cells meet only by one of them; an id may hold the others.
+_TRIED: Final = (*SEPARATORS, " / ", "、")
+#: The share of expected cells of which that has to be so.
+_LEAST_MET: Final = 0.25
 
 
 _FLOAT_ID: Final = re.compile(r"-?\d+\.0")
@@ -107,10 +113,10 @@ def vocabulary(table: GoldenRows, name: str) -> frozenset[str]:
     return frozenset(one.doc_id for row, cell in enumerate(table.cells(name)) for one in items(cell, split, table, row))
 
 
-def lists_of(table: GoldenRows, name: str) -> list[frozenset[str]] | None:
+def lists_of(table: GoldenRows, name: str, sign: str | None = None) -> list[frozenset[str]] | None:
     """The ids of each cell of a column; None where they cannot be read."""
     try:
-        sign = separator(table, name)
+        sign = separator(table, name) if sign is None else sign
         return [
             frozenset(one.doc_id for one in items(cell, sign, table, row)) for row, cell in enumerate(table.cells(name))
         ]
@@ -134,6 +140,64 @@ def separator(table: GoldenRows, name: str) -> str:
     if any(len(parts) > 1 for parts in tokens) and all(_is_like_id(part) for parts in tokens for part in parts):
         return " "
     return ""
+
+
+def are_texts(table: GoldenRows, name: str, split: str) -> bool:
+    """Whether expected answers are texts and not ids."""
+    cells = [json_cell(cell) for cell in table.filled(name)]
+    items = [one for cell in cells for one in (cell if isinstance(cell, list) else [cell])]
+    words = [len(str(one).split()) for one in items if isinstance(one, str)]
+    if not words or set(words_of(name)) & {"id", "ids"}:
+        return False
+    if split and split != ",":
+        return False
+    return sum(count >= TEXT_WORDS for count in words) >= MOST * len(words) or bool(set(words_of(name)) & ANSWER)
+
+
+def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Sequence[str]]) -> tuple[str, list[str]]:
+    """The sign by which more expected cells are ids of results than where each column is split alone, if any.
+
+    Cells count of which all ids are met, as parts of ids meet by chance; then ids. Of two signs that are as good, the
+    rarer one counts.
+
+    Returns:
+        The sign, and the columns of results that it splits.
+    """
+    table, columns = results
+
+    def met(signs: Mapping[str, str], own: str) -> tuple[int, int]:
+        known = {doc for column in columns for part in _split(table, column, signs[column]) for doc in part}
+        parts = _split(*gold, own)
+        return sum(bool(part) and part <= known for part in parts), sum(len(part & known) for part in parts)
+
+    alone = {column: _alone(table, column) for column in columns}
+    own = _alone(*gold)
+    usual, uncut = met(alone, own), met(alone, "") if are_texts(*gold, own) else (0, 0)
+    texts = [
+        str(cell) for source, column in (gold, *((table, one) for one in columns)) for cell in source.filled(column)
+    ]
+    counts = {sign: sum(text.count(sign) for text in texts) for sign in _TRIED}
+    tried = [(met(dict.fromkeys(columns, sign), sign), -count, sign) for sign, count in counts.items() if count]
+    most, _, best = max(tried, default=((0, 0), 0, ""))
+    if most <= usual or most[0] < max(uncut[0], _LEAST_MET * len(gold[0].filled(gold[1]))):
+        return "", []
+    wanted = frozenset[str]().union(*_split(*gold, best))
+    pieces = wanted.union(*(part for column in columns for part in _split(table, column, best)))
+    if any(part.strip() in wanted for one in pieces for sign in _TRIED if sign in one for part in one.split(sign)):
+        return "", []  # some cells use another sign
+    split = [one for one in columns if any(isinstance(cell, str) and best in cell for cell in table.filled(one))]
+    return best, [one for one in split if any(part & wanted for part in _split(table, one, best))]
+
+
+def _split(table: GoldenRows, name: str, sign: str) -> list[frozenset[str]]:
+    return lists_of(table, name, sign) or []
+
+
+def _alone(table: GoldenRows, name: str) -> str:
+    try:
+        return separator(table, name)
+    except InputError:
+        return ""
 
 
 def _is_like_id(text: str) -> bool:

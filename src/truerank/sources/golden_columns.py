@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final, NamedTuple
 
+from truerank.errors import TwoReadingsError
 from truerank.sources.golden_cells import (
     MOST,
     SEPARATORS,
@@ -18,11 +19,13 @@ from truerank.sources.golden_cells import (
     lists_of,
     mean,
     separator,
+    shared_separator,
     vocabulary,
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
 from truerank.sources.golden_scores import check_judged_answers, check_results, check_rows, score_roles
+from truerank.sources.golden_shapes import with_lists
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
@@ -186,6 +189,24 @@ def _by_content(
 def _overlap(first: Sequence[frozenset[str]], other: Sequence[frozenset[str]]) -> float:
     """The share of rows in which two columns have an id in common."""
     return mean(bool(own & found) for own, found in zip(first, other, strict=True))
+
+
+def divided(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
+    """The table with lists where ids of expected and retrieved cells meet only by one sign between them."""
+    try:
+        expected = chosen["expected"][0] if "expected" in chosen else _expected(table, table.names, set())
+    except TwoReadingsError:
+        return table  # it is asked about where roles are chosen
+    if expected is None:
+        return table
+    sign, columns = shared_separator((table, expected), (table, result_columns(table, expected)))
+    return with_lists(table, [expected, *columns], sign) if sign else table
+
+
+def result_columns(table: GoldenRows, expected: str = "") -> list[str]:
+    """The columns that may hold results, whatever they are called."""
+    names = [name for name in table.names if name != expected and joined(name) not in QUESTION | ID]
+    return [name for name in names if table.filled(name) and not is_numeric(table, name)]
 
 
 def is_named_expected(name: str) -> bool:

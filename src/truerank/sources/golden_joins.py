@@ -18,12 +18,13 @@ from truerank.sources.golden_cells import (
     mean,
     number_of,
     separator,
+    shared_separator,
     whole,
 )
-from truerank.sources.golden_columns import half_roles, is_named_expected
+from truerank.sources.golden_columns import half_roles, is_named_expected, result_columns
 from truerank.sources.golden_roles import GoldenRoles, named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
-from truerank.sources.golden_shapes import placed, turned, unfolded
+from truerank.sources.golden_shapes import placed, turned, unfolded, with_lists
 
 #: The share of a file's questions that has to be in the other one.
 _SHARED: Final = 0.5
@@ -155,6 +156,11 @@ def joined(gold: Half, results: Half) -> GoldenRows:
     if share < _SHARED:
         fault = f"{share:.0%} of the questions of {results.table.name} are in {gold.table.name}"
         raise InputError(fault, "name questions in both in the same way", where=results.table.where)
+    columns = result_columns(results.table)
+    sign, split = shared_separator((gold.table, gold.content), (results.table, columns))
+    if sign:
+        gold = replace(gold, table=with_lists(gold.table, [gold.content], sign))
+        results = replace(results, table=with_lists(results.table, split, sign))
     expected: dict[str, dict[str, float | None]] = {}
     names: dict[str, str] = {}
     for key, cell, answers in zip(own[first], gold.table.cells(first), gold.lists(), strict=True):

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
-from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, number_of
+from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell, of_rows
 from truerank.sources.golden_scores import check_means
 from truerank.sources.golden_words import (
@@ -99,6 +100,22 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         rows.append(own | {stem: [row[n] for n in names if not is_empty(row.get(n))] for stem, names in merged.items()})
     said = [f"'{names[0]}' to '{names[-1]}' are the places of one list" for names in merged.values()]
     return of_rows(table.name, table.where, rows, table.lines, (*table.remarks, *said))
+
+
+def with_lists(table: GoldenRows, names: Iterable[str], sign: str) -> GoldenRows:
+    """The table with lists instead of texts in some columns."""
+    columns = frozenset(names)
+    rows = [
+        {
+            name: [one.doc_id for one in items(cell, sign, table, place)]
+            if name in columns and isinstance(json_cell(cell), str)
+            else cell
+            for name, cell in row.items()
+        }
+        for place, row in enumerate(table.rows)
+    ]
+    shown = "line ends" if sign == "\n" else f"'{sign}'"
+    return replace(table, rows=tuple(rows), remarks=(*table.remarks, f"lists are separated by {shown}"))
 
 
 def _is_share(table: GoldenRows, name: str) -> bool:
