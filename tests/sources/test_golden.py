@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TwoReadingsError
 from truerank.sources.golden import read_golden
 from truerank.sources.recognition import read_as_given
 
@@ -356,3 +356,33 @@ def test_commas_within_ids_do_not_separate_them(tmp_path: Path) -> None:
     assert found.qrels is not None
     assert found.qrels["doc_id"].to_list() == [f"shop,{n}" for n in range(12)]
     assert found.runs["results"]["doc_id"].str.count_matches(",").unique().to_list() == [1]
+
+
+@pytest.mark.parametrize("columns", ["", "expected=gold_1+gold_2"])
+def test_expected_documents_in_several_columns(columns: str, tmp_path: Path) -> None:
+    head = ("question", "gold_1", "gold_2", *(f"{name}_{place}" for name in "ab" for place in (1, 2, 3)))
+    rows = [(question, *[*expected, ""][:2], *first, *second) for question, expected, first, second in ROWS]
+    holds_the_rows(table(tmp_path / "a.csv", head, rows), columns=columns)
+
+
+def test_one_of_several_expected_columns_is_asked_about(tmp_path: Path) -> None:
+    rows = [
+        (question, *[*expected, ""][:2], ";".join(first), ";".join(second))
+        for question, expected, first, second in ROWS
+    ]
+    path = table(tmp_path / "a.csv", ("question", "gold_1", "gold_2", "a", "b"), rows)
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(path)
+    assert raised.value.choices[0] == "expected=gold_1+gold_2"
+    holds_the_rows(path, columns=raised.value.choices[0])
+    with pytest.raises(InputError, match="2 columns for 'id'"):
+        read_golden(path, "id=gold_1+gold_2")
+
+
+def test_a_nested_column_is_named_with_its_dots(tmp_path: Path) -> None:
+    rows = [
+        {"question": q, "out": {"a": one, "b": other}, "kept": {"mine": gold, "note": []}}
+        for q, gold, one, other in ROWS
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    holds_the_rows(tmp_path / "a.json", columns="expected=kept.mine,retrieved=out.a+out.b")

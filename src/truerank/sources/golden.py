@@ -33,10 +33,10 @@ from truerank.sources.golden_cells import (
     whole,
 )
 from truerank.sources.golden_columns import divided, roles_of
-from truerank.sources.golden_roles import GoldenRoles, named_columns
+from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
 from truerank.sources.golden_scores import SCALE
-from truerank.sources.golden_shapes import placed, turned, unfolded
+from truerank.sources.golden_shapes import shaped
 from truerank.sources.golden_words import LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
@@ -105,8 +105,8 @@ def read_golden(
         InputError: it is broken, no such table, or can be read in two ways; the fault names both.
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
-    chosen = named_columns(columns, table)
-    table = divided(placed(turned(unfolded(table), chosen), chosen), chosen)
+    table, chosen = shaped(table, columns)
+    table = divided(table, chosen)
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)

@@ -22,9 +22,9 @@ from truerank.sources.golden_cells import (
     whole,
 )
 from truerank.sources.golden_columns import half_roles, is_named_expected, result_columns
-from truerank.sources.golden_roles import GoldenRoles, named_columns
+from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
-from truerank.sources.golden_shapes import placed, turned, unfolded, with_lists
+from truerank.sources.golden_shapes import shaped, with_lists
 
 #: The share of a file's questions that has to be in the other one.
 _SHARED: Final = 0.5
@@ -98,9 +98,7 @@ def _key(cell: Any) -> str:
 def half_of(source: Any, columns: str = "") -> Half | None:
     """A file as the half of an evaluation; None where it is no table of questions and lists."""
     try:
-        table = opened_rows(source)
-        chosen = named_columns(columns, table)
-        table = placed(turned(unfolded(table), chosen), chosen)
+        table, chosen = shaped(opened_rows(source), columns)
         roles, content = half_roles(table, chosen)
     except InputError:
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from string import digits
 from typing import Final
 
 from truerank.errors import InputError, TwoReadingsError
@@ -14,6 +15,10 @@ ROLES: Final = (
     "id", "question", "expected", "grade", "retrieved", "scores", "system", "document", "rank", "score", "repeat",
     "measure",
 )  # fmt: skip
+
+
+#: Of which several columns can be named.
+_SEVERAL: Final = ("expected", "retrieved", "scores", "score")
 
 
 MOST_SYSTEMS: Final = 12
@@ -72,8 +77,12 @@ def named_columns(columns: str | Mapping[str, str], table: GoldenRows) -> dict[s
         if role.strip() not in ROLES:
             raise table.fault(f"a column cannot be a '{role.strip()}'", f"columns are {', '.join(ROLES)}")
         several = tuple(name.strip() for name in names.split("+") if name.strip())
+        if names.strip() in table.names:
+            several = (names.strip(),)
         if absent := [name for name in several if name not in table.names]:
             raise table.fault(f"no column '{absent[0]}'", f"there are {first_names(table.names)}")
+        if len(several) > 1 and role.strip() not in _SEVERAL:
+            raise table.fault(f"{len(several)} columns for '{role.strip()}'", "name one of them")
         chosen[role.strip()] = several
     return chosen
 
@@ -83,6 +92,8 @@ def only_one(table: GoldenRows, names: Iterable[str], role: str) -> str | None:
     if len(found) > 1:
         both = " or ".join(f"'{name}'" for name in found[:3])
         choices = tuple(f"{role}={name}" for name in found)
+        if role == "expected" and len({name.rstrip(digits) for name in found}) == 1:
+            choices = (f"{role}={'+'.join(found)}", *choices)
         raise table.two_readings(f"{role} in {both}", choices)
     return found[0] if found else None
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of
+from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, items, number_of, separator
+from truerank.sources.golden_roles import named_columns
 from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell, of_rows
 from truerank.sources.golden_scores import check_means
 from truerank.sources.golden_words import (
@@ -17,15 +18,41 @@ from truerank.sources.golden_words import (
     NAMED_MEASURE,
     PLACES,
     QUESTION,
+    REFERENCE,
     RETRIEVED,
     SCORE,
     SYSTEM,
     THING,
+    WANTED,
     joined,
     words_of,
 )
 
 _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d+)")
+
+
+def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
+    """The table with a row for each question, or result, and the columns that were named, by role."""
+    table = unfolded(table)
+    chosen = named_columns(columns, table)
+    several = chosen.get("expected", ())
+    if len(several) > 1:
+        table = _together(table, several)
+        chosen["expected"] = ("+".join(several),)
+    return placed(turned(table, chosen), chosen), chosen
+
+
+def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
+    """The table with one column of lists for several of which each holds expected ids."""
+    signs = {name: separator(table, name) for name in names}
+    rows = []
+    for place, row in enumerate(table.rows):
+        found = [one for name in names for one in items(row.get(name), signs[name], table, place)]
+        graded = any(one.score is not None for one in found)
+        own = {name: cell for name, cell in row.items() if name not in names}
+        listed = {one.doc_id: one.score for one in found} if graded else list(dict.fromkeys(o.doc_id for o in found))
+        rows.append(own | {"+".join(names): listed})
+    return of_rows(table.name, table.where, rows, table.lines, table.remarks)
 
 
 def unfolded(table: GoldenRows) -> GoldenRows:
@@ -77,12 +104,19 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
         match = _NUMBERED.fullmatch(name)
         if match and not any(name in names for names in chosen.values()):
             groups.setdefault(match[1], []).append((int(match[2]), name))
-    complete = {}
+    complete: dict[str, list[str]] = {}
+    wanted: dict[str, list[str]] = {}
     for stem, places in groups.items():
         numbers = sorted(place for place, _ in places)
-        counts = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2
+        counts = numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2
         names = [name for _, name in sorted(places)]
-        if counts and not any(is_lists(table, name) or _is_share(table, name) for name in names):
+        words = set(words_of(stem))
+        if not counts or stem in table.names or any(is_lists(table, name) for name in names):
+            continue
+        if words & (WANTED | REFERENCE) and not words & (PLACES | THING):
+            if len(names) > 1 and not any(is_numeric(table, name) for name in names):
+                wanted[stem] = names
+        elif len(names) > 2 and not any(_is_share(table, name) for name in names):
             complete[stem] = names
     # Lists of several systems, such as bm25_1 to bm25_5 and dense_1 to dense_5, have the same places, and no numbers.
     several = [stem for stem, names in complete.items() if stem and not any(is_numeric(table, name) for name in names)]
@@ -94,6 +128,8 @@ def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRo
     }
     if not merged:
         return table
+    # Columns of expected answers are put together as those of results are.
+    merged |= wanted
     rows = []
     for row in table.rows:
         own = {name: cell for name, cell in row.items() if not any(name in names for names in merged.values())}

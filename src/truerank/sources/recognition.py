@@ -30,6 +30,7 @@ from truerank.sources.golden_joins import (
 )
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
+from truerank.sources.golden_shapes import unfolded
 from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
@@ -199,7 +200,7 @@ def _columns_by_file(paths: Sequence[Any], columns: str) -> dict[str, str]:
     names: dict[str, set[str]] = {}
     for path in paths:
         try:
-            names[str(path)] = set(opened_rows(path).names) if isinstance(path, str | Path) else set()
+            names[str(path)] = set(unfolded(opened_rows(path)).names) if isinstance(path, str | Path) else set()
         except (InputError, OSError):
             names[str(path)] = set()
     parts = [part for part in columns.split(",") if part.strip()]
