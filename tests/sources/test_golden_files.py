@@ -424,3 +424,27 @@ def test_an_excel_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = read_golden(place)
     assert found.qrels is not None and found.qrels["doc_id"].to_list() == ["12", "14"]
     assert found.runs and next(iter(found.runs.values()))["doc_id"].to_list() == ["12", "13", "13", "14"]
+
+
+@pytest.mark.parametrize("folders", [("bm25/2026-01-03", "dense/2026-01-04"), ("2026-01-03/bm25", "2026-01-04/dense")])
+def test_folders_name_systems_where_files_do_not(folders: tuple[str, str], tmp_path: Path) -> None:
+    for place, folder in enumerate(folders, 2):
+        (tmp_path / folder).mkdir(parents=True)
+        write(
+            tmp_path / folder / "results.csv",
+            ("query", "expected", "hits"),
+            [(row[0], row[1], row[place]) for row in ROWS],
+        )
+    holds_the_evaluation(tables(read_as_given([tmp_path])), "bm25", "dense")
+
+
+def test_parts_of_results_in_folders_are_not_systems(tmp_path: Path) -> None:
+    for name, own in (("one", ROWS[:10]), ("other", ROWS[10:])):
+        (tmp_path / name).mkdir()
+        write(
+            tmp_path / name / "results.csv",
+            ("id", "expected", "hits"),
+            [(str(ROWS.index(row)), *row[1:3]) for row in own],
+        )
+    with pytest.raises(InputError, match="a system 'results' in two files"):
+        tables(read_as_given([tmp_path]))

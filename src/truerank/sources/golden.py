@@ -15,6 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
+from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
@@ -44,6 +45,7 @@ from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 #: So few results of each question, and so many questions, show that two columns may be exchanged.
 _FEW: Final = 3
 _MANY: Final = 5
+_LETTER: Final = re.compile(r"[^\W\d_]")
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 
 
@@ -59,6 +61,7 @@ class GoldenTable:
         scores: the scores of each system: topic_id, value; empty for a golden file.
         repeats: of systems with several scores of each question: topic_id, and a column for each repetition.
         empty: the questions for which a system retrieved nothing, as its file says.
+        path: of the file; empty for a value of a program.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -72,6 +75,7 @@ class GoldenTable:
     remarks: tuple[str, ...] = ()
     repeats: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    path: str = ""
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""
@@ -110,13 +114,15 @@ def read_golden(
     roles = roles_of(table, chosen)
     if roles.measure is not None:
         table = _of_measure(table, roles, measure)
-    return _scored(table, roles) if roles.is_scores else _retrieved(table, roles, documents)
+    found = _scored(table, roles) if roles.is_scores else _retrieved(table, roles, documents)
+    return replace(found, path=str(table.where) if isinstance(table.where, Path) else "")
 
 
 def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     """Several golden files, or several score tables, as one: a file for each system, or for some of them.
 
     Questions are the same where their ids are, or their texts where a file has no ids.
+    Where nothing names a system, its file does, or a folder of it.
 
     Raises:
         InputError: they name questions in two ways, expect other documents, or have a system in common.
@@ -136,7 +142,7 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     systems = [list(one.runs or one.scores) for one in parts]
     unnamed = all("system" not in one.columns for one in tables)
     if unnamed and all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
-        parts = [_named(one, one.name.rpartition(".")[0] or one.name) for one in parts]
+        parts = [_named(one, label) for one, label in zip(parts, _labels(tables), strict=True)]
     found: dict[str, pl.DataFrame] = {}
     for one in parts:
         for system, frame in (one.runs or one.scores).items():
@@ -203,6 +209,20 @@ def _renumbered(table: GoldenTable, numbers: Mapping[str, str]) -> GoldenTable:
         repeats={name: keyed(frame) for name, frame in table.repeats.items()},
         empty={name: frozenset(ids[topic] for topic in topics) for name, topics in table.empty.items()},
     )
+
+
+def _labels(tables: Sequence[GoldenTable]) -> list[str]:
+    """What tells files apart: their names, or one of their folders that is more than a date, or all of these."""
+    stems = [one.name.rpartition(".")[0] or one.name for one in tables]
+    if len(set(stems)) == len(stems) or not set.intersection(*(set(one.questions["topic_id"]) for one in tables)):
+        return stems
+    parents = (Path(one.path).absolute().parent.parts for one in tables)
+    apart = [level for level in zip(*parents, strict=False) if len(set(level)) > 1]
+    for level in apart:
+        if len(set(level)) == len(tables) and all(map(_LETTER.search, level)):
+            return list(level)
+    joined = ["_".join([*folders, stem]) for stem, *folders in zip(stems, *apart, strict=True)]
+    return joined if len(set(joined)) == len(joined) else stems
 
 
 def _named(table: GoldenTable, name: str) -> GoldenTable:
