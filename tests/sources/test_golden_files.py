@@ -448,3 +448,28 @@ def test_parts_of_results_in_folders_are_not_systems(tmp_path: Path) -> None:
         )
     with pytest.raises(InputError, match="a system 'results' in two files"):
         tables(read_as_given([tmp_path]))
+
+
+@pytest.mark.parametrize("lists", [False, True])
+def test_results_of_promptfoo(lists: bool, tmp_path: Path) -> None:
+    results = [
+        {
+            "id": f"{name}-{test}", "testIdx": test, "promptIdx": 0, "provider": {"id": name, "label": ""},
+            "score": test % 2,
+            "vars": {"query": row[0], "expected": row[1]},
+            "response": {"output": json.dumps(row[place]) if lists else "It works."},
+        }
+        for test, row in enumerate(ROWS)
+        for place, name in enumerate(("a.py", "b.py"), 2)
+    ]  # fmt: skip
+    if lists:
+        results[-1].pop("response")
+    (tmp_path / "output.json").write_text(json.dumps({"results": {"version": 3, "results": results}, "config": {}}))
+    (found,) = [one.table for one in read_as_given([tmp_path / "output.json"])]
+    assert found is not None and found.questions["text"].to_list() == [row[0] for row in ROWS]
+    if lists:
+        assert found.empty["b.py"] == {"19"} and not found.empty["a.py"]
+        assert found.runs["b.py"].filter(topic_id="3").sort("rank")["doc_id"].to_list() == ROWS[3][3]
+    else:
+        assert set(found.scores) == {"a.py", "b.py"}
+        assert found.scores["a.py"].sort("topic_id")["value"].sum() == len(ROWS) / 2

@@ -243,7 +243,7 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
 
 def _of_known(value: Mapping[str, Any]) -> _Records | None:
     """Objects of columns and data, as data frames are logged, and of queries and relevant_docs, as for fine-tuning."""
-    if found := _of_judged_runs(value):
+    if found := _of_judged_runs(value) or _of_promptfoo(value):
         return found
     queries, relevant = value.get("queries"), value.get("relevant_docs")
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
@@ -266,6 +266,45 @@ def _of_judged_runs(value: Mapping[str, Any]) -> _Records | None:
         for topic, own in judged.items()
     ]
     return rows, ("judgments and runs of one object",)
+
+
+def _of_promptfoo(value: Mapping[str, Any]) -> _Records | None:
+    """Results of promptfoo: a row for each test, provider and prompt; what it scored, where no output is a list."""
+    own: Any = value.get("results")
+    own = own.get("results") if isinstance(own, Mapping) else own
+    named = ("testIdx", "provider", "vars")
+    if (
+        not isinstance(own, list)
+        or not own
+        or not all(isinstance(one, Mapping) and set(named) <= set(one) for one in own)
+    ):
+        return None
+    several = len({one.get("promptIdx") for one in own}) > 1
+    rows, lists = list[tuple[dict[str, Any], Any, Mapping[str, Any]]](), 0
+    for one in own:
+        provider, asked, response = (
+            one[name] if isinstance(one.get(name), Mapping) else {} for name in (*named[1:], "response")
+        )
+        system = str(provider.get("label") or provider.get("id") or one["provider"])
+        output = json_cell(response.get("output"))
+        lists += isinstance(output, list)
+        row = {"id": one["testIdx"], "system": f"{system} prompt {one.get('promptIdx')}" if several else system}
+        rows.append((row | {"score": one.get("score")}, output, asked))
+    if not lists:
+        cells = [
+            {name: asked[name] for name in asked if "_".join(words_of(name)) in _ASKED} | row for row, _, asked in rows
+        ]
+    else:
+        cells = [
+            {
+                **asked,
+                "id": row["id"],
+                "system": row["system"],
+                "retrieved": output if isinstance(output, list) else None,
+            }
+            for row, output, asked in rows
+        ]
+    return cells, (f"results of promptfoo: {'lists of each provider' if lists else 'its own scores'}, by test",)
 
 
 def _is_nested_numbers(value: Any, depth: int) -> bool:
