@@ -386,3 +386,18 @@ def test_a_nested_column_is_named_with_its_dots(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.json").write_text(json.dumps(rows))
     holds_the_rows(tmp_path / "a.json", columns="expected=kept.mine,retrieved=out.a+out.b")
+
+
+@pytest.mark.parametrize("above", ["Results,,,,\nby us,2026-10-01,,,\n,,,,\n", "Results\n\n", ""])
+def test_titles_filled_up_with_separators(above: str, tmp_path: Path) -> None:
+    rows = [(question, *map(json.dumps, lists), "") for question, *lists in ROWS]
+    path = table(tmp_path / "a.csv", ("question", "expected", "a", "b", ""), rows)
+    path.write_text(above + path.read_text())
+    holds_the_rows(path)
+
+
+@pytest.mark.parametrize("head", ["question,old,", "question,old", "old,new"])
+def test_a_header_that_names_too_few_columns_is_not_a_title(head: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(f"{head}\n" + "".join(f"case {n},{n},{n}\n" for n in range(5)))
+    with pytest.raises(InputError, match=r"column without a name|cells below"):
+        read_golden(tmp_path / "a.csv")

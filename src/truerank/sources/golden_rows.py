@@ -23,7 +23,7 @@ import polars as pl
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
-from truerank.sources.golden_words import words_of
+from truerank.sources.golden_words import ID, QUESTION, joined, words_of
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
@@ -35,6 +35,8 @@ _RULE: Final = re.compile(r"[-:+ ]*")
 #: The last line of what psql prints, and a list as PostgreSQL writes it.
 _COUNT: Final = re.compile(r"\(\d+ rows?\)")
 _ARRAY: Final = re.compile(r"\{([^{}:]*)\}")
+#: The most cells of a title.
+_TITLE: Final = 2
 #: Lines by which a separator is chosen.
 _LOOKED_AT: Final = 200
 #: A share of rows that counts as all but a few.
@@ -388,7 +390,9 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
     names: list[str] = list(known)
     rows: list[dict[str, str]] = []
     lines, left = list[int](), Counter[str]()
-    for line, cells in _cells(path, text, delimiter):
+    every = list(_cells(path, text, delimiter))
+    usually = Counter(sum(map(bool, map(str.strip, cells))) for _, cells in every[:_LOOKED_AT]).most_common(1)
+    for line, cells in every:
         count = sum(bool(cell.strip()) for cell in cells)
         if not count:
             continue
@@ -397,7 +401,7 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not rows)
         if comment and not (names == [] and len(cells) == width):
             left["comments"] += 1
-        elif not names and count == 1 and width > 1:
+        elif not names and width > 1 and (count == 1 or _is_title(cells, count, usually[0][0])):
             left["lines above the header"] += 1
         elif not names:
             names = _header(path, line, cells)
@@ -408,6 +412,13 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
             lines.append(line)
     skipped = tuple(f"{count} {what} left out" for what, count in left.items())
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
+
+
+def _is_title(cells: Sequence[str], count: int, usually: int) -> bool:
+    """Whether a row above a header is a title that a spreadsheet filled up to the width of the table."""
+    leading = all(cell.strip() for cell in cells[:count])
+    padded = leading and len(cells) > count
+    return padded and count <= _TITLE and count < usually and not any(joined(cell) in QUESTION | ID for cell in cells)
 
 
 def _named_cells(path: Path, line: int, names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
