@@ -401,3 +401,37 @@ def test_a_header_that_names_too_few_columns_is_not_a_title(head: str, tmp_path:
     (tmp_path / "a.csv").write_text(f"{head}\n" + "".join(f"case {n},{n},{n}\n" for n in range(5)))
     with pytest.raises(InputError, match=r"column without a name|cells below"):
         read_golden(tmp_path / "a.csv")
+
+
+def by_result(numbers: Sequence[float], name: str) -> list[dict[str, Any]]:
+    return [
+        {"question": question, "expected": expected, "system": system, "doc_id": doc, name: number}
+        for question, expected, *lists in ROWS
+        for system, own in zip("ab", lists, strict=True)
+        for doc, number in sorted(zip(own, numbers, strict=True))
+    ]
+
+
+@pytest.mark.parametrize("name", ["distance", "cosine_distance"])
+def test_the_smallest_distance_comes_first(name: str) -> None:
+    holds_the_rows(by_result((0.1, 0.2, 0.5), name))
+
+
+def test_distances_that_fall_in_each_list_are_asked_about() -> None:
+    rows = [
+        {"qid": n, "expected": "d1", "doc_id": doc, "distance": d}
+        for n in "qr"
+        for doc, d in (("d1", 0.9), ("d2", 0.1))
+    ]
+    with pytest.raises(InputError, match="two readings"):
+        read_golden(rows)
+
+
+def test_numbers_that_count_up_are_places_or_scores() -> None:
+    with pytest.raises(TwoReadingsError) as raised:
+        read_golden(by_result((1, 2, 3), "value"))
+    assert raised.value.choices == ("rank=value", "score=value")
+    holds_the_rows(by_result((1, 2, 3), "value"), columns="rank=value")
+    holds_the_rows(by_result((3, 2, 1), "value"), columns="score=value")
+    holds_the_rows(by_result((3, 2, 1), "score"))
+    holds_the_rows(by_result((4.5, 2, 1), "value"))

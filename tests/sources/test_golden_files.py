@@ -473,3 +473,16 @@ def test_results_of_promptfoo(lists: bool, tmp_path: Path) -> None:
     else:
         assert set(found.scores) == {"a.py", "b.py"}
         assert found.scores["a.py"].sort("topic_id")["value"].sum() == len(ROWS) / 2
+
+
+@pytest.mark.parametrize("name", ["rank", "score", "cosine_distance"])
+def test_numbers_order_results_beside_judgments(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.qrels").write_text("".join(f"q{n} 0 {doc} 1\n" for n, row in enumerate(ROWS) for doc in row[1]))
+    sign = -1 if name == "score" else 1
+    rows = [(f"q{n}", doc, sign * place / 4) for n, row in enumerate(ROWS) for place, doc in enumerate(row[3], 1)]
+    rows.sort(key=lambda row: row[1])
+    readings = read_as_given([tmp_path / "a.qrels", write(tmp_path / "a.csv", ("qid", "doc_id", name), rows)])
+    (run,) = [one.numbers for one in readings if one.kind == "run"]
+    assert run is not None and {topic: sorted(own, key=lambda doc: -own[doc]) for topic, own in run.items()} == {
+        f"q{n}": row[3] for n, row in enumerate(ROWS)
+    }

@@ -30,6 +30,7 @@ from truerank.sources.golden_cells import (
     is_missing,
     items,
     number_of,
+    rising,
     separator,
     whole,
 )
@@ -383,6 +384,7 @@ def _by_row(
     """A row for each result: lists in the order of the rank, of the score, or of the rows."""
     expected, lists = found
     placed: dict[tuple[str, str], list[tuple[float, Retrieved]]] = defaultdict(list)
+    rises = roles.rank is None and rising(roles.score)
     for row, (number, cells) in enumerate(zip(questions.ids, table.rows, strict=True)):
         system = "system" if roles.system is None else str(cells.get(roles.system)).strip()
         score = None if roles.score is None else number_of(cells.get(roles.score))
@@ -402,10 +404,14 @@ def _by_row(
                 expected[number][doc] = max(_grade(grade, table, row), expected[number].get(doc, 0))
             elif grade is not None:
                 expected[number].setdefault(doc, 0)
-        place = rank if rank is not None else -score if score is not None else float(row)
+        place = rank if rank is not None else float(row) if score is None else score if rises else -score
         # A distance falls where a score rises; only the rank can say so.
         falling = score is not None and rank is not None and not set(words_of(roles.score or "")) & LOWER
         placed[system, number].append((place, Retrieved(doc, score if rank is None or falling else None)))
+    numbers = [[place for place, _ in results] for results in placed.values()]
+    if rises and all(own == sorted(own, reverse=True) for own in numbers) and any(len(set(own)) > 1 for own in numbers):
+        fault = f"two readings: results in the order of their rows, or by '{roles.score}', the smallest first"
+        raise table.fault(fault, "add a column rank")
     for (system, number), results in placed.items():
         lists[system][number] = [one for _, one in sorted(results, key=lambda pair: pair[0])]
 

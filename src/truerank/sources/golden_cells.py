@@ -20,7 +20,7 @@ _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
 
 
 #: Last words of names of numbers that rise from the best result: distance, cosine_distance, rank.
-_RISING: Final = (("distance",), ("dist",), ("rank",))
+_RISING: Final = (("distance",), ("distances",), ("dist",), ("rank",))
 
 
 INNER: Final = ("metadata", "node", "document")
@@ -246,6 +246,11 @@ def check_distances(found: Sequence[Retrieved], whose: str, table: GoldenRows) -
         raise table.fault(fault, "sort each list, the smallest number first, or leave the numbers out")
 
 
+def rising(name: str | None) -> bool:
+    """Whether a name says that its numbers rise from the best result."""
+    return words_of(name or "")[-1:] in _RISING
+
+
 def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     """A result that is an object: an id or a text, perhaps with a score."""
     flat = dict(value)
@@ -255,7 +260,7 @@ def _of_mapping(value: Mapping[str, Any]) -> Retrieved | None:
     score = next((number_of(flat[key]) for key in ("score", "similarity", "relevance_score") if key in flat), None)
     text = next((str(flat[key]) for key in _TEXTS if isinstance(flat.get(key), str)), "")
     identifier = next((flat[key] for key in KEYS if not is_empty(flat.get(key))), text or None)
-    distance = next((number_of(cell) for key, cell in flat.items() if words_of(str(key))[-1:] in _RISING), None)
+    distance = next((number_of(cell) for key, cell in flat.items() if rising(str(key))), None)
     return None if identifier is None else Retrieved(identifier_of(identifier), score, text, distance)
 
 

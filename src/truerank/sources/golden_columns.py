@@ -18,13 +18,14 @@ from truerank.sources.golden_cells import (
     items,
     lists_of,
     mean,
+    rising,
     separator,
     shared_separator,
     vocabulary,
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_judged_answers, check_results, check_rows, score_roles
+from truerank.sources.golden_scores import check_judged_answers, check_places, check_results, check_rows, score_roles
 from truerank.sources.golden_shapes import with_lists
 from truerank.sources.golden_words import (
     ANSWER,
@@ -99,6 +100,11 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
     if document is not None:
         if expected is None and grade is None:
             raise no_expected(table)
+        if score is None and rank is None:
+            distances = [name for name in names if name not in taken and rising(name) and is_numeric(table, name)]
+            found = replace(found, score=only_one(table, distances, "score"))
+        if "score" not in chosen and rank is None and found.score is not None:
+            check_places(table, found)
         return found
     if "score" in chosen and not {"retrieved", "expected"} & set(chosen):
         return score_roles(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
@@ -226,6 +232,7 @@ def half_roles(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> tupl
     system = named(SYSTEM, "system")
     question, identifier = named(QUESTION, "question"), named(ID, "id")
     rank, score = named(RANK, "rank"), named(SCORE | SCORES, "score")
+    score = score or next((name for name in names if rising(name) and name != rank), None)
     document = named(DOCUMENT, "document")
     grade = named(GRADE | LABEL | {"rating"}, "grade") if document is not None else None
     taken = {system, question, identifier, rank, score, grade}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +18,7 @@ from truerank.sources.golden_cells import (
     items,
     mean,
     number_of,
+    rising,
     separator,
     shared_separator,
     whole,
@@ -24,6 +26,7 @@ from truerank.sources.golden_cells import (
 from truerank.sources.golden_columns import half_roles, is_named_expected, result_columns
 from truerank.sources.golden_roles import GoldenRoles
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
+from truerank.sources.golden_scores import check_places
 from truerank.sources.golden_shapes import shaped, with_lists
 
 #: The share of a file's questions that has to be in the other one.
@@ -200,11 +203,21 @@ def judged_by(gold: Half) -> Mapping[str, Mapping[str, float]]:
 
 def ranked_by(results: Half) -> Mapping[str, Mapping[str, float]]:
     """Results of one system by question and document, for judgments that come in a file of their own."""
-    column = results.roles.identifier or results.roles.question or ""
+    roles, table = results.roles, results.table
+    column, number = roles.identifier or roles.question or "", roles.rank or roles.score
+    rows = list(zip(table.cells(column), results.results(), strict=True))
+    if number is not None and all(len(listed) <= 1 for _, listed in rows):
+        if roles.rank is None:
+            check_places(table, roles)
+        sign = 1 if roles.rank is not None or rising(number) else -1
+        places = [math.inf if (own := number_of(cell)) is None else sign * own for cell in table.cells(number)]
+        rows = [rows[place] for place in sorted(range(len(rows)), key=places.__getitem__)]
     found: dict[str, dict[str, float]] = {}
-    for cell, listed in zip(results.table.cells(column), results.results(), strict=True):
-        check_distances(listed, f"question {identifier_of(cell)}", results.table)
+    for cell, listed in rows:
+        check_distances(listed, f"question {identifier_of(cell)}", table)
         answers = dict.fromkeys(one.doc_id for one in listed)
-        own = found.setdefault(whole(identifier_of(cell)), {})
-        own.update({whole(doc): 1 / place for place, doc in enumerate(answers, len(own) + 1) if whole(doc) not in own})
+        mine = found.setdefault(whole(identifier_of(cell)), {})
+        mine.update(
+            {whole(doc): 1 / place for place, doc in enumerate(answers, len(mine) + 1) if whole(doc) not in mine}
+        )
     return found

@@ -178,6 +178,20 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)
 
 
+def check_places(table: GoldenRows, found: GoldenRoles) -> None:
+    """Asks where the numbers of each list of results count up, and nothing calls them scores."""
+    name = found.score or ""
+    if set(words_of(name)) & (SCORES | {"score"}):
+        return
+    lists: dict[tuple[str, ...], list[float]] = {}
+    keys = [one for one in (found.identifier, found.question, found.system) if one is not None]
+    for row in table.rows:
+        lists.setdefault(tuple(str(row.get(key)) for key in keys), []).append(number_of(row.get(name)) or 0.0)
+    if all(sorted(own) in ([*range(len(own))], [*range(1, len(own) + 1)]) for own in lists.values()):
+        fault = f"'{name}' counts the results of each question: places, or scores"
+        raise table.two_readings(fault, (f"rank={name}", f"score={name}"))
+
+
 def check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
     """Refuses rows of one question that differ in what may be a system: their mean would be of several."""
     key = found.question or found.identifier
