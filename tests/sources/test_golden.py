@@ -386,6 +386,12 @@ def test_a_nested_column_is_named_with_its_dots(tmp_path: Path) -> None:
     ]
     (tmp_path / "a.json").write_text(json.dumps(rows))
     holds_the_rows(tmp_path / "a.json", columns="expected=kept.mine,retrieved=out.a+out.b")
+    deep = [
+        {"question": q, "x": {"y.z": {"a": one, "b": other, "n": 1}, "gold": gold, "m": 2}}
+        for q, gold, one, other in ROWS
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(deep))
+    holds_the_rows(tmp_path / "a.json", columns="expected=x.gold,retrieved=x.y.z.a+x.y.z.b")
 
 
 @pytest.mark.parametrize("above", ["Results,,,,\nby us,2026-10-01,,,\n,,,,\n", "Results\n\n", ""])
@@ -435,3 +441,15 @@ def test_numbers_that_count_up_are_places_or_scores() -> None:
     holds_the_rows(by_result((3, 2, 1), "value"), columns="score=value")
     holds_the_rows(by_result((3, 2, 1), "score"))
     holds_the_rows(by_result((4.5, 2, 1), "value"))
+
+
+def test_results_within_what_a_program_returned(tmp_path: Path) -> None:
+    rows = [
+        {"inputs": {"question": question},
+         "outputs": {"answer": "x", "documents": [{"metadata": {"source": doc}} for doc in first]},
+         "reference_outputs": {"sources": expected}, "feedback": {"correctness": 1}}
+        for question, expected, first, _ in ROWS
+    ]  # fmt: skip
+    (tmp_path / "a.json").write_text(json.dumps(rows))
+    (run,) = read_golden(tmp_path / "a.json").runs.values()
+    assert run.sort("topic_id", "rank").filter(topic_id="1")["doc_id"].to_list() == FIRST[0]

@@ -299,6 +299,7 @@ def _systems(
         free = [name for name in names if name not in taken and not set(words_of(name)) & SCORES]
         known = vocabulary(table, expected) if expected else frozenset()
         lists = [name for name in free if _is_results(table, name, known)]
+        lists = [name for name in lists if not known or not _is_record(table, name) or vocabulary(table, name) & known]
         named = [name for name in lists if set(words_of(name)) & RETRIEVED]
         # With a column that says what it is, one that does not is something else, unless it has expected documents.
         lists = [
@@ -321,6 +322,13 @@ def _systems(
         if own or (len(labels) == 1 and len(marked) == 1):
             scores[label] = (own or marked)[0]
     return labels, scores
+
+
+def _is_record(table: GoldenRows, name: str) -> bool:
+    """Whether cells are objects of the same keys, as feedback and settings are: no ids."""
+    cells = [json_cell(cell) for cell in table.filled(name)]
+    same = len(cells) > 1 and all(isinstance(cell, Mapping) and set(cell) == set(cells[0]) for cell in cells)
+    return same and not any(isinstance(one, Mapping | list) for one in cells[0].values())
 
 
 def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], known: frozenset[str]) -> None:

@@ -33,13 +33,35 @@ _NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d+)")
 
 def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenRows, dict[str, tuple[str, ...]]]:
     """The table with a row for each question, or result, and the columns that were named, by role."""
-    table = unfolded(table)
+    named = columns.split(",") if isinstance(columns, str) else [f"={names}" for names in columns.values()]
+    names = [name.strip() for part in named for name in part.partition("=")[2].split("+")]
+    table = _with_nested(unfolded(table), names)
     chosen = named_columns(columns, table)
     several = chosen.get("expected", ())
     if len(several) > 1:
         table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
     return placed(turned(table, chosen), chosen), chosen
+
+
+def _with_nested(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
+    """The table with columns of what is within its cells, as far as names with dots ask for it."""
+    wanted = [name for name in names if "." in name and name not in table.names]
+    cells = {name: [_within(row, name) for row in table.rows] for name in wanted}
+    nested = {name: own for name, own in cells.items() if any(cell is not None for cell in own)}
+    if not nested:
+        return table
+    rows = tuple({**row, **{name: own[place] for name, own in nested.items()}} for place, row in enumerate(table.rows))
+    return replace(table, rows=rows, names=(*table.names, *nested))
+
+
+def _within(cell: Any, name: str) -> Any:
+    """What is at a name with dots, of which a key may have some itself."""
+    value = json_cell(cell)
+    if not isinstance(value, Mapping) or name in value:
+        return value.get(name) if isinstance(value, Mapping) else None
+    inner = (_within(one, name.removeprefix(f"{key}.")) for key, one in value.items() if name.startswith(f"{key}."))
+    return next((one for one in inner if one is not None), None)
 
 
 def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
@@ -70,12 +92,22 @@ def unfolded(table: GoldenRows) -> GoldenRows:
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
                 continue
             folded = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
-            if folded and value and all(isinstance(one, list | dict) for one in value.values()):
+            if (
+                folded
+                and value
+                and (all(isinstance(one, list | dict) for one in value.values()) or _has_results(value))
+            ):
                 flat |= {f"{name}.{key}": one for key, one in value.items()}
             else:
                 flat[str(name)] = cell
         rows.append(flat)
     return of_rows(table.name, table.where, rows, table.lines, table.remarks)
+
+
+def _has_results(value: Mapping[str, Any]) -> bool:
+    """Whether one key of what a program returned has results, and the others say something of them."""
+    lists = [one for one in value.values() if isinstance(one, list | dict)]
+    return len(lists) == 1 and bool(lists[0]) and all(isinstance(one, Mapping) for one in lists[0])
 
 
 def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
