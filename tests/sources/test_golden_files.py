@@ -486,3 +486,27 @@ def test_numbers_order_results_beside_judgments(name: str, tmp_path: Path) -> No
     assert run is not None and {topic: sorted(own, key=lambda doc: -own[doc]) for topic, own in run.items()} == {
         f"q{n}": row[3] for n, row in enumerate(ROWS)
     }
+
+
+def test_the_column_that_has_ids_of_results_is_named(tmp_path: Path) -> None:
+    write(
+        tmp_path / "answers.csv",
+        ("query", "answer", "sources"),
+        [(row[0], "by a belt", " ".join(row[1])) for row in ROWS],
+    )
+    write(tmp_path / "found.csv", ("query", "hits"), [(row[0], row[2]) for row in ROWS])
+    with pytest.raises(InputError) as raised:
+        read_as_given([tmp_path / "answers.csv", tmp_path / "found.csv"])
+    assert "'sources' of answers.csv" in raised.value.fault and "expected=sources" in raised.value.remedy
+    paths = [tmp_path / "answers.csv", tmp_path / "found.csv"]
+    assert tables(read_as_given(paths, "expected=sources")).runs["hits"]["doc_id"].len() == 3 * len(ROWS)
+
+
+@pytest.mark.parametrize("odd", ["NaN", "Infinity"])
+def test_a_number_that_is_not_finite_is_named_with_its_file(odd: str, tmp_path: Path) -> None:
+    (tmp_path / "new.json").write_text(
+        f'{{"q1": {{"d1": 0.5, "d2": {odd}}}, "q2": {{"d3": 0.5}}, "q3": {{"d4": 1.5}}}}'
+    )
+    with pytest.raises(InputError, match="q1, document d2") as raised:
+        read_as_given([tmp_path / "new.json"])
+    assert raised.value.where == str(tmp_path / "new.json")

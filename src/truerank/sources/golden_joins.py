@@ -16,6 +16,7 @@ from truerank.sources.golden_cells import (
     check_distances,
     identifier_of,
     items,
+    lists_of,
     mean,
     number_of,
     rising,
@@ -189,6 +190,18 @@ def joined(gold: Half, results: Half) -> GoldenRows:
     if unanswered := len(set(expected) - set(wanted[other])):
         remarks.append(f"{unanswered} questions of {gold.table.name} are not in this file and are left out")
     return replace(table, remarks=tuple(remarks))
+
+
+def expected_elsewhere(gold: Half, results: Half) -> str | None:
+    """Another column of expected answers whose ids are among the results, where those of the chosen one are not."""
+    table = results.table
+    known = frozenset[str]().union(*(doc for one in result_columns(table) for doc in lists_of(table, one) or ()))
+
+    def meets(name: str) -> bool:
+        return any(own & known for own in lists_of(gold.table, name) or ())
+
+    others = [name for name in result_columns(gold.table, gold.content) if meets(name)]
+    return None if meets(gold.content) or len(others) != 1 else others[0]
 
 
 def judged_by(gold: Half) -> Mapping[str, Mapping[str, float]]:

@@ -21,6 +21,7 @@ from truerank.sources.golden_joins import (
     EXPECTED,
     QUESTION,
     Half,
+    expected_elsewhere,
     golden_half,
     half_of,
     joined,
@@ -268,6 +269,9 @@ def _with_halves(
         try:
             table = read_golden(joined(gold, half), roles, measure=measure)
         except InputError as error:
+            if (other := expected_elsewhere(gold, half)) is not None:
+                fault = f"{error.fault}; '{other}' of {gold.table.name} has ids of results"
+                error = InputError(fault, f"name it: --columns expected={other}", where=path)
             yield read[path] if path in read and path in inside else unread(path, error)
             continue
         yield Reading(path, _kind(table), table.sentence(), table)

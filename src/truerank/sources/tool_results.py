@@ -54,8 +54,18 @@ def tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
         lines: its first lines.
 
     Raises:
-        InputError: it holds means over all topics only, or several parts of which one has to be chosen.
+        InputError: it holds means over all topics only, several parts of which one has to be chosen, or numbers that
+            are not finite.
     """
+    found = _tool_result(path, lines)
+    for topic, row in ({} if found is None else found.numbers).items():
+        if odd := next((doc for doc, number in row.items() if not math.isfinite(number)), None):
+            fault = f"topic {topic}, document {odd}: the score '{row[odd]}' is not finite"
+            raise InputError(fault, "write a finite number", where=path)
+    return found
+
+
+def _tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
     head = compressed.head(path)[:4096]
     if path.suffix == ".json":
         if b'"mteb_model_meta"' in head:
