@@ -84,6 +84,8 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "hand_harmless": "no script: hand_claims reads it",
     "hand_id_faults": "no script: hand_claims reads it",
     "aggregation_check": "needs the kept cells of a reproduction",
+    "aggregation_hand": "needs the kept cells of a reproduction",
+    "hand_gallery": "looks at every benchmark at hand, and ends with 1 while a figure differs",
     "hand_layouts": "writes files, and prints no figures",
     "hand_layouts_check": "needs the files of hand_layouts, and starts a command for each",
     "hand_layouts_second": "writes files, and prints figures of the reader with --check only",

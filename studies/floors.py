@@ -3,14 +3,15 @@
     python studies/floors.py table [--picture FILE.svg]
     python studies/floors.py coverage [--count 200] [--seed 1]
     python studies/floors.py quoted
-    python studies/floors.py forms [--count 400]
+    python studies/floors.py forms [--count 200]
     python studies/floors.py claims [--sets cacm vaswani] [--count 20] [--seed 3]
     python studies/floors.py time
 
 `table` has every set of `data/qrels`. `coverage` draws topics of large sets: how often does the interval hold the mean
-floor of all draws of as many topics? `quoted` has scores that others published beside the floors: by Anserini's pages
-of regressions (QUOTED), and by MTEB's result files. `forms` compares the closed forms of random order with shuffled
-runs on TREC-COVID's judgments. `time` takes processor time, the median of five.
+floor of all draws of as many topics? Its shares have Clopper and Pearson's intervals. `quoted` has scores that others
+published beside the floors: by Anserini's pages of regressions (QUOTED), and by MTEB's result files. `forms` compares
+the closed forms of random order with shuffled runs on TREC-COVID's judgments. `time` takes processor time, the median
+of five.
 
 In `claims` documents are made relevant for many topics, and the system returns these only, or puts them before the
 results of BM25: it is better than BM25 by such a list only. The others compare BM25 with query likelihood, on the same
@@ -258,15 +259,15 @@ def timed(_: argparse.Namespace) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(required=True)
-    for name, function in (
-        ("table", floors), ("coverage", coverage), ("quoted", quoted), ("forms", forms), ("claims", claims),
-        ("time", timed),
+    for name, function, count, seed in (
+        ("table", floors, 0, 0), ("coverage", coverage, 200, 1), ("quoted", quoted, 0, 0), ("forms", forms, 200, 0),
+        ("claims", claims, 20, 3), ("time", timed, 0, 0),
     ):  # fmt: skip
         one = commands.add_parser(name)
         one.set_defaults(function=function)
         one.add_argument("--sets", nargs="+", default=["cacm", "vaswani"], choices=("cacm", "vaswani"))
-        one.add_argument("--count", type=int, default=20)
-        one.add_argument("--seed", type=int, default=3)
+        one.add_argument("--count", type=int, default=count)
+        one.add_argument("--seed", type=int, default=seed)
         one.add_argument("--picture")
     require_shared()
     given = parser.parse_args()

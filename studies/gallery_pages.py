@@ -179,7 +179,7 @@ def _headlines(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 _SHARES: Final = {
     "respelt-document": "{count:,d} of {of:,d} judgments of {name} ({share:.0%}) spell the id of their document in "
     "another way.",
-    "duplicate-topic": "{count:,d} of {of:,d} topics of {name} ({share:.1%}) have the text of another topic.",
+    "duplicate-topic": "{count:,d} of {of:,d} topics of {name} ({share:.1%}) repeat the text of an earlier topic.",
 }
 
 
@@ -263,8 +263,8 @@ _ROWS: Final[tuple[tuple[str, Callable[[Mapping[str, Any]], str]], ...]] = (
     ("nDCG@10 of a random order of the judged documents (95% interval)", _random),
     ("**ceiling**: nDCG@10", lambda v: _number(v["ceilings"].get("nDCG@10"), ".3f")),
     ("**ceiling**: R@100", lambda v: _number(v["ceilings"].get("R@100"), ".3f")),
-    ("topics with the text of another one", _found("topics", "duplicate-topic")),
-    ("topics with nearly the text of another one", _found("topics", "near-duplicate-topic")),
+    ("topics that repeat the text of an earlier one", _found("topics", "duplicate-topic")),
+    ("topics with nearly the text of an earlier one", _found("topics", "near-duplicate-topic")),
     ("topics with nearly the same relevant documents as another one", _found("judgments", "twin-topics")),
     ("judgments of a pair that was judged before", _found("judgments", "repeated-pair", "contradicted-pair")),
 )
@@ -496,7 +496,7 @@ def board_page(board: Leaderboard) -> str:
             ("", "value"),
             [
                 ("models", f"{facts['systems']:,d}"), ("tasks", f"{facts['tasks']:,d}"),
-                ("scores", f"{facts['cells']:,d}"),
+                ("scores, of all splits", f"{facts['cells']:,d}"),
                 ("models and tasks without a missing score", f"{facts['compared']:,d} and {facts['shared_tasks']:,d}"),
                 ("neighbours of the first 50 that differ, all pairs tested together", f"{facts['neighbours_told']:,d}"),
                 ("the same, each pair tested alone", f"{facts['neighbours_alone']:,d}"),
@@ -558,7 +558,7 @@ def index(facts: Sequence[Mapping[str, Any]], board: Leaderboard) -> str:
         "## The columns",
         "**floor**: nDCG@10 of the best list of ten documents that never reads the query, on topics that it was not "
         "made from. **random**: nDCG@10 of a random order of each topic's judged documents. **R@100**: what "
-        "the best possible ranking has. **copies**: topics with the text of another topic. **faults**: kinds of "
+        "the best possible ranking has. **copies**: topics that repeat the text of an earlier one. **faults**: kinds of "
         "faults, by [rule](../reference/rules.md). **smallest**: the true difference of means that a t-test finds four "
         "times in five, for an assumed standard deviation of 0.20.",
         "There are no documents for most benchmarks here, so their verdict is UNKNOWN at best; each page says what was "
@@ -584,7 +584,7 @@ def _answers(rows: Sequence[tuple[Any, Any, Mapping[str, Any]]], told: Mapping[s
     copied = [row for row in first if (row[2]["duplicate_topics"] or 0) >= 0.01 * (row[2]["topics"] or 1)]
     copied.sort(key=lambda row: -row[2]["duplicate_topics"] / row[2]["topics"])
     named = ", ".join(f"{_link(row[0])} {row[2]['duplicate_topics'] / row[2]['topics']:.1%}" for row in copied[:6])
-    yield f"**Where are topics copies of others?** {named}."
+    yield f"**Where do topics repeat others?** {named}."
     low = sorted((row for row in first if (row[2]["ceiling_r100"] or 1) < 0.9), key=lambda row: row[2]["ceiling_r100"])
     named = ", ".join(f"{_link(row[0])} {row[2]['ceiling_r100']:.2f}" for row in low[:6])
     yield f"**Where can no system reach R@100 of 0.9?** {named}."

@@ -1610,7 +1610,7 @@ def agree(read: dict[str, float], right: dict[str, float], tolerance: float) -> 
 def judge(folder: Path, verbose: bool, answer: str = "") -> tuple[str, str]:
     """What happened, and the judgment."""
     import truerank
-    from truerank.claims.inquiry import ClaimSources
+    from truerank.claims.options import ClaimSources
     from truerank.errors import InputError
 
     truth = json.loads((folder / "truth.json").read_text(encoding="utf-8"))

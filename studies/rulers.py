@@ -26,9 +26,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import polars as pl
+from scipy.stats import kendalltau
 
 import truerank
 from common import require_shared, table
+from truerank.arrays import Floats
 from truerank.audits.collection.documents import read_document_table
 from truerank.audits.collection.echo import MEASURED, echoes
 from truerank.audits.collection.floors import candidate_instances, shared_candidates
@@ -36,7 +39,7 @@ from truerank.audits.collection.floors import floors as null_floors
 from truerank.audits.collection.suspects import Suspects, suspects
 from truerank.audits.collection.topics import read_topic_table
 from truerank.audits.transfer import Route, carry
-from truerank.measures.document_placebo import RankedDocuments, document_placebos
+from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
 from truerank.options import Resampling, Scoring
 from truerank.sources import read_qrels_frame, read_run_frame
@@ -253,7 +256,7 @@ def suspect(given: argparse.Namespace) -> None:
                 ))  # fmt: skip
         for label, own in found.items():
             some = np.array([one[:6] for one in own]).sum(axis=0)
-            first = proportion(int(some[2]), int(some[3])) if some[3] else None
+            first = proportion(int(some[2]), int(some[3]), method="exact") if some[3] else None
             rows.append((
                 name, label, len(own), f"{some[0] / len(own):.0f}", f"{np.mean([one[6] for one in own]):.2f}",
                 f"{some[1]} of {some[0]}",
@@ -267,7 +270,7 @@ def suspect(given: argparse.Namespace) -> None:
 def echo(given: argparse.Namespace) -> None:
     """Topics that were made from their documents."""
     rows: list[Row] = []
-    found: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
+    found: dict[tuple[str, str], list[tuple[bool, bool | None]]] = {}
     for name in given.sets:
         for seed in given.seeds:
             planted = dict(folders(given, name, seed))
@@ -287,22 +290,18 @@ def echo(given: argparse.Namespace) -> None:
                 called = {one.kind for one in kinds if one.count}
                 share = truth["share_generated"]
                 of = "people's" if not share else "all generated" if share == 1 else f"{share:.0%} generated"
-                found.setdefault((name, of), []).append(("echo" in called, "echo-above-people" in called))
-                means = () if facts is None else [f"{facts[one][0]:.2f}" for one in MEASURED]
-                rows.append(
-                    (
-                        name,
-                        seed,
-                        folder.name,
-                        *means,
-                        *("yes" if one in called else "" for one in ("echo", "echo-above-people")),
-                    )
-                )
+                # People's topics that are in the set are no reference.
+                above = "echo-above-people" in called if facts is not None and facts["asked"] else None
+                found.setdefault((name, of), []).append(("echo" in called, above))
+                means = ["" for _ in MEASURED] if facts is None else [f"{facts[one][0]:.2f}" for one in MEASURED]
+                beside = "not compared" if above is None else "yes" if above else ""
+                rows.append((name, seed, folder.name, *means, "yes" if "echo" in called else "", beside))
     heads = f"set,seed,folder,{','.join(MEASURED)},COLL19,COLL20 beside people's"
     print(table(heads.split(","), rows))
     print()
-    print(table(("set", "topics", "COLL19", "COLL20"), [
-        (*key, counted([one for one, _ in own]), counted([one for _, one in own])) for key, own in sorted(found.items())
+    print(table(("set", "topics", "COLL19", "COLL20, of those compared"), [
+        (*key, counted([one for one, _ in own]), counted([one for _, one in own if one is not None]))
+        for key, own in sorted(found.items())
     ]))  # fmt: skip
 
 
@@ -331,51 +330,87 @@ def panels(given: argparse.Namespace) -> None:
 def corpus(given: argparse.Namespace) -> None:
     """What a smaller corpus does, beside random removals of the same judged state."""
     rows: list[Row] = []
+    called: dict[tuple[str, str], list[bool]] = {}
     for name in given.sets:
         for seed in given.seeds:
             for folder, truth in folders(given, name, seed):
                 runs = {one: read_run_frame(path) for one, path in runs_of(folder).items()}
                 ranked = RankedDocuments.of(read_qrels_frame(parts_of(folder)["qrels"]), runs, Scoring())
+                gone, named = set(truth["removed"]), set(ranked.documents)
+                unseen = Unseen(len(gone - named), truth["documents"] - len(gone | named))
                 (own,) = document_placebos(
-                    ranked, truth["removed"], "nDCG@10", by_state=True, resampling=Resampling(400, 0.95, seed)
+                    ranked, truth["removed"], "nDCG@10", by_state=unseen, resampling=Resampling(400, 0.95, seed)
                 )
+                true = truth["mean"]
+                otherwise = own.word == "moved more than chance"
+                more = otherwise and any(
+                    one.p_corrected <= LEAST and abs(one.change) > abs(one.low + one.high) / 2 for one in own.systems
+                )
+                kinds = {
+                    "more than random": (true["changed_more_than_random"], more),
+                    "otherwise than random": (true["changed_otherwise_than_random"], otherwise),
+                }
+                for kind, (planted, seen) in kinds.items():
+                    of = "planted" if planted else "chance by construction" if truth.get("drawn_as_the_comparison_is") \
+                        else "not so by the truth"  # fmt: skip
+                    called.setdefault((name, f"{kind}: {of}"), []).append(seen)
                 rows.append((
-                    name, folder.name, truth["plant"] or "none", len(truth["removed"]), f"{truth['mean_change']:+.3f}",
-                    f"{truth['p']:.2f}", "yes" if truth["changed_more_than_random"] else "", f"{own.p:.3f}",
-                    "yes" if own.p <= LEAST else "",
+                    name, folder.name, truth["plant"] or "none", f"{len(gone):,d}", f"{true['change']:+.3f}",
+                    f"{true['random_low']:+.3f} to {true['random_high']:+.3f}", f"{true['p']:.2f}",
+                    *("yes" if planted else "" for planted, _ in kinds.values()),
+                    f"{own.p:.3f}", *("yes" if seen else "" for _, seen in kinds.values()),
                 ))  # fmt: skip
-    heads = "set,folder,plant,removed,mean change,p of the truth,more than random,p of the audit,said to be more"
+    heads = (
+        "set,folder,plant,removed,mean change,random,p of the truth,more than random,otherwise,p of the audit,"
+        "said to be more,otherwise"
+    )
     print(table(heads.split(","), rows))
+    print()
+    print(table(("set", "by the truth", "said"), [(*key, counted(own)) for key, own in sorted(called.items())]))
+
+
+def means(qrels: str | pl.DataFrame, runs: dict[str, str]) -> Floats:
+    """The runs' nDCG@10."""
+    found = truerank.evaluate(qrels, runs, "nDCG@10")
+    return np.array([found.of(one, "nDCG@10").mean() for one in runs])
 
 
 def chunks(given: argparse.Namespace) -> None:
-    """Judgments of chunks, carried to another cutting."""
+    """Judgments of chunks, carried to another cutting; pieces are to judge, or relevant."""
     rows: list[Row] = []
     for name in given.sets:
         for seed in given.seeds:
             for folder, truth in folders(given, name, seed):
-                route = Route(spans=str(folder / "docs.jsonl"), docs=str(folder / "new-docs.jsonl"))
-                seen = carry(parts_of(folder)["qrels"], route=route)
-                carried = {(topic, doc): grade for topic, doc, grade in seen.qrels.iter_rows()}
-                doubtful = set() if seen.doubtful is None else {row[:2] for row in seen.doubtful.iter_rows()}
                 true = {
                     (topic, doc): grade
                     for topic, doc, grade in read_qrels_frame(str(folder / "truth" / "true.qrels")).iter_rows()
                 }
                 relevant = {pair for pair, grade in true.items() if grade > 0}
-                back = [pair for pair in relevant if carried.get(pair, 0) > 0]
-                said = [pair for pair, grade in carried.items() if grade > 0]
-                rows.append((
-                    name, folder.name, f"{truth['old_cutting']} to {truth['new_cutting']}", f"{len(relevant):,d}",
-                    f"{len(back) / max(1, len(relevant)):.0%}",
-                    f"{sum(carried[pair] == true[pair] for pair in back) / max(1, len(back)):.0%}",
-                    f"{sum(pair in doubtful for pair in relevant) / max(1, len(relevant)):.0%}",
-                    f"{sum(carried.get(pair, 1) == 0 for pair in relevant) / max(1, len(relevant)):.0%}",
-                    f"{sum(pair not in relevant for pair in said) / max(1, len(said)):.0%} of {len(said):,d}",
-                ))  # fmt: skip
+                runs = {one.stem: str(one) for one in sorted((folder / "new-runs").glob("*.run"))}
+                right = means(str(folder / "truth" / "true.qrels"), runs)
+                for pieces in ("judge", "relevant"):
+                    route = Route(
+                        spans=str(folder / "docs.jsonl"), docs=str(folder / "new-docs.jsonl"), pieces=pieces
+                    )  # fmt: skip
+                    seen = carry(parts_of(folder)["qrels"], route=route)
+                    carried = {(topic, doc): grade for topic, doc, grade in seen.qrels.iter_rows()}
+                    doubtful = set() if seen.doubtful is None else {row[:2] for row in seen.doubtful.iter_rows()}
+                    back = [pair for pair in relevant if carried.get(pair, 0) > 0]
+                    said = [pair for pair, grade in carried.items() if grade > 0]
+                    wrong = [pair not in relevant for pair in said]
+                    scores = means(seen.qrels, runs)
+                    rows.append((
+                        name, folder.name, f"{truth['old_cutting']} to {truth['new_cutting']}", seen.by, pieces,
+                        f"{len(relevant):,d}", f"{len(back) / max(1, len(relevant)):.0%}",
+                        f"{sum(carried[pair] == true[pair] for pair in back) / max(1, len(back)):.0%}",
+                        f"{sum(pair in doubtful for pair in relevant) / max(1, len(relevant)):.0%}",
+                        f"{sum(carried.get(pair, 1) == 0 for pair in relevant) / max(1, len(relevant)):.1%}",
+                        counted(wrong), f"{kendalltau(right, scores).statistic:+.2f}",
+                        f"{np.abs(scores - right).max():.2f}",
+                    ))  # fmt: skip
     heads = (
-        "set,folder,cutting,relevant,carried,of these with their grade,to judge,carried as not relevant,"
-        "carried as relevant: wrong"
+        "set,folder,cutting,by,pieces,relevant,carried,of these with their grade,to judge,carried as not relevant,"
+        "of those carried as relevant: wrong,order of the runs: tau,largest distance of nDCG@10"
     )
     print(table(heads.split(","), rows))
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from common import require_shared, table
 from placebo import MEASURE, Data, all_data
-from truerank.measures.document_placebo import document_placebos
+from truerank.measures.document_placebo import Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
 from truerank.options import Resampling
 
@@ -54,9 +54,11 @@ def main() -> None:
                 gone = removed(data, kind, np.random.default_rng([given.seed, KINDS.index(kind), number]))
                 names = data.ranked.documents.filter(gone.tolist()).to_list()
                 for by_state in found:
+                    # The collection is what is judged or in a run: no others.
                     (one,) = document_placebos(
-                        data.ranked, names, MEASURE, by_state=by_state, resampling=Resampling(199, 0.95, number)
-                    )
+                        data.ranked, names, MEASURE, by_state=Unseen() if by_state else None,
+                        resampling=Resampling(199, 0.95, number),
+                    )  # fmt: skip
                     found[by_state] += one.p <= 0.05
             ends = proportion(found[True], given.simulations, method="exact")
             state = f"{found[True] / given.simulations:.1%} ({ends.low:.1%} to {ends.high:.1%})"

@@ -19,7 +19,8 @@ from truerank.audits.pool.simulation import simulate
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, change_by, chosen_claim, repaired_effect
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import example_leaks, without_leaked
-from truerank.claims.inquiry import ClaimSources, Inquiry
+from truerank.claims.inquiry import Inquiry
+from truerank.claims.options import ClaimSources
 from truerank.claims.pools import _without_team, trial_qrels
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.scoring_questions import chance_answer
@@ -266,7 +267,7 @@ def test_judgments_of_relevant_documents_only_tell_no_rate_and_change_nothing() 
     only = {topic: {key: 1 for key, grade in held.items() if grade} for topic, held in grades.items()}
     result = truerank.check(qrels=only, run=runs, baseline="plain")
     answers = [result.answer(name) for name in ("unjudged", "pools")]
-    assert [one.word for one in answers] == ["NOT TOLD", "NOT POOLED"]
+    assert [one.word for one in answers] == ["CANNOT TELL", "NOT POOLED"]
     assert {(one.effect, one.plausible) for one in answers} == {("stands", False)}
     assert "would have to be relevant in" in answers[0].possible
 

@@ -17,6 +17,7 @@ import pytest
 import truerank
 from truerank.cli import main
 from truerank.errors import InputError
+from truerank.measures.magnitudes import mean_interval
 
 
 def ended(*words: str) -> int:
@@ -147,6 +148,22 @@ def test_judgments_and_runs_as_json(table: pl.DataFrame, tmp_path: Path) -> None
     found = truerank.check([tmp_path / "gold.json", tmp_path / "new.json", tmp_path / "old.json"])
     assert [one.kind for one in found.readings] == ["judgments", "run", "run"]
     assert found.base is not None and found.base.value == pytest.approx(truerank.check(table).base.value)  # type: ignore[union-attr]
+
+
+def test_one_system_has_its_score(table: pl.DataFrame) -> None:
+    single = truerank.check(table.drop("retrieved_old"))
+    scores = truerank.evaluate(table=table).of("new", "nDCG@10")
+    interval = mean_interval(scores)
+    assert single.single is not None and single.conclusion.word == "UNKNOWN"
+    assert single.single[2:6] == pytest.approx((interval.mean, interval.low, interval.high, 40))
+    assert f"{scores.mean():.3f} nDCG@10, 95% interval" in str(single)
+    of_scores = truerank.check({"id": list(range(40)), "score": scores.tolist()})
+    assert of_scores.single is not None and of_scores.single.value == pytest.approx(scores.mean())
+    nothing = {str(number): {"kb-1": 0} for number in range(3)}
+    with pytest.raises(InputError, match=r"none of 3 judgments.*every score is 0"):
+        truerank.check(qrels=nothing, run={"a": {"0": {"kb-1": 1.0}}})
+    with pytest.raises(InputError, match="did you mean 'new'"):
+        truerank.check(table, system="newt")
 
 
 def test_questions_can_be_left_out(table: pl.DataFrame, capsys: pytest.CaptureFixture[str]) -> None:

@@ -49,14 +49,31 @@ def test_an_import_of_measures_brings_no_provider() -> None:
 HEAVY = ("matplotlib", "scipy.stats", "onnxruntime", "torch", "cryptography", "asyncio", "truerank.audits.leakage")
 
 
-@pytest.mark.parametrize(("words", "more"), [("check", ()), ("compare", ("truerank.judging", "truerank.audits"))])
-def test_a_small_command_imports_nothing_heavy(words: str, more: tuple[str, ...], tmp_path: Path) -> None:
+#: Of a check: the page, and what connected components and solvers of SciPy bring.
+PAGES = ("jinja2", "truerank.audits.collection.report", "scipy.linalg", "scipy.sparse.csgraph")
+
+
+@pytest.mark.parametrize(
+    ("words", "more", "own"), [("check", PAGES, 175), ("compare", ("truerank.judging", "truerank.audits", "yaml"), 90)]
+)
+def test_a_small_command_imports_nothing_heavy(words: str, more: tuple[str, ...], own: int, tmp_path: Path) -> None:
     draw = Random(1)
     found = [[[f"d{one}" for one in draw.sample(range(400), 10)] for _ in "ab"] for _ in range(40)]
     rows = [f"how is {at},{draw.choice(a + b)},{';'.join(a)},{';'.join(b)}" for at, (a, b) in enumerate(found)]
     table = tmp_path / "table.csv"
     table.write_text("\n".join(("question,expected,retrieved_a,retrieved_b", *rows)))
-    end = f"print(*(name for name in {HEAVY + more} if name in sys.modules))"
+    count = "sum(name.startswith('truerank.') for name in sys.modules)"
+    end = f"print({count}, *(name for name in {HEAVY + more} if name in sys.modules))"
     code = f"import atexit, sys; from truerank.cli import main; atexit.register(lambda: {end}); main([*sys.argv[1:]])"
     shown = subprocess.run([sys.executable, "-c", code, words, table], check=True, capture_output=True, text=True)
-    assert shown.stdout.splitlines()[-1] == ""
+    count, *heavy = shown.stdout.splitlines()[-1].split()
+    # A budget: what needs more modules says what for.
+    assert not heavy and int(count) <= own
+
+
+@pytest.mark.parametrize(("words", "heavy"), [("check", "polars"), ("compare", "yaml"), ("collection audit", "yaml")])
+def test_help_waits_for_nothing_that_only_the_work_needs(words: str, heavy: str) -> None:
+    code = f"import atexit, sys; atexit.register(lambda: print({heavy!r} in sys.modules)); "
+    code += "from truerank.cli import main; main([*sys.argv[1:], '--help'])"
+    done = subprocess.run([sys.executable, "-c", code, *words.split()], check=True, capture_output=True, text=True)
+    assert done.stdout.splitlines()[-1] == "False"

@@ -428,6 +428,11 @@ def test_strategies_are_compared_block_by_block_over_ten_trainings(tmp_path) -> 
         best = max(values, key=lambda cell, inside=inside: round(values[cell][~inside].mean(), 12))
         total += values[best][inside].sum()
     assert estimate.mean.mean == pytest.approx(total / judged["topic_id"].n_unique())
+    (picture,) = pictures_of(found)
+    labels = [label.get_text() for label in picture.figure.axes[0].get_yticklabels()]
+    assert picture.name == "strategies" and labels == [
+        row[0] + ", " + row[1] for row in table.rows[:-1] if row[1] != "T5_Min"
+    ]
     # Four comparisons by each measure: two blocks, two strategies.
     assert estimate.difference.p_corrected == pytest.approx(min(1, 4 * estimate.difference.p))
     assert found.memorised == () and found.pilots == () and "seed" in estimate.chosen

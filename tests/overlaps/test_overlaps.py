@@ -12,7 +12,7 @@ import pytest
 
 from toy_encoder import TrigramEncoder
 from truerank.errors import InputError, OptionError
-from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, meaning, open_kept
+from truerank.overlaps import EVIDENCE_KINDS, OverlapRules, compare, compare_all, keep, kept_texts, meaning, open_kept
 from truerank.overlaps.results import without_parts
 from truerank.vectors.encoders.base import Vectors
 from truerank.work.engines import LocalEngine
@@ -215,6 +215,20 @@ def test_crowds_are_counted_where_no_pair_is_found(tmp_path: Path, monkeypatch: 
         assert found.frame.is_empty()
         assert found.crowded == 1
     assert compare([("a", text)], training[::3]).crowded == 0
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "same"),
+    [
+        ('He said "of it ...".', "he said “of it”", False),
+        ('What did he see in "the sky ...".', 'What did he see in "the sky".', True),
+        ("জল কোথায়।", "জল কোথায়", True),
+        ("what is C#", "what is C", False),
+        ("more than 50%", "more than 50", False),
+    ],
+)
+def test_marks_that_end_a_text_do_not_tell_it_apart(left: str, right: str, same: bool) -> None:
+    assert (kept_texts.folded(left) == kept_texts.folded(right)) is same
 
 
 def test_texts_without_words_are_compared_as_texts_only() -> None:

@@ -238,3 +238,56 @@ def test_answers_as_words_and_labels_by_row(tmp_path: Path) -> None:
     long = [(f"q{n}", f"d{place}", place, "yes" if place == n else "no") for n in range(1, 4) for place in range(1, 5)]
     judged = read_golden(table(tmp_path / "b.csv", ("query", "doc", "rank", "relevant"), long)).qrels
     assert judged is not None and judged.filter(relevance=1)["doc_id"].to_list() == ["d1", "d2", "d3"]
+
+
+@pytest.mark.parametrize(
+    ("question", "expected", "first", "other"),
+    [
+        ("Suchanfrage", "erwartet", "Treffer_alt", "Treffer_neu"),
+        ("Frage", "Erwartete Dokumente", "Ergebnisse alt", "Ergebnisse neu"),
+        ("requête", "documents attendus", "résultats_alt", "résultats_neu"),
+        ("pregunta", "documentos esperados", "recuperados_alt", "recuperados_neu"),
+    ],
+)
+def test_names_of_columns_in_other_languages(question: str, expected: str, first: str, other: str) -> None:
+    rows = {question: ["a b c", "d e f"], expected: ["x", "y"], first: [["x", "z"], ["y"]], other: [["z"], ["y", "q"]]}
+    found = read_golden(rows)
+    assert list(found.runs) == ["alt", "neu"] and found.questions["text"].to_list() == ["a b c", "d e f"]
+    assert found.columns["expected"] == (expected,)
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        {"model": ["bm25", "dense", "both"], "ndcg@10": [0.3, 0.4, 0.5], "recall@10": [0.5, 0.6, 0.6]},
+        {"system": ["bm25", "dense"], "ndcg@10": [0.3, 0.4], "mrr": [0.5, 0.6], "recall@5": [0.2, 0.3]},
+        {"Modell": ["bm25", "dense"], "ndcg": [0.3, 0.4]},
+        {"metric": ["ndcg@10", "recall@10", "mrr"], "bm25": [0.3, 0.5, 0.5], "dense": [0.4, 0.6, 0.6]},
+    ],
+)
+def test_a_table_of_means_is_called_so(rows: dict[str, list[Any]]) -> None:
+    with pytest.raises(InputError, match="means over all questions"):
+        read_golden(rows)
+
+
+def test_ids_that_differ_by_the_form_of_their_letters() -> None:
+    composed, decomposed = "Pr\u00fcfung", "Pru\u0308fung"
+    rows = {"question": ["a b c", "d e f"], "expected": [composed, "plain"]}
+    for first in ([decomposed], [decomposed, "x"]):
+        for second in (["x"], ["plain"]):
+            with pytest.raises(InputError, match=r"Unicode \(NFC\).*decomposed"):
+                read_golden({**rows, "retrieved_a": [first, second], "retrieved_b": [["x"], ["plain"]]})
+
+
+def test_digits_that_meet_by_chance_are_no_reason() -> None:
+    rows = {
+        "question": [f"how to do {one}" for one in "abcd"],
+        "expected": [f"kb-{one}" for one in range(4)],
+        "retrieved": [[f"page {one + 1}"] for one in range(4)],
+    }
+    with pytest.raises(InputError, match="no expected id") as raised:
+        read_golden(rows)
+    assert "digits" not in str(raised.value)
+    rows["retrieved"] = [[f"KB {one}.pdf"] for one in range(4)]
+    with pytest.raises(InputError, match="by their digits"):
+        read_golden(rows)

@@ -9,7 +9,7 @@ from truerank.lazy import lazily
 if TYPE_CHECKING:
     from truerank.claims.checking import check
     from truerank.claims.claim import Claim, ClaimEstimate
-    from truerank.claims.inquiry import ClaimOptions, ClaimSources
+    from truerank.claims.options import ClaimOptions, ClaimSources
     from truerank.claims.questions import PlannedQuestion
     from truerank.claims.results import Check, ClaimAnswer, ClaimConclusion
 

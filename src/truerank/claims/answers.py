@@ -7,6 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+
 from truerank.claims.claim import Claim, ClaimChange, Repair, change_by, chosen_claim, claim_of_scores
 from truerank.claims.conclusion import concluded, files_at_fault, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
@@ -15,7 +17,7 @@ from truerank.claims.inquiry import ClaimMaterial, Inquiry, written_settings
 from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion, question
-from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion
+from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
@@ -27,6 +29,9 @@ from truerank.claims.scoring_questions import (
 from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import unjudged_answer
 from truerank.errors import InputError, OptionError
+from truerank.measures.magnitudes import mean_interval
+from truerank.measures.results import Evaluation
+from truerank.measures.scoring import evaluate
 from truerank.work.progress import Progress
 
 Asked = Mapping[str, Callable[[], ClaimAnswer]]
@@ -47,7 +52,8 @@ def answered(
     given: Inquiry, material: ClaimMaterial, plan: tuple[PlannedQuestion, ...], folder: Path, progress: Progress
 ) -> Check:
     """Answers every question that can be answered, in their order."""
-    steps, settings = AuditSteps(folder, progress), written_settings(given, Path() if given.out is None else folder)
+    steps = AuditSteps(folder, progress, kept=given.out is not None)
+    settings = written_settings(given, folder if steps.kept else Path())
     read: dict[str, Any] = {"readings": given.readings}
     if material.scores:
         return _of_scores(given, material, plan, settings)
@@ -69,8 +75,10 @@ def answered(
     answers = {} if files is None else {"files": files}
     answers |= ask(_of_data(given, material, claim, steps))
     if claim is None:
+        single = single_score(given, material) if material.runs and material.qrels is not None else None
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
-        return Check(None, None, every, no_claim(every), plan, settings, material.test, **read)
+        conclusion = no_claim(every, single.system if single else "")
+        return Check(None, None, every, conclusion, plan, settings, material.test, single=single, **read)
     repairs = [answer.repair for answer in answers.values() if answer.repair is not None]
     change = change_by(claim, repairs, _ALL_REPAIRS, given.resampling) if repairs else None
     answers |= ask(_of_claim(given, material, claim if change is None else change.claim, steps))
@@ -88,6 +96,17 @@ def _of_scores(
 ) -> Check:
     """What scores alone can answer: chance, and the smallest difference that they could have shown."""
     names = given.sources.system, given.sources.baseline
+    if len(material.scores) == 1:
+        if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
+            fault = "one system with several scores of a question, and no column that says what they are"
+            remedy = "name it: --columns system=COLUMN, or repeat=COLUMN"
+            raise InputError(fault, remedy, where=given.table.name)
+        single = _mean_of(Evaluation.of_scores(material.scores, given.scoring), given.resampling.confidence)
+        every = tuple(_unanswered(one) for one in plan)
+        conclusion = no_claim(every, single.system)
+        return Check(
+            None, None, every, conclusion, plan, settings, material.test, single=single, readings=given.readings
+        )
     claim = claim_of_scores(
         material.scores, given.scoring, names,
         comparisons=given.options.comparisons, confidence=given.resampling.confidence,
@@ -97,6 +116,26 @@ def _of_scores(
     every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
     conclusion = concluded(claim, None, every)
     return Check(claim, claim.base, every, conclusion, plan, settings, material.test, readings=given.readings)
+
+
+def single_score(given: Inquiry, material: ClaimMaterial) -> SystemScore:
+    """The score of the only run.
+
+    Raises:
+        InputError: the judgments name no relevant document.
+    """
+    qrels = material.qrels
+    if qrels is None or not (qrels["relevance"] >= given.scoring.rel).any():
+        fault = f"none of {0 if qrels is None else len(qrels):,} judgments is of a relevant document: every score is 0"
+        raise InputError(fault, f"give judgments with grades of at least {given.scoring.rel}", where=material.test)
+    found = evaluate(qrels, dict(material.runs), given.options.measure, given.scoring)
+    return _mean_of(found, given.resampling.confidence)
+
+
+def _mean_of(found: Evaluation, confidence: float) -> SystemScore:
+    scores = found.values[0, 0]
+    mean = mean_interval(scores[~np.isnan(scores)], confidence)
+    return SystemScore(found.runs[0], found.measures[0], mean.mean or 0.0, mean.low, mean.high, mean.n, confidence)
 
 
 def _asked(planned: PlannedQuestion) -> PlannedQuestion:

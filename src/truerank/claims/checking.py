@@ -7,22 +7,10 @@ from dataclasses import replace
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
-from truerank.claims.inquiry import (
-    ClaimOptions,
-    ClaimSources,
-    Inquiry,
-    asked,
-    benchmark_of,
-    completed,
-    read_material,
-)
-from truerank.claims.questions import planned
+from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.claims.results import Check
 from truerank.options import Encoding, Flag, Labels, Out, Resampling, Scoring, command
-from truerank.sources.sharing import reading_once
 from truerank.work.progress import Progress, Quiet
-from truerank.work.publishing import publish
-from truerank.work.runs import run as started
 
 
 @command
@@ -77,9 +65,15 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
 
         truerank check check/check.yaml
     """
+    # Imported here: the help of this command would wait for all that a check needs.
+    from truerank.claims.inquiry import Inquiry, asked, benchmark_of, completed, read_material
+    from truerank.claims.questions import planned
+    from truerank.sources.sharing import reading_once
+    from truerank.work.publishing import publish
+    from truerank.work.runs import run as started
+
     given = asked(paths, Inquiry(sources, options, judged, encoding, resampling, scoring, out))
     given = replace(given, sources=completed(given.sources))
-    # Imported here: all audits together would make the help of this command wait.
     from truerank.claims.answers import answered, only_planned
 
     progress = progress or Quiet()

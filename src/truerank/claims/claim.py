@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -178,7 +179,8 @@ class Claim:
         topics = pl.Series([*{topic for repair in repairs for topic in repair.topics}], dtype=pl.String)
         documents = pl.Series([*{document for repair in repairs for document in repair.documents}], dtype=pl.String)
         touched = pl.col("topic_id").is_in(topics.implode()) | pl.col("doc_id").is_in(documents.implode())
-        qrels, runs = qrels.filter(~touched), {name: run.filter(~touched) for name, run in runs.items()}
+        if len(topics) or len(documents):
+            qrels, runs = qrels.filter(~touched), {name: run.filter(~touched) for name, run in runs.items()}
         left = qrels.select("topic_id").unique()
         if any(not len(runs[name].join(left, on="topic_id", how="semi")) for name in self.pair):
             return None
@@ -239,8 +241,6 @@ def claim_of_scores(
     confidence: float,
 ) -> Claim:
     """The claim of a score table: higher scores are better, and questions that a system lacks are left out."""
-    if len(scores) < 2:
-        raise InputError("one system", "a claim needs the scores of two")
     found = Evaluation.of_scores(scores, scoring)
     return claim_of(found, names, comparisons=comparisons, confidence=confidence)
 
@@ -259,7 +259,9 @@ def claim_of(
         raise OptionError("measure", f"{found.measures[0]} is not a mean over topics", "choose a measure that is")
     for option, name in zip(("system", "baseline"), names, strict=True):
         if name is not None and name not in found.runs:
-            raise OptionError(option, f"there is no run '{name}'", f"choose one of {', '.join(found.runs)}")
+            near = difflib.get_close_matches(name, found.runs, n=1, cutoff=0.5)
+            choice = f"did you mean '{near[0]}'? There are" if near else "choose one of"
+            raise OptionError(option, f"there is no run '{name}'", f"{choice} {', '.join(found.runs)}")
     if names[0] is not None and names[0] == names[1]:
         raise OptionError("system", f"'{names[0]}' is the baseline too", "name two runs")
     order = [name for name in found.sorted(found.measures[0]).runs if name not in names]

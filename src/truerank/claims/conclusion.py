@@ -74,10 +74,12 @@ def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimC
     return ClaimConclusion("FILES AT FAULT", reason, reason, (), unknown)
 
 
-def no_claim(answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
-    """The conclusion where fewer than two runs were given."""
+def no_claim(answers: Sequence[ClaimAnswer], system: str = "") -> ClaimConclusion:
+    """The conclusion where fewer than two runs were given, of which one may be there."""
     unknown = tuple(answer.question for answer in answers if answer.word == "UNKNOWN")
     reason = "A claim needs two runs. What was found about the data follows."
+    if system:
+        reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
     return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
 
 

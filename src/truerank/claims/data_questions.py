@@ -184,25 +184,29 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
         "measure": measure, "resampling": given.resampling,
     }  # fmt: skip
 
-    def run(folder: Path, progress: Progress) -> dict[str, Any]:
-        """The collection audit and its repair."""
+    def audited(folder: Path | None) -> CollectionAudit:
         # What runs show is the question about the files, and what repairs do to them is looked at below.
         parts = Parts(qrels=sources.qrels, docs=sources.docs, topics=sources.test)
         options = CollectionOptions(
             measures=measure, resamples=given.resampling.resamples, confidence=given.resampling.confidence,
             seed=given.resampling.seed,
         )  # fmt: skip
-        found = collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=progress)
-        if sources.has("qrels"):
-            collection_clean(sources.qrels, found, out=folder / "clean")
-        whole = found.verdicts[0]
-        return {
-            "verdict": whole.word,
-            "why": whole.sentence,
-            "settle": "Read the audit: it names every instance and its remedy.",
-        }
+        return collection_audit(parts, options=options, scoring=given.scoring, out=folder, progress=steps.progress)
 
-    found = steps.once("collection", depends, run)
+    def run(folder: Path, _: Progress) -> dict[str, Any]:
+        """The collection audit and its repair."""
+        whole = audited(folder)
+        if sources.has("qrels"):
+            collection_clean(sources.qrels, whole, out=folder / "clean")
+        return _verdict_of(whole)
+
+    if steps.kept:
+        found = steps.once("collection", depends, run)
+        audit = load_collection_audit(steps.place("collection"))
+    else:
+        # Nobody will see its page.
+        audit = audited(None)
+        found = _verdict_of(audit)
     facts = {"verdict": found["verdict"]}
     answer = ClaimAnswer(
         "collection", found["verdict"], found["why"], "unknown", "", (), found["settle"], "collection", "", facts
@@ -212,8 +216,13 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     if not sources.has("docs"):
         text = "Only the judgments were checked: no documents were given."
         answer = replace(answer, consequence=text)
-    audit = load_collection_audit(steps.place("collection"))
     return without_touched(claim, _repaired(claim, answer, audit, given.resampling), audit, given.resampling)
+
+
+def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
+    whole = audit.verdicts[0]
+    settle = "Read the audit: it names every instance and its remedy."
+    return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 
 def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:

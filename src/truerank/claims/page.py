@@ -10,7 +10,7 @@ import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
 from truerank.claims.questions import question
-from truerank.claims.results import Check, ClaimAnswer, ConclusionWord
+from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
@@ -75,6 +75,7 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
 }
 #: Lines of what was read, and of the answer, columns of a line, and lines of the reason.
 _MOST_READ: Final = 12
+_MOST_UNREAD: Final = 4
 _MOST_LINES: Final = 11
 _WIDTH: Final = 110
 _REASON: Final = 4
@@ -105,6 +106,7 @@ def _summary(result: Check) -> Summary:
     conclusion = result.conclusion
     settles = [f"{question(one.question).text} {_flags(one.settles)}" for one in result.answers if one.settles]
     details: tuple[Table | str, ...] = (
+        *_every_reading(result),
         f"{conclusion.word}: {conclusion.reason}",
         _answer_table(result),
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
@@ -118,15 +120,28 @@ def _summary(result: Check) -> Summary:
 
 
 def _read(result: Check) -> Iterator[str]:
-    """What was given, file by file, with what was done to its rows."""
+    """What was given, file by file, with what was done to its rows; what was not understood comes last."""
+    kinds = ("nothing known", "left out")
+    readings = sorted(result.readings, key=lambda one: kinds.index(one.kind) + 1 if one.kind in kinds else 0)
+    last = [one.sentence() for one in readings if one.kind in kinds]
     lines = [
         line
-        for one in result.readings
+        for one in readings[: len(readings) - len(last)]
         for line in (one.sentence(), *(f"  {remark}" for remark in (one.table.remarks if one.table else ())))
     ]
-    more = [f"and {len(lines) - _MOST_READ} more lines"] if len(lines) > _MOST_READ else []
-    if lines:
-        yield "\n".join((*lines[:_MOST_READ], *more))
+    unread = [*last[:_MOST_UNREAD], *last[-1:]] if len(last) > _MOST_UNREAD else last
+    shown = lines[: _MOST_READ - len(unread)]
+    hidden = len(lines) - len(shown) + len(last) - len(unread)
+    more = [f"and {hidden} more lines (-v)"] if hidden else []
+    if lines or last:
+        yield "\n".join((*shown, *unread, *more))
+
+
+def _every_reading(result: Check) -> Iterator[str]:
+    """All of it, where the short form leaves something out."""
+    if "more lines (-v)" in "".join(_read(result)):
+        for one in result.readings:
+            yield "\n  ".join((one.sentence(), *(one.table.remarks if one.table else ())))
 
 
 def _decides(result: Check, answer: ClaimAnswer) -> bool:
@@ -160,15 +175,24 @@ def _answered(result: Check) -> list[str]:
         named = ", ".join(f"{question(one.name).subject} ({_flags(one.needs) or '--ignore'})" for one in asked)
         lines.append(textwrap.shorten(f"Not asked: {named}", _WIDTH, placeholder=" … (-v)"))
     if len(shown) < len(objects):
-        lines.append(f"Also: {len(objects) - len(shown)} more (-v)")
+        others = ", ".join(question(one.question).subject for one in objects[len(shown) :])
+        lines.append(textwrap.shorten(f"Also: {others}", _WIDTH - 5, placeholder=" …") + " (-v)")
     return lines
 
 
 def _claimed(result: Check) -> str:
     """The claim with its interval."""
+    if result.single is not None:
+        return f"{result.sentence()}{_ends_of(result.single)}."
     if result.claim is None or result.base is None:
         return f"{result.sentence()}: no figure."
     return f"{result.sentence()}{_interval(result)}."
+
+
+def _ends_of(single: SystemScore) -> str:
+    level = f"{100 * single.confidence:.6g}% interval"
+    ends = "" if single.low is None or single.high is None else f", {level} {single.low:.3f} to {single.high:.3f}"
+    return f"{ends}, on {single.topics} topics"
 
 
 def _interval(result: Check) -> str:

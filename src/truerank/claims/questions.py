@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from truerank.claims.inquiry import ClaimSources
+from truerank.claims.options import ClaimSources
 from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
 from truerank.sources import grammar

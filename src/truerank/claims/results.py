@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, signed
-from truerank.claims.questions import PlannedQuestion, question
 from truerank.core.result import Result
-from truerank.sources.benchmarks import KnownBenchmark
-from truerank.sources.recognition import Reading
+
+if TYPE_CHECKING:
+    from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
+    from truerank.claims.questions import PlannedQuestion
+    from truerank.sources.benchmarks import KnownBenchmark
+    from truerank.sources.recognition import Reading
 
 ConclusionWord = Literal[
     "FILES AT FAULT", "DOES NOT HOLD", "CANNOT TELL", "UNKNOWN", "HOLDS EXCEPT", "HOLDS, SMALLER THAN CLAIMED", "HOLDS"
@@ -71,6 +73,28 @@ class ClaimAnswer:
         return {**values, "facts": dict(self.facts), "estimates": [asdict(row) for row in self.estimates]}
 
 
+class SystemScore(NamedTuple):
+    """The score of the only system, with its interval; None where one topic gives none.
+
+    Attributes:
+        system: its name.
+        measure: as it is spelled.
+        value: the mean.
+        low: the lower end.
+        high: the upper end.
+        topics: topics that it is over.
+        confidence: of the interval.
+    """
+
+    system: str
+    measure: str
+    value: float
+    low: float | None
+    high: float | None
+    topics: int
+    confidence: float
+
+
 @dataclass(frozen=True)
 class ClaimConclusion:
     """What all answers say together.
@@ -112,6 +136,7 @@ class Check(Result, shown_in="truerank.claims.page"):
         settings: what was given, as `check.yaml` has it.
         test: the name of the test set.
         folder: where the files are.
+        single: the score of the only system; None where there are several, or none.
         benchmark: the one of the gallery that the test set is; None where it is another one.
     """
 
@@ -132,6 +157,7 @@ class Check(Result, shown_in="truerank.claims.page"):
     folder: Path | None = None
     repaired: ClaimEstimate | None = None
     readings: tuple[Reading, ...] = ()
+    single: SystemScore | None = None
     benchmark: KnownBenchmark | None = None
 
     @property
@@ -148,6 +174,9 @@ class Check(Result, shown_in="truerank.claims.page"):
         Raises:
             KeyError: there is no such question; the names are listed.
         """
+        # Here, as below: the help of `check` needs this class, and nothing of what a check loads.
+        from truerank.claims.questions import question
+
         question(name)
         answer = next((answer for answer in self.answers if answer.question == name), None)
         if answer is None:
@@ -156,10 +185,14 @@ class Check(Result, shown_in="truerank.claims.page"):
 
     def sentence(self) -> str:
         """The claim in one sentence, with the difference that counts."""
+        from truerank.claims.claim import signed
+
         claim, headline = self.claim, self.headline
         if self.conclusion.word == "FILES AT FAULT":
             names = "" if claim is None else f" of {claim.system} and {claim.baseline}"
             return f"The comparison{names} on {self.test}"
+        if self.single is not None:
+            return f"{self.single.system}: {self.single.value:.3f} {self.single.measure}"
         if claim is None or headline is None or headline.value is None:
             return f"The data of {self.test}"
         if self.conclusion.word == "CANNOT TELL":
@@ -186,6 +219,7 @@ class Check(Result, shown_in="truerank.claims.page"):
             "conclusion": asdict(self.conclusion),
             "test": self.test,
             "claim": claim,
+            **({} if self.single is None else {"single": self.single._asdict()}),
             "answers": [one.json() for one in self.answers],
             "plan": [asdict(one) for one in self.plan],
             "settings": dict(self.settings),

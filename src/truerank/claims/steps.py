@@ -28,10 +28,12 @@ class AuditSteps:
     Attributes:
         folder: of the check.
         progress: receives progress updates.
+        kept: whether the folder is there after the check.
     """
 
     folder: Path
     progress: Progress
+    kept: bool = True
 
     def inputs(self, role: str, sources: Iterable[Any]) -> list[Input]:
         """What an audit reads, with hashes where it lies in files."""

@@ -20,7 +20,7 @@ Source: as `measures.placebo`.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Final, NamedTuple
@@ -43,7 +43,7 @@ from truerank.measures.placebo import (
     removal_draws,
     untold,
 )
-from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped
+from truerank.measures.rankings import GradeList, GradeTable, Hits, Ranking, grouped
 from truerank.measures.scoring import QrelSource, RunSource, named_runs, qrel_frame, run_frame
 from truerank.options import Resampling, Scoring, Ties
 
@@ -59,6 +59,13 @@ _CELLS_AT_ONCE: Final = 1 << 21
 _BELOW: Final = ("Bpref",)
 #: Measures for which of the judgments only the best ranking down to their cutoff counts.
 _BEST_ALONE: Final = ("nDCG", "NCG", "DCG", "P", "Success", "RR", "RBP", "Judged")
+
+
+class Unseen(NamedTuple):
+    """How many documents that are neither judged nor in a run went, and how many stayed."""
+
+    gone: int = 0
+    kept: int = 0
 
 
 class _RunRows(NamedTuple):
@@ -84,20 +91,6 @@ class _Judgments(NamedTuple):
     grade: Ints
 
 
-class _DrawnGrades(GradeTable):
-    """The judgments of several draws, each with topics of its own, the highest grade first; for scoring alone."""
-
-    def __init__(self, topic: Ints, relevance: Ints, topics: int) -> None:
-        self.topics = ("",) * topics
-        self.topic = topic.astype(np.int32)
-        self.relevance = relevance
-        self._made = {}
-
-    def best_first(self, gains: Floats) -> Ints:
-        lower = (np.diff(gains) <= 0) | (np.diff(self.topic) > 0)
-        return np.arange(len(gains)) if lower.all() else super().best_first(gains)
-
-
 @dataclass(frozen=True, eq=False)
 class RankedDocuments:
     """Runs and judgments, made ready for the removal of documents.
@@ -115,7 +108,7 @@ class RankedDocuments:
     judgments: _Judgments
     runs: Mapping[tuple[str, Ties], _RunRows]
     scoring: Scoring
-    _classes: dict[tuple[int, tuple[str, ...], bool], Ints] = field(default_factory=dict, init=False, repr=False)
+    _classes: dict[tuple[int, tuple[str, ...]], Ints] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def of(
@@ -218,21 +211,26 @@ class RankedDocuments:
             means.append((values * scored).sum(axis=1) / np.maximum(1, scored.sum(axis=1)))
         return np.stack(means, axis=1)
 
-    def classes(self, near: int, matched_by: Sequence[str] = (), by_state: bool = False) -> Ints:
+    @cached_property
+    def states(self) -> Ints:
+        """0 for documents that are not judged, 1 for those that are, and 2 for those that are relevant to a topic."""
+        found = np.zeros(len(self.documents), np.int64)
+        found[self.judgments.document] = 1
+        return found + self.relevant
+
+    def classes(self, near: int, matched_by: Sequence[str] = ()) -> Ints:
         """Documents that are alike, by number; -1 for those that are not removed at random.
 
         Args:
             near: ranks that count as near the top.
             matched_by: runs that rank alike documents about as high.
-            by_state: alike are documents that are relevant to some topic, those that are judged and relevant to none,
-                and the others near the top, or a little below.
         """
-        key = near, tuple(matched_by), by_state
+        key = near, tuple(matched_by)
         if key not in self._classes:
             self._classes[key] = self._alike(*key)
         return self._classes[key]
 
-    def _alike(self, near: int, matched_by: Sequence[str], by_state: bool) -> Ints:
+    def _alike(self, near: int, matched_by: Sequence[str]) -> Ints:
         count, known = len(self.documents), self.judgments
         level, relevant = known.grade >= self.scoring.rel, self.relevant
         deep, top = self._retrieved(_MARGIN * near), self._retrieved(near)
@@ -248,11 +246,7 @@ class RankedDocuments:
         _, role = np.unique(np.stack([topic, grade]), axis=1, return_inverse=True)
         numbers = np.random.default_rng(0).integers(1, np.iinfo(np.int64).max, int(role.max(initial=0)) + 1)
         signature = np.zeros(count, np.int64)
-        if by_state:
-            # Judged as not relevant, near the top or not.
-            signature[known.document] = 1
-        else:
-            np.add.at(signature, document, numbers[role])
+        np.add.at(signature, document, numbers[role])
         height = np.zeros(count, np.int64)
         if matched_by:
             high = self.height(matched_by, _MARGIN * near)
@@ -346,7 +340,7 @@ def _hits(rows: _RunRows, removed: Flags, measure: Measure, scoring: Scoring) ->
     return Hits(topic[at] + draw * topics, rank[at, draw], top.grade[judged[at]], results)
 
 
-def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _DrawnGrades:
+def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> GradeList:
     """The judgments of several draws; where only the best ranking down to a cutoff counts, the first of each topic."""
     length = np.bincount(known.topic, minlength=topics)
     place = np.arange(len(known.topic)) - (np.cumsum(length) - length)[known.topic]
@@ -362,7 +356,7 @@ def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _
             break
         look *= 2
     draw, at = _by_draw(stay)
-    return _DrawnGrades(known.topic[top[at]] + draw * topics, known.grade[top[at]], removed.shape[1] * topics)
+    return GradeList(known.topic[top[at]] + draw * topics, known.grade[top[at]], removed.shape[1] * topics)
 
 
 def _by_draw(flags: Flags) -> tuple[Ints, Ints]:
@@ -392,7 +386,7 @@ def document_placebos(
     *,
     matched_by: str | None = None,
     contrast: tuple[str, str] | None = None,
-    by_state: bool = False,
+    by_state: Unseen | None = None,
     resampling: Resampling = Resampling(resamples=1_000),
 ) -> tuple[Placebo, ...]:
     """Compares the removal of documents with the removal of as many random documents that are alike.
@@ -403,7 +397,8 @@ def document_placebos(
         measures: of whose means the change is compared.
         matched_by: alike documents are ranked about as high by this run, or by all (difficulty).
         contrast: two runs whose difference is looked at.
-        by_state: alike are all documents of the same judged state, as in a corpus that is smaller by chance.
+        by_state: alike are all documents of the same judged state, as in a corpus that is smaller by chance; with the
+            documents that no judgment and no run names.
         resampling: of the random removals.
     """
     names = matching_runs(ranked, matched_by)
@@ -430,20 +425,28 @@ def _compared(
     resampling: Resampling,
     *,
     contrast: tuple[str, str] | None,
-    by_state: bool = False,
+    by_state: Unseen | None,
 ) -> Placebo:
     relevant = int((gone & ranked.relevant).sum())
-    what = f"{int(gone.sum()):,d} of {len(gone):,d} documents removed, {relevant:,d} relevant"
+    others = by_state or Unseen()
+    count, of = int(gone.sum()) + others.gone, len(gone) + sum(others)
+    what = f"{count:,d} of {of:,d} documents removed, {relevant:,d} relevant"
     cannot_tell = partial(untold, measure=str(measure), what=what, confidence=resampling.confidence)
     if aggregate_of(measure) != "mean" or not effectiveness.computes(measure):
         return cannot_tell("This measure is not computed for random removals of documents.")
     near = measure.params.get("cutoff") or _NEAR
-    classes = ranked.classes(near, matched_by, by_state)
-    pool = np.flatnonzero(classes >= 0)
-    chosen = gone[pool]
-    compared = share_compared(ranked, gone, near, matched_by, by_state)
-    if not compared or removal_choices(chosen, classes[pool], 1) == 1:
-        why = "no removed document counts" if not chosen.any() else "no other documents are like those that are removed"
+    if by_state is None:
+        classes = ranked.classes(near, matched_by)
+        pool = np.flatnonzero(classes >= 0)
+        chosen = gone[pool]
+        compared = share_compared(ranked, gone, near, matched_by)
+        fixed = removal_choices(chosen, classes[pool], 1) == 1
+    else:
+        free = _free_states(ranked, gone, by_state)
+        compared = _weighted_share(ranked, gone, near, free[ranked.states]) if gone.any() else 1.0
+        chosen, fixed = gone, not free.any()
+    if not compared or fixed:
+        why = "no other documents are like those that are removed" if chosen.any() else "no removed document counts"
         return cannot_tell(f"{why.capitalize()}: no choice is random.")
     if compared < 1:
         what += f"; others are like {compared:.0%} of these, each counted by its ranks"
@@ -459,7 +462,11 @@ def _compared(
         first, second = (ranked.names.index(name) for name in contrast)
         return means[:, [first]] - means[:, [second]]
 
-    def drawn(_: np.random.Generator, draws: int) -> Floats:
+    def drawn(rng: np.random.Generator, draws: int) -> Floats:
+        if by_state is not None:
+            return np.concatenate([
+                compared_means(removed) for removed in _state_draws(ranked, gone, by_state, draws, rng)
+            ])  # fmt: skip
         parts = []
         for picked in removal_draws(chosen, classes[pool], draws, resampling.seed):
             # What lies too deep to be drawn is removed in every draw.
@@ -482,9 +489,32 @@ def _compared(
     )
 
 
-def share_compared(
-    ranked: RankedDocuments, removed: Flags, near: int, matched_by: Sequence[str], by_state: bool = False
-) -> float:
+def _free_states(ranked: RankedDocuments, removed: Flags, unseen: Unseen) -> Flags:
+    """Of which judged states some documents go and some stay."""
+    gone, size = np.bincount(ranked.states, removed, 3), np.bincount(ranked.states, minlength=3)
+    gone[0] += unseen.gone
+    size[0] += unseen.gone + unseen.kept
+    return (gone > 0) & (gone < size)
+
+
+def _state_draws(
+    ranked: RankedDocuments, removed: Flags, unseen: Unseen, draws: int, rng: np.random.Generator
+) -> Iterator[Flags]:
+    """Removals of as many documents of each judged state, shape (some draws, documents)."""
+    members = [np.flatnonzero(ranked.states == state) for state in range(3)]
+    count = [int(removed[own].sum()) for own in members]
+    step = max(1, _CELLS_AT_ONCE // len(removed))
+    for start in range(0, draws, step):
+        chosen = np.zeros((min(step, draws - start), len(removed)), np.bool_)
+        # Of the documents that are not judged, some are in no run.
+        own = rng.hypergeometric(len(members[0]), sum(unseen), count[0] + unseen.gone, len(chosen))
+        for row, unjudged in zip(chosen, own.tolist(), strict=True):
+            for documents, number in zip(members, (unjudged, *count[1:]), strict=True):
+                row[rng.choice(documents, number, replace=False)] = True
+        yield chosen
+
+
+def share_compared(ranked: RankedDocuments, removed: Flags, near: int, matched_by: Sequence[str]) -> float:
     """The share of the removed documents for which others could go: of the relevant ones, if there are any.
 
     Each counts by how high the runs rank it: one that no run finds moves hardly a score.
@@ -492,9 +522,12 @@ def share_compared(
     Args:
         removed: which documents are removed, shape (documents,).
     """
-    classes = ranked.classes(near, matched_by, by_state) + 1
+    classes = ranked.classes(near, matched_by) + 1
     taken = np.bincount(classes, removed)
-    free = (taken < np.bincount(classes))[classes] & (classes > 0)
+    return _weighted_share(ranked, removed, near, (taken < np.bincount(classes))[classes] & (classes > 0))
+
+
+def _weighted_share(ranked: RankedDocuments, removed: Flags, near: int, free: Flags) -> float:
     counted = removed & ranked.relevant if (removed & ranked.relevant).any() else removed
     weight = ranked.height(ranked.names, _MARGIN * near) * counted
     if not weight.any():

@@ -30,9 +30,7 @@ from truerank.measures.scoring import QrelSource, RunSource, check_plot, evaluat
 from truerank.measures.systems import Evaluations, open_evaluations, shared_topics, systems
 from truerank.options import Flag, Options, Out, Scoring, command
 from truerank.sources import parse, read_qrels_frame, read_run_frame
-from truerank.sources.golden import read_golden
 from truerank.sources.inputs import inputs_of
-from truerank.sources.recognition import judged_runs
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -280,6 +278,9 @@ def compare(
     """
     check_plot(plot, out)
     if table is not None:
+        from truerank.sources.golden import read_golden
+        from truerank.sources.recognition import judged_runs
+
         opened = read_golden(table, measure=comparing.measures or "nDCG@10")
         if opened.scores:
             evaluation = (*evaluation, Evaluation.of_scores(opened.scores, scoring))

@@ -22,12 +22,10 @@ from truerank.measures.results import Coverage, Evaluation
 from truerank.options import Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
-from truerank.sources.golden import read_golden
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.sources.lines import repeated_pair
 from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.recognition import judged_runs
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
@@ -240,6 +238,10 @@ def evaluate(
     """
     check_plot(plot, out)
     if table is not None:
+        # Here, as in other commands: few of them are given a table.
+        from truerank.sources.golden import read_golden
+        from truerank.sources.recognition import judged_runs
+
         qrels, run = judged_runs(read_golden(table))
     if qrels is None:
         raise OptionError("qrels", "no judgments", "give them, or a table of questions and results")

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from truerank.errors import OptionError
 from truerank.near_duplicates.shingles import Shingles
@@ -110,10 +111,31 @@ class Equivalents:
         return replace(self, options=options, pairs=pairs, groups=groups)
 
 
+def components(left: NDArray[np.int64], right: NDArray[np.int64], count: int) -> NDArray[np.int64]:
+    """The connected component of each of so many nodes, named by its first node, shape (nodes,).
+
+    Each round, the roots of both ends of an edge take the smaller label, until none changes. scipy.sparse.csgraph
+    takes longer to load than most checks have.
+
+    Args:
+        left: one end of each edge, shape (edges,).
+        right: the other.
+        count: of nodes.
+    """
+    label, before = np.arange(count), np.full(count, -1)
+    while not np.array_equal(label, before):
+        before = label
+        label = label.copy()
+        smaller = np.minimum(before[left], before[right])
+        for ends in (before[left], before[right], left, right):
+            np.minimum.at(label, ends, smaller)
+        while not np.array_equal(label, label[label]):
+            label = label[label]
+    return label
+
+
 def groups_of(pairs: pl.DataFrame, order: pl.Series) -> pl.DataFrame:
     """The groups that pairs of equivalent documents connect."""
-    import scipy.sparse
-
     edges = pairs.filter(pl.col("kind").is_in(_EQUIVALENT))
     if not len(edges):
         return pl.DataFrame(schema=GROUPS)
@@ -125,8 +147,7 @@ def groups_of(pairs: pl.DataFrame, order: pl.Series) -> pl.DataFrame:
         for end in ("left", "right")
     ]
     left, right = (end["place"].to_numpy() for end in ends)
-    links = scipy.sparse.coo_array((np.ones(len(left), np.bool_), (left, right)), (len(names), len(names)))
-    _, label = scipy.sparse.csgraph.connected_components(links, directed=False)
+    label = components(left, right, len(names))
     _, first, group = np.unique(label, return_index=True, return_inverse=True)
     # Numbers by the first document of each group.
     rank = np.argsort(np.argsort(first))

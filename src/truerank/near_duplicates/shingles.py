@@ -183,7 +183,7 @@ def windows_of(text: str) -> TextWindows:
     found, _, ends = _windows(words.hashes, words.starts, WINDOW, words.measure)
     if int(_measured(words)[0]) < WINDOW:
         found, ends = found[:0], ends[:0]
-    return TextWindows(text.casefold(), found, words.begins[: len(found)], words.ends[ends - 1])
+    return TextWindows(_lowered(text), found, words.begins[: len(found)], words.ends[ends - 1])
 
 
 class WordShingles(NamedTuple):
@@ -200,7 +200,7 @@ class WordShingles(NamedTuple):
 
 def word_shingles(text: str, options: Shingles) -> WordShingles:
     """The words of one text and its shingles of words, in order."""
-    words, lowered = _words([text]), text.casefold()
+    words, lowered = _words([text]), _lowered(text)
     found, _, _ = _windows(words.hashes, words.starts, options.shingle_size)
     places = zip(words.begins.tolist(), words.ends.tolist(), strict=True)
     return WordShingles(tuple(lowered[begin:end] for begin, end in places), found)
@@ -318,8 +318,13 @@ def _windows(
     return _mixed(total + widths.astype(np.uint64)), owner, ends
 
 
+def _lowered(text: str) -> str:
+    """A text in lower case, its letters composed, as `normalise` has them."""
+    return text.casefold() if text.isascii() else unicodedata.normalize("NFC", text).casefold()
+
+
 def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
-    lowered = [text.casefold() for text in texts]
+    lowered = list(map(_lowered, texts))
     sizes = np.fromiter(map(len, lowered), np.int64, len(lowered)) + 1
     ends = np.cumsum(sizes)
     codes = np.frombuffer((" ".join(lowered) + " ").encode("utf-32-le", "surrogatepass"), np.uint32)

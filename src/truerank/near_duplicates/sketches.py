@@ -111,7 +111,7 @@ def boilerplate(blocks: Callable[[], Iterable[BlockPassages]], documents: int, s
 #: Documents, or pairs of id and text.
 Documents: TypeAlias = Iterable[Document | tuple[str, str]]
 
-_FORMAT: Final = 2
+_FORMAT: Final = 3
 _MANIFEST: Final = "sketches.json"
 _WORK: Final = "work.sha256"
 #: A block ends with this many documents or characters.

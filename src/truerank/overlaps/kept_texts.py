@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,14 +30,14 @@ from truerank.vectors.encoders.base import Encoder
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 
-_FORMAT: Final = 3
+_FORMAT: Final = 4
 _MANIFEST: Final = "texts.json"
 #: Texts of a part; parts are compared one after the other, so that memory does not grow with a collection.
 PART: Final = 1 << 20
 #: Characters of a long text that are kept to be shown.
 _SHOWN: Final = 200
-#: Signs at the end of a text that do not tell it apart.
-_CLOSING: Final = " .?!。？！؟"
+#: Marks that are a part of what stands before them: C#, 50%, A*.
+_MEANT: Final = frozenset("#%&*@/\\†‡‰′″")
 _HASH: Final = np.dtype("<u8")
 _NGRAM_COLUMNS: Final = ("ngrams", "ngram_size")
 
@@ -196,7 +197,15 @@ def part_name(part: int) -> str:
 
 def folded(text: str) -> str:
     """What makes texts the same: normalised; case and marks at the end do not count."""
-    return normalise(text).casefold().rstrip(_CLOSING)
+    return normalise(text).casefold().rstrip(_closing())
+
+
+@functools.cache
+def _closing() -> str:
+    """Blanks, and marks of all scripts that end sentences, quotations and brackets."""
+    kinds = ("Po", "Pe", "Pf", "Pi", "Zs")
+    marks = (mark for mark in map(chr, range(0x10000)) if unicodedata.category(mark) in kinds)
+    return "".join(mark for mark in marks if mark not in _MEANT)
 
 
 def _beginning(text: str) -> str:

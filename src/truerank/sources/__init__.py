@@ -1,15 +1,24 @@
 """Everything that is read: the source grammar, queries, topics, documents, examples, judgments, runs, labels."""
 
-from truerank.sources.blocks import QueryBlock, SourceCounts
-from truerank.sources.documents import DocumentSource, open_documents, read_documents
-from truerank.sources.examples import ExampleSource, open_examples
-from truerank.sources.grammar import SourceSpec, parse, unique_names
-from truerank.sources.labels import read_labels
-from truerank.sources.notebook import source_of
-from truerank.sources.qrels import read_qrels, read_qrels_frame
-from truerank.sources.queries import QuerySource, TextColumns, by_column, open_queries
-from truerank.sources.runs import read_run, read_run_frame, run_frames
-from truerank.sources.topics import TopicSet, read_topics, read_variants, with_variants
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from truerank.lazy import lazily
+
+if TYPE_CHECKING:
+    from truerank.sources.blocks import QueryBlock, SourceCounts
+    from truerank.sources.documents import DocumentSource, open_documents, read_documents
+    from truerank.sources.examples import ExampleSource, open_examples
+    from truerank.sources.grammar import SourceSpec, parse, unique_names
+    from truerank.sources.labels import read_labels
+    from truerank.sources.notebook import source_of
+    from truerank.sources.qrels import read_qrels, read_qrels_frame
+    from truerank.sources.queries import QuerySource, TextColumns, by_column, open_queries
+    from truerank.sources.runs import read_run, read_run_frame, run_frames
+    from truerank.sources.topics import TopicSet, read_topics, read_variants, with_variants
+
+__getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
     "DocumentSource",

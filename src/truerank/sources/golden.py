@@ -10,35 +10,33 @@ from __future__ import annotations
 import hashlib
 import math
 import re
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import islice
 from typing import Any, Final
 
 import polars as pl
 
 from truerank.errors import InputError
-from truerank.sources.golden_columns import (
-    ANSWER,
-    LOWER,
+from truerank.sources.golden_cells import (
     MOST,
-    SCALE,
     TEXT_WORDS,
-    GoldenRoles,
     Retrieved,
     identifier_of,
     is_missing,
     items,
-    named_columns,
     number_of,
-    placed,
-    roles_of,
     separator,
-    turned,
-    unfolded,
     whole,
 )
-from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows, words_of
+from truerank.sources.golden_columns import roles_of
+from truerank.sources.golden_roles import GoldenRoles, named_columns
+from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, opened_rows
+from truerank.sources.golden_scores import SCALE
+from truerank.sources.golden_shapes import placed, turned, unfolded
+from truerank.sources.golden_words import ANSWER, LOWER, words_of
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.tool_results import SUMMARY_TOPICS, measure_name
 
@@ -132,17 +130,23 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         raise InputError(fault, "give both the same ids", where=other)
     texts = list(dict.fromkeys(text for one in tables for text in one.questions["text"]))
     numbers = {text: str(number) for number, text in enumerate(texts, 1)}
-    parts = list(tables) if by_id[0] else [_renumbered(one, numbers) for one in tables]
+    by_text = not by_id[0] or _are_row_ids(tables)
+    parts = list(tables) if not by_text else [_renumbered(one, numbers) for one in tables]
     systems = [list(one.runs or one.scores) for one in parts]
-    if all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
+    unnamed = all("system" not in one.columns for one in tables)
+    if unnamed and all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
         parts = [_named(one, one.name.rpartition(".")[0] or one.name) for one in parts]
     found: dict[str, pl.DataFrame] = {}
     for one in parts:
         for system, frame in (one.runs or one.scores).items():
-            if system in found:
+            if system not in found:
+                found[system] = frame
+                continue
+            if "system" not in one.columns or set(frame["topic_id"]) & set(found[system]["topic_id"]):
                 fault = f"a system '{system}' in two files"
                 raise InputError(fault, "give its column another name in one of them", where=one.name)
-            found[system] = frame
+            # Parts of one export: a column names the system, and no question is in both.
+            found[system] = pl.concat([found[system], frame])
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
     counts = [set(one.questions["topic_id"]) for one in parts]
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
@@ -156,8 +160,21 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     for part, own_judged in zip(parts[1:], judged[1:], strict=True):
         _check_expected(judged[0], own_judged, part.name, dict(questions.iter_rows()))
     qrels = pl.concat(judged).unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
-    empty = {system: topics for one in parts for system, topics in one.empty.items()}
+    empty: dict[str, frozenset[str]] = {}
+    for one in parts:
+        for system, topics in one.empty.items():
+            empty[system] = empty.get(system, frozenset()) | topics
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
+
+
+def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
+    """Whether ids name rows and not questions: no two files share one, and their questions have the same texts."""
+    texts = [set(one.questions["text"].drop_nulls()) for one in tables]
+    if any(len(own) < len(one.questions) for own, one in zip(texts, tables, strict=True)):
+        return False
+    ids = [set(one.questions["topic_id"]) for one in tables]
+    apart = len(set.union(*ids)) == sum(map(len, ids))
+    return apart and 2 * len(set.intersection(*texts)) >= max(map(len, texts))
 
 
 def _check_scales(scores: Mapping[str, pl.DataFrame]) -> None:
@@ -476,14 +493,17 @@ def _rename(lists: Mapping[str, dict[str, list[Retrieved]]], number: str, own: f
             every[number] = [one._replace(doc_id=name) if one.doc_id in own else one for one in every[number]]
 
 
+_UNICODE: Final = "in one form of Unicode (NFC)"
+_DIGITS: Final = "by their digits alone"
 #: Forms of an id under which other ids may be meant.
 _FORMS: Final[Mapping[str, Callable[[str], str]]] = {
+    _UNICODE: lambda one: unicodedata.normalize("NFC", one),
     "without what follows '#'": lambda one: one.partition("#")[0],
     "in small letters": str.casefold,
     "without leading zeros": lambda one: one.lstrip("0") or "0",
     "without what precedes the last '/'": lambda one: one.rpartition("/")[2],
     "without the ending of the file": lambda one: one.rpartition(".")[0] or one,
-    "by their digits alone": lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
+    _DIGITS: lambda one: "".join(sign for sign in one if sign.isdigit()).lstrip("0") or one,
 }
 
 
@@ -515,16 +535,45 @@ def _check_names(
     wanted = {doc for own in expected.values() for doc in own}
     for system, every in lists.items():
         found = {one.doc_id for results in every.values() for one in results}
-        if not found or found & wanted:
+        if not found:
             continue
-        for form, change in _FORMS.items():
-            if {change(one) for one in found} & {change(one) for one in wanted}:
-                fault = f"no expected id is among the results of {system}; {form}, some are"
+        if found & wanted:
+            # Others may differ: names of files that one program writes as another one decomposes them.
+            forms, lead = [_UNICODE], f"some results of {system} are expected ids"
+        else:
+            forms, lead = list(_FORMS), f"no expected id is among the results of {system}"
+        pair = min(wanted), min(found)
+        for form in forms:
+            if (same := _same_in_form(_FORMS[form], expected, every)) is not None:
+                lead, pair = f"{lead}; {form}, {'others' if found & wanted else 'some'} are", same
                 break
         else:
-            fault = f"no expected id is among the results of {system}"
-        example = f"expected '{min(wanted)}', retrieved '{min(found)}'"
-        raise table.fault(f"{fault} ({example})", "write the ids of both in the same form")
+            if found & wanted:
+                continue
+        remedy = "write the ids of both in the same form"
+        raise table.fault(f"{lead} (expected {_shown(pair[0])}, retrieved {_shown(pair[1])})", remedy)
+
+
+def _same_in_form(
+    change: Callable[[str], str], expected: Mapping[str, Mapping[str, int]], every: Mapping[str, list[Retrieved]]
+) -> tuple[str, str] | None:
+    """An expected id and a result of its question that are another text, and the same in a form; None for too few.
+
+    Numbers of ids that have nothing to do with each other meet now and then: by these, half of the questions have to.
+    """
+    pairs = []
+    for number, own in expected.items():
+        changed = {change(one): one for one in own}
+        met = ((changed[form], one.doc_id) for one in every.get(number, ()) if (form := change(one.doc_id)) in changed)
+        pairs += list(islice((pair for pair in met if pair[0] != pair[1] and pair[1] not in own), 1))
+    few = len(expected) / 2 if change is _FORMS[_DIGITS] else 1
+    return pairs[0] if pairs and len(pairs) >= few else None
+
+
+def _shown(name: str) -> str:
+    """An id with the form of its letters, where that cannot be seen."""
+    composed = unicodedata.is_normalized("NFC", name)
+    return f"'{name}'" if name.isascii() or composed else f"'{name}' with decomposed letters"
 
 
 def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:

@@ -9,23 +9,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.errors import InputError
-from truerank.sources.golden_columns import (
-    TEXT_WORDS,
-    GoldenRoles,
-    half_roles,
-    identifier_of,
-    is_named_expected,
-    items,
-    mean,
-    named_columns,
-    number_of,
-    placed,
-    separator,
-    turned,
-    unfolded,
-    whole,
-)
+from truerank.sources.golden_cells import TEXT_WORDS, identifier_of, items, mean, number_of, separator, whole
+from truerank.sources.golden_columns import half_roles, is_named_expected
+from truerank.sources.golden_roles import GoldenRoles, named_columns
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, json_cell, of_rows, opened_rows
+from truerank.sources.golden_shapes import placed, turned, unfolded
 
 #: The share of a file's questions that has to be in the other one.
 _SHARED: Final = 0.5
@@ -104,6 +92,22 @@ def half_of(source: Any, columns: str = "") -> Half | None:
     except InputError:
         return None
     return Half(table, roles, content) if roles.question or roles.identifier else None
+
+
+def related(halves: Mapping[str, Half], inside: frozenset[str]) -> dict[str, Half]:
+    """The halves without those of a folder that share no questions with another one: lists of other things."""
+
+    def meets(half: Half) -> bool:
+        own = half.keys().values()
+        return any(
+            mean(key in set(keys) for key in wanted) >= _SHARED
+            for other in halves.values()
+            if other is not half
+            for wanted in other.keys().values()
+            for keys in own
+        )
+
+    return {path: half for path, half in halves.items() if path not in inside or meets(half)}
 
 
 def golden_half(halves: Sequence[Half]) -> Half | None:

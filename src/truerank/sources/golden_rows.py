@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import math
 import re
@@ -18,19 +19,22 @@ from pathlib import Path
 from typing import Any, Final
 
 import polars as pl
-import yaml
 
 from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
+from truerank.sources.golden_words import words_of
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
 _NAMED: Final = 5
-_WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
+_WORKBOOKS: Final = (".xlsx", ".xlsm")
 _SEPARATORS: Final = (",", ";", "\t", "|")
 #: A line of a table below its header, in Markdown.
-_RULE: Final = re.compile(r"[-: ]*")
+_RULE: Final = re.compile(r"[-:+ ]*")
+#: The last line of what psql prints, and a list as PostgreSQL writes it.
+_COUNT: Final = re.compile(r"\(\d+ rows?\)")
+_ARRAY: Final = re.compile(r"\{([^{}:]*)\}")
 #: Lines by which a separator is chosen.
 _LOOKED_AT: Final = 200
 #: A share of rows that counts as all but a few.
@@ -39,6 +43,8 @@ _NEARLY_ALL: Final = 0.8
 _SUMMARIES: Final = frozenset(
     "mean average avg std stdev sd median mittelwert durchschnitt moyenne promedio media overall total".split()
 )
+#: A list of questions beside other lists of its length: columns.
+_ASKED: Final = frozenset("question query questions queries user_input prompt".split())
 #: Objects of JSON within objects that are looked through for rows.
 _DEEPEST: Final = 4
 
@@ -89,12 +95,9 @@ def json_cell(cell: Any) -> Any:
             try:
                 return ast.literal_eval(cell.strip())
             except (ValueError, SyntaxError, MemoryError, RecursionError):
-                return cell
+                array = _ARRAY.fullmatch(cell.strip())
+                return cell if array is None else [part for part in array[1].split(",") if part.strip()]
     return cell
-
-
-def words_of(name: str) -> tuple[str, ...]:
-    return tuple(word.lower() for word in _WORDS.findall(name))
 
 
 def opened_rows(source: Any) -> GoldenRows:
@@ -136,6 +139,8 @@ def _file(path: Path) -> GoldenRows:
     start = compressed.head(path)
     if path.suffix in (".yaml", ".yml"):
         return _of_yaml(path)
+    if path.suffix.lower() in _WORKBOOKS:
+        return _of_workbook(path)
     if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
         form = formats.detect(path)
         if form == "json" and (found := _of_json(path)):
@@ -151,7 +156,34 @@ def _file(path: Path) -> GoldenRows:
     return _lines(path, text, remarks)
 
 
+def _of_workbook(path: Path) -> GoldenRows:
+    """The rows of the only sheet of an Excel file that holds any."""
+    try:
+        import openpyxl
+    except ImportError:
+        remedy = "pip install openpyxl, or save the sheet as CSV"
+        raise InputError("an Excel file, and openpyxl is not installed", remedy, where=path) from None
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book.worksheets}
+        book.close()
+    except Exception as error:
+        # openpyxl raises whatever its parsers raise.
+        fault = f"an Excel file that cannot be read ({type(error).__name__})"
+        raise InputError(fault, "save the sheet as CSV", where=path) from error
+    filled = {name: rows for name, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
+    if len(filled) != 1:
+        shown = first_names(filled, quoted=True) or "none"
+        raise InputError(f"{len(filled)} sheets with tables ({shown})", "save one of them as CSV", where=path)
+    ((name, rows),) = filled.items()
+    text = io.StringIO()
+    csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in rows])
+    return _lines(path, text.getvalue(), (f"sheet '{name}'",))
+
+
 def _yaml(path: Path) -> Any:
+    import yaml
+
     try:
         return yaml.safe_load(b"".join(compressed.chunks(path)))
     except yaml.YAMLError as error:
@@ -211,6 +243,8 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
 
 def _of_known(value: Mapping[str, Any]) -> _Records | None:
     """Objects of columns and data, as data frames are logged, and of queries and relevant_docs, as for fine-tuning."""
+    if found := _of_judged_runs(value):
+        return found
     queries, relevant = value.get("queries"), value.get("relevant_docs")
     if isinstance(queries, Mapping) and isinstance(relevant, Mapping):
         rows = [{"id": key, "question": queries.get(key), "expected": one} for key, one in relevant.items()]
@@ -221,15 +255,35 @@ def _of_known(value: Mapping[str, Any]) -> _Records | None:
     return None
 
 
+def _of_judged_runs(value: Mapping[str, Any]) -> _Records | None:
+    """An object that has judgments by topic and document, and runs by system, topic and document."""
+    judged: Any = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
+    runs: Any = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
+    if not _is_nested_numbers(judged, 2) or not _is_nested_numbers(runs, 3):
+        return None
+    rows = [
+        {"id": topic, "expected": own} | {f"retrieved.{name}": run.get(topic) for name, run in runs.items()}
+        for topic, own in judged.items()
+    ]
+    return rows, ("judgments and runs of one object",)
+
+
+def _is_nested_numbers(value: Any, depth: int) -> bool:
+    if not depth:
+        return isinstance(value, int | float) and not isinstance(value, bool)
+    return isinstance(value, Mapping) and bool(value) and all(_is_nested_numbers(x, depth - 1) for x in value.values())
+
+
 def _of_lists(value: Mapping[str, Any], name: str) -> _Records | None:
     """A list for each column, or a list for each id."""
     parts = list(value.values())
+    asked = {"_".join(words_of(str(key))) for key in value} & _ASKED
+    lists = len(parts) > 1 and all(isinstance(one, list) for one in parts)
+    if asked and lists and len({len(one) for one in parts}) == 1:
+        return [dict(zip(value, row, strict=True)) for row in zip(*parts, strict=True)], ("lists by column",)
     plain = all(isinstance(one, list) and not any(isinstance(x, dict | list) for x in one) for one in parts)
     if len(parts) < 2 or not plain:
         return None
-    asked = {"question", "query", "questions", "queries"} & {str(key).lower() for key in value}
-    if asked and len({len(one) for one in parts}) == 1:
-        return [dict(zip(value, row, strict=True)) for row in zip(*parts, strict=True)], ("lists by column",)
     return [{"id": key, name: one} for key, one in value.items()], ("a list for each id",)
 
 
@@ -298,6 +352,8 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
     for line, cells in _cells(path, text, delimiter):
         count = sum(bool(cell.strip()) for cell in cells)
         if not count:
+            continue
+        if count == 1 and len(cells) == 1 and (_COUNT.fullmatch(cells[0].strip()) or _RULE.fullmatch(cells[0].strip())):
             continue
         comment = cells[0].lstrip().startswith("#") and (len(cells) < width or not rows)
         if comment and not (names == [] and len(cells) == width):

@@ -59,6 +59,11 @@ def is_mteb_result(path: Path) -> bool:
     return b'"mteb_dataset_name"' in head
 
 
+def is_mteb_meta(path: Path) -> bool:
+    """Whether a file has what MTEB knows of a model."""
+    return path.name == _META
+
+
 def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> MtebResults:
     """Reads results; by default all of a folder.
 

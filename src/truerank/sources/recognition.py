@@ -2,35 +2,53 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from pathlib import Path
 from typing import Any, Final, Literal
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, TwoReadingsError
 from truerank.sources import compressed, formats
+from truerank.sources.folders import FolderContent, folder_content
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
-from truerank.sources.golden_columns import HalfError
-from truerank.sources.golden_joins import EXPECTED, QUESTION, Half, golden_half, half_of, joined, judged_by, ranked_by
+from truerank.sources.golden_cells import identifier_of, number_of
+from truerank.sources.golden_joins import (
+    EXPECTED,
+    QUESTION,
+    Half,
+    golden_half,
+    half_of,
+    joined,
+    judged_by,
+    ranked_by,
+    related,
+)
+from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
-from truerank.text.printable import listed
+from truerank.text.printable import and_more, listed
 
 #: What a file can be.
 Kind = Literal[
     "settings", "golden file", "expected answers", "score table", "results of MTEB", "test set", "judgments", "run",
-    "questions", "documents", "nothing known",
+    "questions", "documents", "left out", "nothing known",
 ]  # fmt: skip
-#: Files of a folder that are looked at.
-_MOST_FILES: Final = 20_000
+#: What a check can be about; without any of it there is nothing to check.
+_CHECKED: Final = frozenset((
+    "golden file", "score table", "results of MTEB", "test set", "judgments", "run", "documents",
+))  # fmt: skip
+#: Bytes of the largest file of a folder that is read whole to find out what it is.
+_LARGEST_TABLE: Final = 200_000_000
 _LINES: Final = 50
+#: Files that a fault names.
+_NAMED: Final = 6
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
@@ -40,10 +58,11 @@ _FEWEST_RANKS: Final = 2
 #: Mean words from which on texts are documents and no questions.
 _DOCUMENT_WORDS: Final = 30
 _RECORD: Final = frozenset("_id id doc_id docid docno url metadata".split())
+_RECORD_OF_DOCUMENT: Final = frozenset("doc_id docid docno url".split())
 _PROSE: Final = frozenset("title text contents body".split())
+_BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
 _QUERY: Final = frozenset(("query", "question"))
 _TABLES: Final = (".csv", ".tsv", ".json", ".jsonl", ".ndjson", ".parquet", ".txt", "")
-_IGNORED: Final = frozenset((".md", ".py", ".ipynb", ".log", ".png", ".svg", ".pdf", ".html", ".toml", ".lock"))
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +105,9 @@ class Reading:
 
 
 def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") -> tuple[Reading, ...]:
-    """What each path, or value of a program, is.
+    """What each path, or value of a program, is; a folder is taken as its files are, if each is named.
+
+    Of a folder, a file that cannot be read is named with its fault, and the others count.
 
     Args:
         paths: files, folders, frames, lists of mappings or mappings of columns.
@@ -94,19 +115,83 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
         measure: whose scores count, where a file has those of several.
 
     Raises:
-        InputError: one of them is not there, or can be read in two ways.
+        InputError: a path is not there, a file can be read in two ways, or a file that was named cannot be read.
     """
     found: list[Reading] = []
-    halves: dict[str, HalfError] = {}
-    own = _columns_by_file(paths, columns) if columns and len(paths) > 1 else {}
+    files: list[tuple[Any, bool]] = []
     for path in paths:
+        if isinstance(path, str | Path) and Path(path).is_dir():
+            content = folder_content(Path(path))
+            found += _of_folder(content)
+            files += ((file, True) for file in content.files)
+        else:
+            files.append((path, False))
+    halves: dict[str, HalfError] = {}
+    own = _columns_by_file([file for file, _ in files], columns) if columns and len(files) > 1 else {}
+    inside = frozenset(str(file) for file, in_folder in files if in_folder)
+    for path, in_folder in files:
         try:
-            found += _readings(path, own.get(str(path), columns), measure)
+            found.append(_given(path, own.get(str(path), columns), measure, in_folder=in_folder))
         except HalfError as error:
-            if len(paths) == 1 or not isinstance(path, str | Path):
+            if len(files) == 1 or not isinstance(path, str | Path):
                 raise
             halves[str(path)] = error
-    return tuple(_with_halves(found, halves, columns, measure))
+        except (InputError, OSError) as error:
+            if not in_folder or isinstance(error, TwoReadingsError):
+                raise
+            found.append(_not_read(path, error))
+    readings = tuple(_with_halves(found, halves, inside, columns, measure))
+    doubts = [error for path, error in halves.items() if path in inside and isinstance(error, TwoReadingsError)]
+    if doubts and not any(one.kind in _CHECKED for one in readings):
+        raise doubts[0]
+    return _without_scores(readings, inside)
+
+
+def _of_folder(content: FolderContent) -> Iterator[Reading]:
+    """What several files of a folder are together, and what was not looked at."""
+    for place in content.tests:
+        parts = [name for name in ("corpus.jsonl", "qrels") if (place / name).exists() or formats._first(place / name)]
+        why = f"a BEIR folder: queries.jsonl{''.join(f', {one}' for one in parts)}"
+        yield Reading(str(place), "test set", why)
+    if content.results:
+        table = mteb_table(content.folder, content.results)
+        yield Reading(str(content.folder), "results of MTEB", table.sentence(), table)
+    if content.skipped:
+        yield Reading(str(content.folder), "left out", f"not looked at: {', '.join(content.skipped)}")
+
+
+def _given(path: Any, columns: str, measure: str, *, in_folder: bool) -> Reading:
+    if not isinstance(path, str | Path):
+        table = read_golden(path, columns, measure=measure)
+        return Reading("the table", _kind(table), table.sentence(), table)
+    return _reading(Path(path), columns, measure, in_folder=in_folder)
+
+
+def _not_read(path: str | Path, error: InputError | OSError) -> Reading:
+    """A file of a folder that is not taken for anything, with the reason."""
+    if isinstance(error, OSError):
+        return Reading(str(path), "nothing known", f"cannot be read ({error.strerror or error})")
+    line = "" if error.line is None else f"line {error.line}: "
+    return Reading(str(path), "nothing known", f"{line}{error.fault}")
+
+
+def _without_scores(readings: Sequence[Reading], inside: frozenset[str]) -> tuple[Reading, ...]:
+    """The readings without scores of systems where there are results, of which more can be asked.
+
+    Raises:
+        InputError: both were named.
+    """
+    results = [one for one in readings if one.table is not None and one.table.qrels is not None]
+    judged = any(one.kind in ("judgments", "test set") for one in readings)
+    results = results or [one for one in readings if one.kind == "run" and judged]
+    scores = [one for one in readings if one.table is not None and one.table.scores]
+    if not results or not scores:
+        return tuple(readings)
+    if named := [one for one in scores if one.path not in inside and one.kind != "results of MTEB"]:
+        fault = f"two readings: {named[0].path} has scores of systems, {results[0].path} their results"
+        raise InputError(fault, "give one of them")
+    why = "scores of systems, beside their results; give them alone"
+    return tuple(Reading(one.path, "left out", why) if one in scores else one for one in readings)
 
 
 def _columns_by_file(paths: Sequence[Any], columns: str) -> dict[str, str]:
@@ -129,9 +214,17 @@ def _columns_by_file(paths: Sequence[Any], columns: str) -> dict[str, str]:
 
 
 def _with_halves(
-    found: Sequence[Reading], errors: Mapping[str, HalfError], columns: str, measure: str
+    found: Sequence[Reading], errors: Mapping[str, HalfError], inside: frozenset[str], columns: str, measure: str
 ) -> Iterator[Reading]:
-    """Readings of files of which some hold what was expected, and others what was retrieved."""
+    """Readings of files of which some hold what was expected, and others what was retrieved.
+
+    Args:
+        found: files that were read.
+        errors: by path, those that lack a half.
+        inside: paths of files of a folder, whose faults are named, and not raised.
+        columns: as they were named.
+        measure: whose scores count.
+    """
     runs = [one for one in found if one.kind == "run"]
     # Beside such files, a table of numbers or of grades may be the other half.
     possible = [one for one in found if one.table is not None and (errors or (runs and "grade" in one.table.columns))]
@@ -139,25 +232,43 @@ def _with_halves(
         yield from found
         return
     named = _columns_by_file([*errors, *(one.path for one in possible)], columns)
-    halves = {path: half for path in named if (half := half_of(path, named[path]))}
+    every = {path: half for path in named if (half := half_of(path, named[path]))}
     judgments = [one for one in found if one.kind == "judgments"]
+    halves = every if judgments or runs else related(every, inside)
     gold = golden_half(list(halves.values())) if not judgments else None
-    lost = [path for path in errors if path not in halves]
-    if errors and (lost or (gold is None and not judgments)):
-        raise errors[next(iter(lost or errors))]
+
+    def unread(path: str, error: InputError) -> Reading:
+        if path not in inside:
+            raise error
+        return _not_read(path, error)
+
+    lost = [path for path in errors if path not in halves or (gold is None and not judgments)]
+    # A named file that lacks its half is the fault, whatever a folder holds.
+    for path in sorted(lost, key=lambda path: (path in inside, path in halves)):
+        yield unread(path, errors[path])
+    if gold is None and not judgments:
+        yield from found
+        return
     others = {path: half for path, half in halves.items() if half is not gold and (gold is not None or path in errors)}
     yield from (one for one in found if one.path not in halves or (gold is None and one.path not in others))
     if gold is None:
         for path, half in others.items():
-            if half.roles.system is not None:
-                raise errors[path]
-            yield Reading(path, "run", f"lists by '{half.content}'", numbers=ranked_by(half))
+            alone = isinstance(errors[path], NumbersError) and half.roles.document is None
+            if half.roles.system is not None or alone:
+                yield unread(path, errors[path])
+            else:
+                yield Reading(path, "run", f"lists by '{half.content}'", numbers=ranked_by(half))
         return
     if runs:
         yield Reading(str(gold.table.where), "judgments", _gold_sentence(gold), numbers=judged_by(gold))
+    read = {one.path: one for one in found}
     for path, half in others.items():
         roles = ",".join(part for part in (named[path], f"expected={EXPECTED}", f"id={QUESTION}", half.named()) if part)
-        table = read_golden(joined(gold, half), roles, measure=measure)
+        try:
+            table = read_golden(joined(gold, half), roles, measure=measure)
+        except InputError as error:
+            yield read[path] if path in read and path in inside else unread(path, error)
+            continue
         yield Reading(path, _kind(table), table.sentence(), table)
     if not runs:
         yield Reading(str(gold.table.where), "expected answers", _gold_sentence(gold))
@@ -167,69 +278,26 @@ def _gold_sentence(gold: Half) -> str:
     return f"what is expected in '{gold.content}'"
 
 
-def _readings(path: Any, columns: str, measure: str) -> Iterator[Reading]:
-    if not isinstance(path, str | Path):
-        table = read_golden(path, columns, measure=measure)
-        yield Reading("the table", _kind(table), table.sentence(), table)
-        return
-    place = Path(path)
-    if not place.is_dir():
-        yield _reading(place, columns, measure)
-        return
-    if formats._first(place / "queries.jsonl") is not None:
-        parts = [name for name in ("corpus.jsonl", "qrels") if (place / name).exists() or formats._first(place / name)]
-        yield Reading(str(path), "test set", f"a BEIR folder: queries.jsonl{''.join(f', {one}' for one in parts)}")
-        return
-    own = {one.parent for one in place.rglob("manifest.json") if b'"artifacts"' in one.read_bytes()}
-    every = (one for one in sorted(place.rglob("*")) if _is_data(one, place) and not own.intersection(one.parents))
-    files = list(islice(every, _MOST_FILES))
-    results = [one for one in files if one.suffix == ".json" and is_mteb_result(one)]
-    if results:
-        table = mteb_table(place, results)
-        yield Reading(str(path), "results of MTEB", table.sentence(), table)
-        return
-    if not files:
-        raise InputError("an empty folder", "give files, or a folder that holds some", where=place)
-    for file in files:
-        yield _in_folder(file, columns, measure)
-
-
-def _in_folder(path: Path, columns: str, measure: str) -> Reading:
-    """A file of a folder: one that is nothing known is passed over, and so is a table of scores among other files."""
-    try:
-        found = _reading(path, columns, measure)
-    except InputError as error:
-        return Reading(str(path), "nothing known", error.fault)
-    if found.kind == "score table":
-        return Reading(str(path), "nothing known", "a table of numbers among other files; give it alone")
-    return found
-
-
-def _is_data(path: Path, folder: Path) -> bool:
-    inside = path.relative_to(folder).parts
-    return path.is_file() and path.suffix not in _IGNORED and not any(part.startswith(".") for part in inside)
-
-
 def _kind(table: GoldenTable) -> Kind:
     return "score table" if table.scores else "golden file"
 
 
-def _reading(path: Path, columns: str, measure: str) -> Reading:
+def _reading(path: Path, columns: str, measure: str, *, in_folder: bool = False) -> Reading:
     compressed.checked_file(path)
     if is_settings(path):
-        return Reading(str(path), "settings", "the settings of a check")
+        return Reading(str(path), "settings", "the settings of a check" + ("; give them alone" if in_folder else ""))
     sample = _sample(path)
-    if found := _ranking(path, sample):
+    found = _ranking(path, sample) or (_records(path, sample) if columns == "" else None)
+    if found is None and in_folder and (size := path.stat().st_size) > _LARGEST_TABLE:
+        why = f"{size / 1e6:,.0f} MB, too large for a table of questions; name it to have it read"
+        found = Reading(str(path), "nothing known", why)
+    if found is None and columns == "" and (tool := tool_result(path, sample)):
+        found = Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
+    if found is not None:
         return found
-    if columns == "" and (found := _texts(path)):
-        return found
-    if columns == "" and (tool := tool_result(path, sample)):
-        return Reading(str(path), tool.kind, tool.why, numbers=tool.numbers, name=tool.name)
-    if path.suffix == ".json" and is_mteb_result(path):
-        table = mteb_table(path.parent, [path])
-        return Reading(str(path), "results of MTEB", table.sentence(), table)
-    table = read_golden(path, columns, measure=measure)
-    return Reading(str(path), _kind(table), table.sentence(), table)
+    is_mteb = path.suffix == ".json" and is_mteb_result(path)
+    table = mteb_table(path.parent, [path]) if is_mteb else read_golden(path, columns, measure=measure)
+    return Reading(str(path), "results of MTEB" if is_mteb else _kind(table), table.sentence(), table)
 
 
 def _sample(path: Path) -> list[str]:
@@ -254,12 +322,32 @@ def _ranking(path: Path, lines: Sequence[str]) -> Reading | None:
     if share(_QREL) >= _SHARE:
         found = Reading(str(path), "judgments", "lines of topic, 0, document and grade")
     elif share(_RUN) >= _SHARE:
-        found = Reading(str(path), "run", "lines of topic, Q0, document, rank, score and tag")
+        why = "lines of topic, Q0, document, rank, score and tag"
+        commented = len(plain) < len(lines)
+        found = Reading(str(path), "run", why, numbers=_of_commented_run(path) if commented else None)
     elif share(_BEIR_QREL) == 1 and _counts_up(plain):
         why = "lines of topic, document and rank, as for MS MARCO"
         found = Reading(str(path), "run", why, numbers=_of_ranks(path))
     elif path.suffix not in _TABLES and share(_BEIR_QREL) >= _SHARE:
         found = Reading(str(path), "judgments", "lines of topic, document and grade")
+    return found
+
+
+def _of_commented_run(path: Path) -> Mapping[str, Mapping[str, float]]:
+    """A run with lines that begin with "#", which the form of TREC does not have."""
+    found: dict[str, dict[str, float]] = {}
+    text = b"".join(compressed.chunks(path)).decode("utf-8", "replace")
+    for number, line in enumerate(text.splitlines(), 1):
+        cells = line.split()
+        if not cells or (cells[0].startswith("#") and not _RUN.fullmatch(line.strip())):
+            continue
+        if not _RUN.fullmatch(line.strip()):
+            fault = "a line that is not topic, Q0, document, rank, score and tag"
+            raise InputError(fault, "correct it", where=path, line=number)
+        own = found.setdefault(cells[0], {})
+        if cells[2] in own:
+            raise InputError(f"document {cells[2]} appears twice", "keep one of its lines", where=path, line=number)
+        own[cells[2]] = float(cells[4])
     return found
 
 
@@ -283,24 +371,54 @@ def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
     return found
 
 
-def _texts(path: Path) -> Reading | None:
-    """Questions or documents: records of an id and a text, and nothing else that counts."""
-    form = formats.detect(path) if path.suffix in (".jsonl", ".ndjson", ".gz", ".trec", ".xml") else ""
+def _records(path: Path, sample: Sequence[str]) -> Reading | None:
+    """Questions or documents: records of an id and a text, and nothing else that counts; or judgments of BEIR."""
+    if path.suffix not in (".jsonl", ".ndjson", ".gz", ".trec", ".xml", ".csv", ".tsv", ".parquet"):
+        return None
+    form = formats.detect(path)
     if form in ("trec", "xml"):
         documents = formats.is_trec_document(compressed.head(path).decode("utf-8", "replace"))
         return Reading(str(path), "documents" if documents else "questions", "records of TREC")
     try:
-        records = [json.loads(line) for line in _sample(path)] if form == "jsonl" else []
-    except ValueError:
-        return None
+        records = _first_records(path, form, sample)
+    except (ValueError, csv.Error, InputError, pl.exceptions.PolarsError):
+        records = []
     names = {str(key).lower() for one in records for key in (one if isinstance(one, dict) else ("",))}
-    if not names or not names <= _RECORD | _PROSE | _QUERY:
+    if names == _BEIR:
+        return Reading(str(path), "judgments", "query-id, corpus-id and score of BEIR", numbers=_of_beir(path))
+    # A document beside a question is an answer.
+    answers = names & _QUERY and names & _RECORD_OF_DOCUMENT
+    if not names or not names <= _RECORD | _PROSE | _QUERY or answers or (form != "jsonl" and not names & _RECORD):
         return None
-    words = sum(len(str(value).split()) for one in records for key, value in one.items() if key in _PROSE)
+    words = sum(len(str(value).split()) for one in records for key, value in one.items() if key.lower() in _PROSE)
     long = words / len(records) >= _DOCUMENT_WORDS
     documents = not names & _QUERY and (long or bool(names & (_PROSE - {"text"})))
     why = f"records of {listed(sorted(names))}, {words / len(records):.0f} words each"
     return Reading(str(path), "documents" if documents else "questions", why)
+
+
+def _of_beir(path: Path) -> Mapping[str, Mapping[str, float]]:
+    found: dict[str, dict[str, float]] = {}
+    table = opened_rows(path)
+    for row, (topic, doc, cell) in enumerate(zip(*map(table.cells, ("query-id", "corpus-id", "score")), strict=True)):
+        if (grade := number_of(cell)) is None or not grade.is_integer():
+            raise table.fault(f"'{cell}' is not a grade", "give whole numbers", row)
+        found.setdefault(identifier_of(topic), {})[identifier_of(doc)] = int(grade)
+    return found
+
+
+def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
+    if form == "jsonl":
+        return [json.loads(line) for line in sample]
+    if form == "parquet":
+        return pl.scan_parquet(path, glob=False).head(_LINES).collect().to_dicts()
+    if form not in ("csv", "tsv") or not sample:
+        return []
+    head = next(csv.reader(sample[:1], delimiter="\t" if form == "tsv" else ","))
+    names = {name.strip().lower() for name in head}
+    if not names <= _RECORD | _PROSE | _QUERY and names != _BEIR:
+        return []
+    return list(csv.DictReader(sample, delimiter="\t" if form == "tsv" else ","))
 
 
 def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
@@ -352,6 +470,11 @@ def golden_parts(table: GoldenTable) -> dict[str, Any]:
     return {"qrels": qrels, "run": run, "topics": source_of("test", {name: texts}, several=False, by_name=False)}
 
 
+def nothing_to_check(readings: Sequence[Reading]) -> bool:
+    """Whether no file can be checked, alone or with others."""
+    return not any(one.kind in _CHECKED for one in readings)
+
+
 def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[str, Any]:
     """The sources of a check by the names of its options.
 
@@ -376,6 +499,11 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
             )
         if own:
             found.setdefault(option, own[0].source(option))
+    tests = [one for one in readings if one.kind == "test set" and formats.qrels_file(Path(one.path)) is not None]
+    if tests and "qrels" in found:
+        judged = next(one for one in readings if one.kind == "judgments")
+        fault = f"two readings: the judgments are in {judged.path}, or in {tests[0].path}"
+        raise InputError(fault, "say which with --qrels, and leave the other out")
     runs = [one.source("run") for one in readings if one.kind == "run"]
     golden = [one for one in readings if one.table is not None and one.table.qrels is not None]
     if golden and not named.get("qrels"):
@@ -386,4 +514,13 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
         found |= {"test" if name == "topics" else name: part for name, part in parts.items()}
     if runs:
         found["run"] = runs
+        if not (tests or found.get("qrels") or named.get("qrels") or named.get("test")):
+            fault = f"runs need judgments, and no file holds any: {kinds_of(readings)}"
+            raise InputError(fault, "give a file of judgments, or name it with --qrels")
     return found
+
+
+def kinds_of(readings: Sequence[Reading]) -> str:
+    """What each file was taken for, those first that were not understood."""
+    order = sorted(readings, key=lambda one: (one.kind != "nothing known", one.path))
+    return and_more([one.sentence() for one in order], _NAMED, separator="; ")

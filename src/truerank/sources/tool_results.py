@@ -63,7 +63,10 @@ def tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
         if b'"stat_test"' in head and b'"model_names"' in head:
             raise InputError("a report of ranx: means over all topics", "give the runs and the judgments", where=path)
         if head.lstrip()[:1] == b"{":
-            return graded(json_file(path))
+            value = json_file(path)
+            if _is_report(value):
+                raise InputError("means over all topics, and no scores of single ones", _PER_TOPIC, where=path)
+            return graded(value)
     if path.suffix == ".jsonl" and lines and b'"corpus_id"' in head:
         return _predictions(path)
     if path.suffix == ".parquet" and list(pl.read_parquet_schema(path)) == ["q_id", "doc_id", "score"]:
@@ -124,9 +127,24 @@ def graded(value: Any, why: str = "") -> ToolResult | None:
     if not isinstance(value, dict) or not _is_numbers(value):
         return None
     rows = list(value.values())
-    if len(rows) > 1 and set.intersection(*(set(row) for row in rows)):
-        return None if not why else _told(value, why)  # the same keys in every row: a table
+    keys = [set(row) for row in rows]
+    # A table has much the same keys in every row; a document that is retrieved for every topic is not a column.
+    few = len(set.union(*keys)) <= 2 * max(map(len, keys))
+    if len(rows) > 1 and set.intersection(*keys) and few:
+        return None if not why else _told(value, why)
     return _told(value, why)
+
+
+def _is_report(value: Any) -> bool:
+    """Whether an object has one number for each measure, perhaps by groups, as evaluators write it."""
+    if not isinstance(value, Mapping) or not value:
+        return False
+    groups = [one for one in value.values() if isinstance(one, Mapping) and one]
+    nested = len(groups) == len(value)
+    # Groups of measures; objects of measures by topic are scores of single topics.
+    names = [*value, *(key for group in groups for key in group)] if nested else list(value)
+    numbers = [cell for group in groups for cell in group.values()] if nested else list(value.values())
+    return all(map(_is_number, numbers)) and all(_MEASURE.fullmatch(str(name)) for name in names)
 
 
 def _told(value: Mapping[str, Mapping[str, float]], why: str) -> ToolResult:

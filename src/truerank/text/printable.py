@@ -25,6 +25,6 @@ def first_few(names: Sequence[str], most: int) -> str:
     return ", ".join(names[:most]) + (" …" if len(names) > most else "")
 
 
-def and_more(names: Sequence[str], most: int) -> str:
+def and_more(names: Sequence[str], most: int, separator: str = ", ") -> str:
     """`a, b and 3 more`, where there are more than so many."""
-    return ", ".join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    return separator.join(names[:most]) + (f" and {len(names) - most:,} more" if len(names) > most else "")

@@ -99,6 +99,13 @@ def test_topics_that_look_alike_and_hubs(tmp_path: Path) -> None:
     assert found.verdicts[0].word == "UNKNOWN"
 
 
+def test_topics_that_share_a_document_of_nearly_all_look_alike(tmp_path: Path) -> None:
+    rows = [f"{t} 0 hub 1" for t in range(250)] + [f"{t} 0 own{t} 1" for t in range(250)]
+    rows += ["left 0 hub 1", "left 0 a 1", "left 0 b 1", "right 0 hub 1", "right 0 a 1", "right 0 b 1"]
+    found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))
+    assert found.rows("twin-topics").select("topic_id", "other").rows() == [("right", "left")]
+
+
 def test_a_topic_that_took_the_judgments_of_others(tmp_path: Path) -> None:
     rows = [f"{t} 0 d{t}-{d} 1" for t in range(9) for d in range(4 + t)] + [f"wide 0 w{d} 1" for d in range(200)]
     found = collection.audit(qrels=_qrels(tmp_path / "a.qrels", rows))

@@ -92,6 +92,10 @@ def test_questions_of_people_are_the_measure_where_they_are_given() -> None:
     assert low < 0 < high and not found
     _, found = audited(docs, questions(docs, copied=6, own=1), asked)
     assert [one.kind for one in found] == ["echo", "echo-above-people"]
+    topics = questions(docs, copied=6, own=1)
+    facts, found = audited(docs, topics, [*topics.values(), *asked[:5]])
+    assert facts is not None
+    assert (facts["asked"], facts["questions"], [one.kind for one in found]) == (None, 5, ["echo"])
 
 
 def test_too_few_topics_or_words_show_nothing() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from math import comb
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 
 from truerank.audits import collection
 from truerank.measures import evaluate
-from truerank.measures.document_placebo import RankedDocuments, document_placebos
+from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
+from truerank.options import Resampling
 
 TOPICS, RESULTS, DOCUMENTS = 30, 20, 400
 Run = dict[str, dict[str, float]]
@@ -65,21 +67,26 @@ def test_documents_that_one_run_confuses_move_it_more_than_random_ones() -> None
     qrels, runs = material()
     relevant = {doc for own in qrels.values() for doc, grade in own.items() if grade}
     first = {doc for own in runs["one"].values() for doc in list(own)[:5]} - relevant
-    (placebo,) = document_placebos(RankedDocuments.of(qrels, runs), first, "nDCG@10", by_state=True)
+    (placebo,) = document_placebos(RankedDocuments.of(qrels, runs), first, "nDCG@10", by_state=Unseen())
     assert placebo.word == "moved more than chance"
 
 
-def test_random_removals_take_as_many_of_each_state() -> None:
-    qrels, runs = material()
-    ranked = RankedDocuments.of(qrels, runs)
-    classes = ranked.classes(10, by_state=True)
-    relevant = {doc for own in qrels.values() for doc, grade in own.items() if grade}
-    judged = {doc for own in qrels.values() for doc in own}
-    states: dict[int, set[tuple[bool, bool]]] = {}
-    for doc, number in zip(ranked.documents.to_list(), classes.tolist(), strict=True):
-        states.setdefault(number, set()).add((doc in relevant, doc in judged))
-    assert all(len(one) == 1 for one in states.values())
-    assert len(states) <= 5
+def test_random_removals_take_as_many_of_each_state_with_those_that_nothing_names() -> None:
+    qrels = {"1": {"a": 1, "b": 1, "x": 0, "y": 0, "z": 0}}
+    run = {"1": {doc: float(9 - at) for at, doc in enumerate("xaybzuvw")}}
+    ranked = RankedDocuments.of(qrels, {"one": run})
+    # One of three documents that are judged not relevant: "x" is first, and the others do less or nothing.
+    (placebo,) = document_placebos(ranked, ["x"], "RR", by_state=Unseen(3, 90), resampling=Resampling(500, 0.95, 0))
+    (one,) = placebo.systems
+    assert (one.before, one.after, one.low, one.high) == (0.5, 1.0, 0.0, 0.5)
+    assert one.p == pytest.approx(1 / 3, abs=0.1)
+    # Three of 96 documents without a judgment, of which the run has three: their removal shortens it.
+    unseen = Unseen(2, 91)
+    (placebo,) = document_placebos(ranked, ["u"], "SetP", by_state=unseen, resampling=Resampling(4000, 0.95, 0))
+    assert placebo.what.startswith("3 of 101 documents removed, 0 relevant")
+    assert placebo.systems[0].p == pytest.approx(1 - comb(93, 3) / comb(96, 3), abs=0.015)
+    (placebo,) = document_placebos(ranked, ["x", "y", "z"], "RR", by_state=unseen._replace(gone=0))
+    assert (placebo.word, placebo.systems) == ("cannot tell", ())
 
 
 def test_nothing_gone_and_no_runs_are_no_fault(tmp_path: Path) -> None:

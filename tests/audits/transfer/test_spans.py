@@ -85,14 +85,50 @@ def test_small_changes_of_the_text_do_not_break_a_piece(tmp_path: Path) -> None:
 
 def test_words_at_several_places_are_not_carried_to_all_of_them(tmp_path: Path) -> None:
     old, new = texts_only(chunks(20, 20)), texts_only(chunks(60, 60))
-    copy = {"chunk_id": "copy", "text": f"{new[0]['text']} and more"}
+    around = text_of(9, 40)
+    copy = {"chunk_id": "copy", "text": " ".join([*around[:20], old[1]["text"], *around[20:]])}
     found = carried(tmp_path, old, [*new, copy], "1 0 D0/20/20 1", "1 0 D1/20/20 1")
     assert found.qrels.rows() == [("1", "D1/60/0", 1)]
     assert found.parts["ambiguous"]["reason"].to_list() == ["its words are in several places"]
     assert found.doubtful is not None and set(found.doubtful["doc_id"]) == {"D0/60/0", "copy"}
+    again = carried(tmp_path, old, [*new, {**new[0], "chunk_id": "again"}], "1 0 D0/20/20 1", "1 0 D1/20/20 1")
+    assert again.qrels.rows() == [("1", "D1/60/0", 1)]
     with_places = carried(tmp_path, chunks(20, 20), [*chunks(60, 60), {**chunks(60, 60)[0], "chunk_id": "other",
                           "doc_id": "elsewhere"}], "1 0 D0/20/20 1")  # fmt: skip
     assert with_places.qrels.rows() == [("1", "D0/60/0", 1)]
+
+
+def test_the_order_of_the_new_chunks_does_not_matter(tmp_path: Path) -> None:
+    old, new = texts_only(chunks(20, 20)), texts_only(chunks(60, 20))
+    shuffled = [new[at] for at in np.random.default_rng(1).permutation(len(new))]
+    judged = ("1 0 D0/20/40 1", "1 0 D1/20/60 0", "2 0 D2/20/80 3")
+    first, second = (carried(tmp_path, old, order, *judged) for order in (new, shuffled))
+    assert sorted(first.qrels.rows()) == sorted(second.qrels.rows())
+    assert len(first.qrels) == 5
+
+
+@pytest.mark.parametrize("by", ["offsets", "text"])
+def test_pieces_of_relevant_chunks_are_relevant_where_you_say_so(tmp_path: Path, by: str) -> None:
+    old, new = chunks(60, 60), chunks(30, 30)
+    for row in old + new:
+        row["article"] = row.pop("doc_id")
+    if by == "text":
+        old, new = texts_only(old), texts_only(new)
+    judged = ("1 0 D0/60/0 2", "1 0 D1/60/0 0", "2 0 D1/60/0 1", "2 0 D1/60/60 3")
+    asked = carried(tmp_path, old, new, *judged)
+    assert (asked.by, asked.inside) == (by, 6)
+    assert "6 new chunks" in asked.warnings[-1] and "0 are relevant" in asked.warnings[-1]
+    assert asked.qrels.rows() == [("1", "D1/30/0", 0), ("1", "D1/30/30", 0)]
+    found = carried(tmp_path, old, new, *judged, pieces="relevant")
+    assert sorted(row for row in found.qrels.rows() if row[2]) == [
+        ("1", "D0/30/0", 2), ("1", "D0/30/30", 2), ("2", "D1/30/0", 1), ("2", "D1/30/30", 1), ("2", "D1/30/60", 3),
+        ("2", "D1/30/90", 3),
+    ]  # fmt: skip
+    assert found.doubtful is not None and found.inside == len(found.doubtful) == 0 and not found.warnings
+    # A third of a new chunk is too little; two judged chunks together are enough, and the larger part has the grade.
+    third = carried(tmp_path, old, chunks(45, 45) if by == "offsets" else texts_only(chunks(45, 45)), "1 0 D0/60/0 1",
+                    pieces="relevant")  # fmt: skip
+    assert [row[1] for row in third.qrels.rows()] == ["D0/45/0"]
 
 
 def test_what_a_relevant_chunk_touches_is_not_called_not_relevant(tmp_path: Path) -> None:

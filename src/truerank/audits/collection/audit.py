@@ -45,7 +45,7 @@ from truerank.audits.collection.verdicts import effect_here, looked_for, verdict
 from truerank.core.plain import plain
 from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
-from truerank.measures.document_placebo import RankedDocuments, document_placebos
+from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
 from truerank.measures.scoring import conforming, named_runs
 from truerank.near_duplicates import within
@@ -53,12 +53,10 @@ from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
 from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
-from truerank.sources.golden import read_golden
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
 from truerank.sources.queries import open_queries
-from truerank.sources.recognition import golden_parts
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
@@ -206,6 +204,9 @@ def audit(
     Source: Bernstein and Zobel (CIKM 2005); Fröbe et al. (ECIR 2020).
     """
     if table is not None:
+        from truerank.sources.golden import read_golden
+        from truerank.sources.recognition import golden_parts
+
         parts = replace(parts, **golden_parts(read_golden(table)))
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
@@ -400,19 +401,24 @@ def _smaller(material: _Material, previous: str | None) -> tuple[dict[str, Any] 
     documents, pairs, options = material.documents, material.pairs, material.options
     if previous is None or documents is None or pairs is None or not material.runs:
         return None, []
-    wanted = asked_for(pairs, material.runs, None) - documents.present
-    before, removed = 0, list[str]()
-    for block in open_documents(previous, keep_empty=True).records():
-        before += len(block)
-        removed += [one.document.doc_id for one in block if one.document.doc_id in wanted]
+    wanted, now = asked_for(pairs, material.runs, None), frozenset(documents.ids())
+    before = [one.document.doc_id for block in open_documents(previous, keep_empty=True).records() for one in block]
+    distinct = dict.fromkeys(before)
+    removed = [one for one in distinct if one in wanted and one not in now]
+    unseen = [one in now for one in distinct if one not in wanted]
     relevant = set(pairs.filter(pl.col("relevance") >= material.scoring.rel)["doc_id"])
     resampling = Resampling(options.resamples, options.confidence, options.seed)
     ranked = RankedDocuments.of(pairs, dict(material.runs), material.scoring)
-    placebos = document_placebos(ranked, removed, options.measures, by_state=True, resampling=resampling)
+    placebos = document_placebos(
+        ranked, removed, options.measures, by_state=Unseen(unseen.count(False), unseen.count(True)),
+        resampling=resampling,
+    )  # fmt: skip
     rows = [{"doc_id": one, "detail": "relevant" if one in relevant else ""} for one in removed]
     here = told_removal(placebos[0]) if removed else ""
-    facts = {"before": before, "now": documents.count, "counted": len(removed), "relevant": len(relevant & {*removed}),
-             "placebos": [one.json() for one in placebos]}  # fmt: skip
+    facts = {
+        "before": len(before), "now": documents.count, "counted": len(removed), "relevant": len(relevant & {*removed}),
+        "placebos": [one.json() for one in placebos],
+    }  # fmt: skip
     return facts, [replace(instances("smaller-corpus", rows, len(asked_for(pairs, material.runs, None))), here=here)]
 
 

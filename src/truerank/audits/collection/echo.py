@@ -187,7 +187,8 @@ def echoes(
     Returns:
         Figures, each with its interval: shares of a topic's content words in its relevant documents and in all, and in
         their longest piece; the reciprocal place of these documents by words alone, how many stand first, and how many
-        echo; and how far all that is above people's topics of public collections. None with fewer than ten topics.
+        echo; how far all that is above people's topics of public collections; what `asked` shows, None where too few of
+        them have as many words as topics; and how many of them are no topics. None with fewer than ten topics.
     """
     others = _sample(asked, frozenset(texts.values()), seed)
     seen = WordOverlap({**texts, **others}, relevant).read(documents)
@@ -217,6 +218,7 @@ def echoes(
         "topics": len(by_topic), **{name: _interval(column, z) for name, column in columns.items()},
         "people": {of: {name: _apart(columns[name], *own[name], z) for name in MEASURED} for of, own in PEOPLE.items()},
         "others": float(np.mean([seen.share(at) for at in by_topic])), "asked": _compared(seen, len(texts), z),
+        "questions": len(others),
     }  # fmt: skip
     kinds = []
     if echoed[1] >= _HIGH:

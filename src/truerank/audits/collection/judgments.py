@@ -24,7 +24,7 @@ _RARE: Final = 0.005
 _GAP, _FEW = 4, 0.2
 #: Topics with so many relevant documents in common, and such a share of them, look alike.
 _COMMON, _ALIKE = 3, 0.8
-#: A document that is relevant for more topics than this is not asked which topics share it.
+#: A document that is relevant for more topics than this does not make two topics alike by itself.
 _SHARED_BY: Final = 200
 #: So many topics at least, and such a share of all, for a document to stand out.
 _HUB, _HUB_SHARE = 10, 0.1
@@ -184,14 +184,16 @@ def _twins(pairs: pl.DataFrame, rel: int) -> Instances:
     relevant = pairs.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
     sizes = dict(relevant["topic_id"].value_counts().iter_rows())
     order = {topic: place for place, topic in enumerate(pairs["topic_id"].unique(maintain_order=True))}
-    shared = relevant.filter(pl.len().over("doc_id").is_between(2, _SHARED_BY))
-    both = (
-        shared.join(shared, on="doc_id", suffix="_other")
-        .filter(pl.col("topic_id") != pl.col("topic_id_other"))
-        .group_by("topic_id", "topic_id_other")
-        .len()
-        .filter(pl.col("len") >= _COMMON)
-    )
+    holders = pl.len().over("doc_id")
+    shared = relevant.filter(holders.is_between(2, _SHARED_BY))
+    met = shared.join(shared, on="doc_id", suffix="_other").filter(pl.col("topic_id") != pl.col("topic_id_other"))
+    # Documents of many topics say little alone; they count for pairs that share another one.
+    of_many = relevant.filter(holders > _SHARED_BY)
+    also = met.select("topic_id", "topic_id_other").unique().join(of_many, on="topic_id")
+    also = also.join(of_many, left_on=("topic_id_other", "doc_id"), right_on=("topic_id", "doc_id"), how="semi")
+    columns = ("topic_id", "topic_id_other")
+    both = pl.concat([met.select(columns), also.select(columns)]).group_by(columns).len()
+    both = both.filter(pl.col("len") >= _COMMON)
     best: dict[str, tuple[float, int, str]] = {}
     for topic, other, common in both.sort(pl.all()).iter_rows():
         share = common / (sizes[topic] + sizes[other] - common)

@@ -168,7 +168,7 @@ def _smaller(facts: Mapping[str, Any] | None) -> Iterator[Part | Picture]:
         f"{facts['before']:,d} documents before, {facts['now']:,d} now; {facts['counted']:,d} of those that are gone "
         f"are judged or in a run, {facts['relevant']:,d} of them relevant. Their results leave the runs that were "
         "given, and topics that lose every relevant document leave the means. As many random documents of the same "
-        "judged state do, too: relevant; judged and not relevant; not judged; near the top of a run, or below.",
+        "judged state do, too: relevant to a topic; judged, and relevant to none; not judged.",
     ))  # fmt: skip
     names = ("system", "before", "after", "change", "low", "high", "p_corrected")
     rows = [
@@ -325,6 +325,11 @@ def _echo(facts: Mapping[str, Any] | None) -> Iterator[Part]:
             ("difference of these two", *asked["difference"]),
         ]
         notes.append(f"{asked['topics']:,d} topics were compared with {asked['questions']:,d} questions of people.")
+    elif facts["questions"]:
+        notes.append(
+            f"{facts['questions']:,d} questions of people are other ones than the topics; too few of them have as many "
+            "content words as topics: nothing was compared with them."
+        )
     yield Table(
         "A document echoes a topic where it holds 70% of its content words, or at "
         "least three of them, and half of all, in one piece.",

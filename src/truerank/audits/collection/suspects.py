@@ -35,8 +35,9 @@ ALIKE, FEWEST, FEWEST_TOPICS = 0.8, 5, 10
 WRONG: Final = 0.5
 #: Ranks that make the pool, and that are looked at; judged topics, and topics of a document's profile, at most.
 _POOL, _DEEPEST, _TOPICS, _PROFILE = 100, 1000, 2000, 1000
-#: The share of flips that are of documents from the pools of other topics; so many are drawn for a relevant one.
-_FOREIGN, _STRANGERS = 0.1, 10
+#: The share of flips that are of documents from the pools of other topics: which kind is likelier is not known. So many
+#: are drawn for a relevant one.
+_FOREIGN, _STRANGERS = 0.5, 10
 #: Of RBO: the weight of a rank falls by this factor.
 _PERSISTENCE: Final = 0.9
 _FOLDS: Final = 5
@@ -126,8 +127,8 @@ class Suspects:
                 place = pl.int_range(1, pl.len() + 1)
                 share = (100 * pl.col("expected")).round().cast(pl.Int64)
                 said = grade.otherwise(pl.format("grade {}", "grade"))
-                words = f"{{}}; proposal {{}}; if {found.rate:.0%} of the judgments are wrong, {{}}% of those so far"
-                detail = pl.format(words, said, place, share)
+                if_so = f"if {found.rate:.0%} of the relevant judgments were of random documents"
+                detail = pl.format(f"{{}}; proposal {{}}; {if_so}, {{}}% of those so far are wrong", said, place, share)
                 yield instances(kind, found.rows.with_columns(detail=detail), found.of)
 
     def run(self) -> str:
@@ -213,13 +214,15 @@ def suspects(
 class _Looked:
     """The pool and the relevant documents of each topic, with the rank in each run, 0 where a run lacks it.
 
-    `rows` has topic_id, doc_id, grade; `ranks` shape (rows, runs); `deepest` is the depth of the runs.
+    `rows` has topic_id, doc_id, grade; `ranks` shape (rows, runs); `deepest` is the depth of the runs; `strange` are
+    documents that were drawn from the pools of all topics.
     """
 
     names: tuple[str, ...]
     rows: pl.DataFrame
     ranks: Floats
     relevant: Flags
+    strange: Flags
     deepest: int
     runs: tuple[pl.DataFrame, ...]
 
@@ -243,6 +246,7 @@ class _Looked:
             strange = pl.DataFrame({"topic_id": asked, "doc_id": every.gather(drawn)})
         rows = pl.concat([*pool, relevant, strange]).unique()
         rows = rows.join(judged, on=_KEYS, how="left").sort(_KEYS)
+        rows = rows.join(strange.unique().with_columns(strange=True), on=_KEYS, how="left", maintain_order="left")
         for at, run in enumerate(inside):
             rows = rows.join(run.rename({"rank": f"rank {at}"}), on=_KEYS, how="left", maintain_order="left")
         ranks = rows.select(pl.col("^rank .*$").fill_null(0)).to_numpy().astype(np.float64)
@@ -252,7 +256,8 @@ class _Looked:
         rows, ranks = rows.filter(kept), ranks[kept.to_numpy()]
         labels = (rows["grade"].fill_null(rel - 1) >= rel).to_numpy()
         deepest = int(ranks.max(initial=0.0))
-        return cls(tuple(runs), rows.select(*_KEYS, "grade"), ranks, labels, deepest, tuple(first))
+        drawn = rows["strange"].fill_null(False).to_numpy()
+        return cls(tuple(runs), rows.select(*_KEYS, "grade"), ranks, labels, drawn, deepest, tuple(first))
 
     @cached_property
     def pooled(self) -> Flags:
@@ -363,11 +368,12 @@ def _scored(
         if not len(others) or not len(good):
             continue
         weights[good], fitted[good] = 1.0, True
-        strange = own[~looked.pooled[own] & ~relevant[own]]
+        strange = own[looked.strange[own] & ~relevant[own]]
         for some, part in ((others, 1.0 - _FOREIGN * bool(len(strange))), (strange, _FOREIGN)):
             if len(some):
                 drawn = draw.choice(some, min(len(some), _OTHERS * len(good)), replace=False)
-                flips[some], weights[drawn] = len(good) * part / len(some), len(good) * part / len(drawn)
+                flips[some] += len(good) * part / len(some)
+                weights[drawn] += len(good) * part / len(drawn)
                 fitted[drawn] = True
     scores = np.zeros(len(features))
     number = {topic: at for at, topic in enumerate(looked.topics)}

@@ -42,7 +42,8 @@ def order_verdict(order: Mapping[str, Any], subject: str) -> Verdict:
     told, alone = order["neighbours_told"], order["neighbours_alone"]
     rests = (
         f"Of the neighbours among the first {neighbours + 1:,d}, {order['neighbours_family']:,d} of {neighbours:,d} "
-        f"pairs differ ({told:,d} where all pairs are tested together, {alone:,d} where each is tested alone)."
+        f"pairs differ where all {order['compared'] - 1:,d} neighbours are tested together ({told:,d} where all pairs "
+        f"are, {alone:,d} where each is tested alone)."
     )
     if group == 1:
         return Verdict("FIRST", f"{order['leader']} is first: better than all others.", rests, subject=subject)

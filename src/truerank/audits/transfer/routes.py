@@ -141,6 +141,7 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
         out: the file of the new judgments; the others stand beside it.
         doubtful: of chunks: topic_id, doc_id and score of new chunks that hold a part of a relevant one, to be judged.
         by: of chunks: offsets or text, by which they were found; "" otherwise.
+        inside: of the doubtful ones, those of which `min_overlap` or more was judged relevant.
     """
 
     qrels: pl.DataFrame
@@ -160,6 +161,7 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
     out: Path | None = None
     doubtful: pl.DataFrame | None = None
     by: str = ""
+    inside: int = 0
 
     @property
     def files(self) -> dict[str, Path]:
@@ -181,7 +183,7 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
             "out": None if self.out is None else str(self.out),
             "files": {name: str(path) for name, path in self.files.items()},
             **self.counts(),
-            **({} if self.doubtful is None else {"by": self.by, "doubtful": len(self.doubtful)}),
+            **({} if self.doubtful is None else {"by": self.by, "doubtful": len(self.doubtful), "inside": self.inside}),
             "combine": self.combine,
             "reasons": [{"status": status, "reason": reason, "judgments": n} for status, reason, n in self.reasons],
             "experts": None if self.experts is None else self.experts.json(),
@@ -237,13 +239,13 @@ def carry(
     if out is not None:
         refuse_overwrite(spec.path if spec.scheme == "file" else None, Path(out))
     frame = read_qrels_frame(spec)
-    judged, doubtful, by = frame["doc_id"].unique(maintain_order=True), None, ""
+    judged, doubtful, by, inside = frame["doc_id"].unique(maintain_order=True), None, "", 0
     if way.spans is not None and way.docs is not None:
         # Here: it takes time to load what reads chunks, and few judgments are of chunks.
         from truerank.audits.transfer.matching.spans import pieces, spanned
 
         found, by = pieces(way.spans, way.docs, frozenset(judged), progress or Quiet())
-        rows, doubtful = spanned(frame.with_row_index("row"), found, rel, way.min_overlap)
+        rows, doubtful, inside = spanned(frame.with_row_index("row"), found, rel, way.min_overlap, way.pieces)
     else:
         links = links_of(way, judged, progress or Quiet())
         rows = frame.with_row_index("row").join(links, on="doc_id", how="left", maintain_order="left")
@@ -259,7 +261,13 @@ def carry(
         grades = (rel, experts.expert_rel)
         compared = compare_with_experts(kept, experts.expert_qrels, grades, experts.confidence)
     result = _result(frame, rows, merged, kept, combine=combine, rel=rel, experts=compared)
-    result = replace(result, doubtful=doubtful, by=by)
+    if doubtful is not None and len(doubtful) > (relevant := int((kept["relevance"] >= rel).sum())):
+        fault = (
+            f"{len(doubtful):,d} new chunks hold a part of a relevant one and have to be judged, and {relevant:,d} are "
+            "relevant so far: scores by these alone say little."
+        )
+        result = replace(result, warnings=(*result.warnings, fault))
+    result = replace(result, doubtful=doubtful, by=by, inside=inside)
     if out is None:
         return result
     result = replace(result, out=Path(out))
@@ -267,7 +275,7 @@ def carry(
         qrels=qrels, mapping=way.mapping, spans=way.spans, docs=way.docs, expert_qrels=experts.expert_qrels
     )
     options = {
-        "to": way.to, "pattern": way.pattern, "min_overlap": way.min_overlap, "combine": combine,
+        "to": way.to, "pattern": way.pattern, "min_overlap": way.min_overlap, "pieces": way.pieces, "combine": combine,
         "rel": rel, "expert_rel": experts.expert_rel,
         "confidence": experts.confidence,
     }  # fmt: skip

@@ -678,8 +678,8 @@ def pictures(result: ExperimentReport) -> Iterator[Picture]:
             f"{100 * result.options.confidence:.6g}% intervals over topics. The differences are tested in the table."
         )
         yield Picture("depths", caption, figure)
-    if result.options.kind == "pilot" and result.effects:
-        yield Picture("controls", *_control_picture(result.effects, result.options.confidence))
+    if result.effects and (name := {"pilot": "controls", "transfer": "strategies"}.get(str(result.options.kind))):
+        yield Picture(name, *_difference_picture(result.effects, result.options.confidence, control=name == "controls"))
     for topics in TOPICS if result.sizes else ():
         chosen = panels(result.sizes, topics)
         if chosen:
@@ -693,23 +693,40 @@ def pictures(result: ExperimentReport) -> Iterator[Picture]:
             yield Picture(f"sizes-{topics}", caption, figure)
 
 
-def _control_picture(found: Sequence[Effectiveness], confidence: float) -> tuple[str, Any]:
-    """How far each model is above its control, by benchmark, with its words."""
-    rows = list(dict.fromkeys((row, name) for one in found for row in one.shown_rows() for name in one.board.faults))
-    several = len({name for _, name in rows}) > 1
+def _difference_picture(found: Sequence[Effectiveness], confidence: float, *, control: bool) -> tuple[str, Any]:
+    """By benchmark, how far each model is above its control, or each strategy above the baseline's; with its words."""
+    keys = dict.fromkeys((row, name) for one in found for row in one.shown_rows() for name in one.board.faults)
+    known = [{key: _difference(one, *key, one.measures[0]) for key in keys} for one in found]
+    shown = [key for key in keys if any(each[key] for each in known)]
     panels = []
-    for one in found:
-        known = [_difference(one, row, name, one.measures[0]) for row, name in rows]
-        spreads = [None if each is None else _above(each) for each in known]
-        values = [IntervalValue(each and each.mean, each and each.low, each and each.high) for each in spreads]
-        label = f"{one.measures[0]}: {one.board.baseline} minus control"
+    for one, each in zip(found, known, strict=True):
+        values = [_interval(each[key], turned=control) for key in shown]
+        base = one.board.baseline.rpartition(" | ")[2]
+        label = f"{one.measures[0]}: {base} minus control" if control else f"{one.measures[0]}: minus {base}"
         panels.append(IntervalPanel(one.board.collection, label, tuple(values), {0.0: ""}))
-    names = [f"{row.name}, {name}" if several else row.name for row, name in rows]
+    what = "model is above itself trained on a control" if control else "strategy is above the baseline of its queries"
     caption = (
-        f"How far each model is above itself trained on a control, with {100 * confidence:.6g}% intervals over topics, "
-        "not corrected for their number."
+        f"How far each {what}, with {100 * confidence:.6g}% intervals over topics, not corrected for their number."
     )
-    return caption, interval_panels(names, panels)
+    return caption, interval_panels(_labels(shown), panels)
+
+
+def _interval(found: Difference | None, *, turned: bool) -> IntervalValue:
+    if found is None:
+        return IntervalValue(None)
+    above = _above(found)
+    return (
+        IntervalValue(above.mean, above.low, above.high)
+        if turned
+        else IntervalValue(found.difference, found.low, found.high)
+    )
+
+
+def _labels(rows: Sequence[tuple[BoardRow, str]]) -> list[str]:
+    """Rows of a picture: queries, model and training set, each where it differs."""
+    parts = [(row.group, row.model, name) for row, name in rows]
+    shown = [number for number in range(3) if len({part[number] for part in parts}) > 1] or [1]
+    return [", ".join(part[number] for number in shown if part[number]) for part in parts]
 
 
 def strategies_table(found: Sequence[Effectiveness]) -> Table:

@@ -1,16 +1,17 @@
 """Carry judgments of chunks to the chunks of another cutting, by offsets or by the words that both have in one piece.
 
 A new chunk is relevant where it holds nearly all of a relevant one. It is not relevant where nearly all of it was
-judged so. Everything between is doubtful: the words that answer the topic may be in either part.
+judged so. Everything between is doubtful: the words that answer the topic may be in either part. Where chunks were
+judged by what they are about, a piece of a relevant one is relevant, too: that is for the user to say.
 """
 
 from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
 
@@ -28,23 +29,27 @@ _RUN, _GAP, _SHIFT = 5, 10, 3
 #: A smaller share of a judged chunk is no trace of it, but where the new one holds little else; a smaller part of a
 #: new one is not unjudged.
 _TRACE, _MOST, _REST = 0.1, 0.5, 0.1
-#: New chunks so far apart in their file are at two places.
-_APART: Final = 3
+#: Words before and behind a judged chunk by which its places are told apart, where fewer than half are the same.
+_AROUND: Final = 20
 #: A run of words at more places than that says nothing.
 _PLACES: Final = 200
 _LISTED: Final = 20
 _STARTS: Final = ("start", "start_char", "char_start", "start_index", "start_offset", "begin", "offset")
 _ENDS: Final = ("end", "end_char", "char_end", "end_index", "end_offset", "stop")
 _PARENTS: Final = (
-    "parent_id", "parent", "source_id", "source", "doc_id", "document_id", "docid", "doc", "document", "file", "url",
+    "parent_id", "parent", "source_id", "source", "doc_id", "document_id", "docid", "doc", "document", "article_id",
+    "article", "page_id", "page", "file_id", "file_path", "file_name", "filename", "file", "path", "url",
 )  # fmt: skip
 
 #: What a judged chunk and a new one share: the share of the judged chunk, where the piece lies in the new one (as
-#: shares of it), and the place of the new chunk in its file.
+#: shares of it), and at how many places among the new chunks the judged one stands.
 _PIECES: Final[dict[str, Any]] = {
     "doc_id": pl.String, "found": pl.String, "share": pl.Float64, "begin": pl.Float64, "end": pl.Float64,
-    "at": pl.Int64,
+    "places": pl.Int64,
 }  # fmt: skip
+
+
+Pieces = Literal["judge", "relevant"]
 
 
 class _Span(NamedTuple):
@@ -105,16 +110,16 @@ def _flat(row: Row) -> Mapping[str, Any]:
 
 
 def _by_offsets(judged: Mapping[str, _Span], new: Sequence[tuple[str, _Span]]) -> Iterator[tuple[Any, ...]]:
-    by_parent: dict[str, list[tuple[int, str, _Span]]] = {}
-    for at, (doc_id, span) in enumerate(new):
-        by_parent.setdefault(span.parent, []).append((at, doc_id, span))
+    by_parent: dict[str, list[tuple[str, _Span]]] = {}
+    for doc_id, span in new:
+        by_parent.setdefault(span.parent, []).append((doc_id, span))
     for doc_id, own in judged.items():
-        for at, found, span in by_parent.get(own.parent, ()):
+        for found, span in by_parent.get(own.parent, ()):
             first, last = max(own.start, span.start), min(own.end, span.end)
             if last > first:
                 size = span.end - span.start
                 share = (last - first) / (own.end - own.start)
-                yield doc_id, found, share, (first - span.start) / size, (last - span.start) / size, at
+                yield doc_id, found, share, (first - span.start) / size, (last - span.start) / size, 1
 
 
 def _words(text: str) -> list[str]:
@@ -134,32 +139,85 @@ def _by_text(
         for at in range(len(own) - _RUN + 1):
             runs.setdefault(tuple(own[at : at + _RUN]), []).append((one, at))
     runs = {run: places for run, places in runs.items() if len(places) <= _PLACES}
-    for place, chunk in enumerate(chunks):
+    alike: dict[str, list[_Piece]] = {}
+    for chunk in chunks:
         own = _words(chunk.text)
         met: dict[str, list[tuple[int, int]]] = {}
         for at in range(len(own) - _RUN + 1):
             for one, there in runs.get(tuple(own[at : at + _RUN]), ()):
                 met.setdefault(one, []).append((there, at))
         for one in short.get(tuple(own), ()) if own else ():
-            yield one, chunk.doc_id, 1.0, 0.0, 1.0, place
+            alike.setdefault(one, []).append(_Piece(chunk.doc_id, 1.0, 0.0, 1.0, True, (), (), (0, len(own))))
         for one, matches in met.items():
-            covered, begin, end = _piece(matches)
-            yield one, chunk.doc_id, covered / len(words[one]), begin / len(own), end / len(own), place
+            alike.setdefault(one, []).append(_piece(chunk.doc_id, matches, len(words[one]), own))
         progress.advance(1)
+    for one, found in alike.items():
+        most = max(piece.share for piece in found) / 2
+        # So few words in the middle of other texts are a phrase.
+        kept = [piece for piece in found if piece.joins or piece.share >= most]
+        full = [piece for piece in kept if piece.joins and piece.share >= most]
+        places = max(_different(piece.before[::-1] for piece in full), _different(piece.behind for piece in full), 1)
+        # Chunks that lie alike are copies, too.
+        extents = Counter(piece.extent for piece in kept)
+        for piece in kept:
+            yield one, piece.found, piece.share, piece.begin, piece.end, max(places, extents[piece.extent])
 
 
-def _piece(matches: Sequence[tuple[int, int]]) -> tuple[int, int, int]:
-    """Words of the judged chunk that are covered, and where they lie in the new one; small changes belong to it."""
+class _Piece(NamedTuple):
+    """What a new chunk has of a judged one.
+
+    Attributes:
+        share: of the judged chunk.
+        begin, end: as shares of the new one.
+        joins: whether the piece goes on to an end of either chunk on both sides, as where both are of one text.
+        before, behind: words of the new chunk beside the judged one.
+        extent: the place of its first word in the judged one, and its length.
+    """
+
+    found: str
+    share: float
+    begin: float
+    end: float
+    joins: bool
+    before: Sequence[str]
+    behind: Sequence[str]
+    extent: tuple[int, int]
+
+
+def _piece(found: str, matches: Sequence[tuple[int, int]], size: int, own: Sequence[str]) -> _Piece:
+    """The piece of a judged chunk of so many words; small changes belong to it."""
     usual = Counter(there - at for there, at in matches).most_common(1)[0][0]
     near = sorted((there, at) for there, at in matches if abs(there - at - usual) <= _SHIFT)
     covered = _RUN
     for (before, _), (there, _) in pairwise(near):
         step = there - before
         covered += step if step <= _RUN + _GAP else _RUN
-    return covered, min(at for _, at in near), max(at for _, at in near) + _RUN
+    first, begin, end = near[0][0], min(at for _, at in near), max(at for _, at in near) + _RUN
+    rest = size - near[-1][0] - _RUN
+    # Changed words at the ends of the judged chunk belong to it.
+    start, stop = max(0, begin - first), min(len(own), end + rest)
+    return _Piece(
+        found, covered / size, begin / len(own), end / len(own),
+        min(first, begin) <= _RUN and min(rest, len(own) - end) <= _RUN,
+        own[max(0, start - _AROUND) : start] if first <= _RUN else (),
+        own[stop : stop + _AROUND] if rest <= _RUN else (),
+        (first - begin, len(own)),
+    )  # fmt: skip
 
 
-def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _different(around: Iterable[Sequence[str]]) -> int:
+    """How many texts there are, as far as both of two go; those of a few words say nothing."""
+    kinds: list[Sequence[str]] = []
+    for one in sorted((one for one in around if len(one) >= _RUN), key=len, reverse=True):
+        same = (Counter(one) & Counter(other[: len(one)]) for other in kinds)
+        if not any(2 * both.total() >= len(one) for both in same):
+            kinds.append(one)
+    return len(kinds)
+
+
+def spanned(
+    frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float, pieces_are: Pieces
+) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """What becomes of each judgment of a chunk, several rows where it goes to several; and pairs to judge.
 
     Args:
@@ -167,12 +225,12 @@ def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) ->
         found: from `pieces`.
         rel: the lowest relevant grade.
         least: the share of a relevant chunk that a new one holds, which then is relevant.
+        pieces_are: what new chunks are of whose own words such a share was judged relevant.
 
     Returns:
-        `frame` with the columns of `FOUND_SCHEMA`; and topic_id, doc_id (of a new chunk) and score: the share of a
-        relevant chunk that it holds, where that is doubtful.
+        `frame` with the columns of `FOUND_SCHEMA`; topic_id, doc_id (of a new chunk) and score: the share of a
+        relevant chunk that it holds, where that is doubtful; and how many of these are pieces.
     """
-    found = _one_place(found)
     joined = frame.join(
         found.filter((pl.col("share") >= _TRACE) | (pl.col("end") - pl.col("begin") >= _MOST)),
         on="doc_id",
@@ -180,7 +238,16 @@ def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) ->
         maintain_order="left",
     )
     relevant, others = joined.filter(pl.col("relevance") >= rel), joined.filter(pl.col("relevance") < rel)
-    held = (pl.col("share") >= least) & (pl.col("places") == 1)
+    whole = _covered(relevant.filter(pl.col("places") == 1), least)
+    if pieces_are == "relevant":
+        # It has the grade of the chunk that most of it is from.
+        most = relevant.filter(pl.col("places") == 1).join(whole, on=["topic_id", "found"], how="semi")
+        most = most.sort(pl.col("end") - pl.col("begin"), "relevance", descending=True, maintain_order=True)
+        own = most.unique(["topic_id", "found"], keep="first").select("row", "found", piece=True)
+        relevant = relevant.join(own, on=["row", "found"], how="left", maintain_order="left")
+    else:
+        relevant = relevant.with_columns(piece=pl.lit(None, pl.Boolean))
+    held = ((pl.col("share") >= least) & (pl.col("places") == 1)) | pl.col("piece").fill_null(False)
     several = pl.col("places").max().over("row") > 1
     any_held = held.fill_null(False).any().over("row")
     status = pl.when("found_is").then(pl.lit("matched")).when(pl.col("found").is_null()).then(pl.lit("lost"))
@@ -199,38 +266,30 @@ def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) ->
         .when("several").then(pl.lit("its words are in several places"))
         .otherwise(pl.lit("no new chunk holds enough of it")).alias("reason"),
     )  # fmt: skip
-    return pl.concat([_shaped(rows), _shaped(_not_relevant(others, relevant))]).sort("row", maintain_order=True), (
-        doubtful.group_by("topic_id", "found", maintain_order=True)
-        .agg(pl.col("share").max().alias("score"))
-        .rename({"found": "doc_id"})
-    )
+    judged = pl.concat([_shaped(rows), _shaped(_not_relevant(others, relevant))]).sort("row", maintain_order=True)
+    listed_pairs = doubtful.group_by("topic_id", "found", maintain_order=True).agg(pl.col("share").max().alias("score"))
+    inside = listed_pairs.join(whole, on=["topic_id", "found"], how="semi")
+    return judged, listed_pairs.rename({"found": "doc_id"}), len(inside)
 
 
-def _one_place(found: pl.DataFrame) -> pl.DataFrame:
-    """With the number of places in the file of new chunks at which the words of a judged chunk stand."""
-    far = (pl.col("at").diff().over("doc_id") > _APART).fill_null(False).cast(pl.Int64)
-    full = found.sort("doc_id", "at").with_columns((1 + far.cum_sum().over("doc_id")).alias("place"))
-    # Small pieces elsewhere are phrases; a second place has nearly as much as the first.
-    most = full.group_by("doc_id", "place").agg(pl.col("share").max())
-    most = most.filter(pl.col("share") >= pl.col("share").max().over("doc_id") / 2)
-    counted = most.group_by("doc_id").agg(pl.len().alias("places"))
-    return full.join(most.select("doc_id", "place"), on=["doc_id", "place"], how="semi", maintain_order="left").join(
-        counted, on="doc_id", how="left", maintain_order="left"
-    )
+def _covered(rows: pl.DataFrame, least: float) -> pl.DataFrame:
+    """The topics and new chunks of which such a share is from the judged chunks of some rows."""
+    whole: list[tuple[Any, ...]] = []
+    for pair, own in rows.group_by("topic_id", "found", maintain_order=True):
+        reached, covered = 0.0, 0.0
+        for begin, end in sorted(own.select("begin", "end").iter_rows()):
+            covered += max(0.0, end - max(begin, reached))
+            reached = max(reached, end)
+        if covered >= least:
+            whole.append(pair)
+    return pl.DataFrame(whole, {"topic_id": pl.String, "found": pl.String}, orient="row")
 
 
 def _not_relevant(others: pl.DataFrame, relevant: pl.DataFrame) -> pl.DataFrame:
     """Judgments of grade 0: they hold for new chunks of which nearly all was judged so."""
     touched = {(topic, found) for topic, found in relevant.select("topic_id", "found").iter_rows() if found}
-    whole: set[tuple[str, str]] = set()
-    for (topic, found), own in others.drop_nulls("found").group_by("topic_id", "found"):
-        spans = sorted(own.select("begin", "end").iter_rows())
-        reached, covered = 0.0, 0.0
-        for begin, end in spans:
-            covered += max(0.0, end - max(begin, reached))
-            reached = max(reached, end)
-        if covered >= 1 - _REST and (topic, found) not in touched:
-            whole.add((str(topic), str(found)))
+    known = _covered(others.drop_nulls("found"), 1 - _REST)
+    whole = {(topic, found) for topic, found in known.iter_rows() if (topic, found) not in touched}
     carried = [pair in whole for pair in others.select("topic_id", "found").iter_rows()]
     marked = others.with_columns(pl.Series("found_is", carried, dtype=pl.Boolean))
     marked = marked.with_columns(pl.col("found_is").any().over("row").alias("any"))

@@ -1,0 +1,96 @@
+"""The groups of options of a check: what is given, and what the claim is about."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from truerank.options import Flag, Options, Range
+
+_SEVERAL = Flag(metavar="SRC", reads=list[str])
+
+
+@dataclass(frozen=True)
+class ClaimSources(Options):
+    """What is given; what is not given stays UNKNOWN.
+
+    Attributes:
+        test: the test set: a BEIR folder, an ir_datasets id or a file of topics. A BEIR folder brings judgments and
+            documents, an id brings judgments.
+        qrels: relevance judgments, where the test set does not bring them. In Python also a frame, records, or grades
+            by topic and document.
+        run: TREC runs, each named by its file without the ending; repeat the option, and give the other runs of the
+            experiment too. In Python also runs by name.
+        baseline: the run that the claim compares with; by default the second best of all.
+        system: the run that the claim calls better; by default the best of the others.
+        tried: runs of all configurations that the system was chosen from on these topics, as files or a folder; repeat
+            the option for several. In Python also runs by name.
+        repeats: runs that are repetitions of the system or the baseline, such as a=a.*.run; repeat the option for the
+            other one. In Python also runs by name, by system.
+        judged_again: pairs of these judgments that people judged again, drawn at random; judgments, label files or
+            judging stores. In Python as the judgments.
+        train: training queries; repeat the option for several sources.
+        docs: the documents.
+        previous: the documents as they were judged, where `docs` is a later version of them.
+        model_judgments: judgments of a model, as NAME=SRC; repeat the option for several. In Python also by name.
+        metadata: a table of runs with their team (columns run and team), so that runs of one team count as one pool.
+        columns: what the columns of a table of questions are, where their names do not say, such as
+            question=q,expected=gold,retrieved=a+b. A column can be id, question, expected, grade, retrieved, scores,
+            system, document, rank, score, repeat or measure.
+        judged_by: who gave the judgments in `qrels`; with model, the conclusion holds for these judgments only.
+    """
+
+    test: Annotated[str | None, Flag(metavar="SRC")] = None
+    qrels: Annotated[Any, Flag(metavar="SRC", reads=str)] = None
+    run: Annotated[Any, Flag(metavar="FILE", reads=list[str])] = ()
+    baseline: Annotated[str | None, Flag(metavar="NAME")] = None
+    system: Annotated[str | None, Flag(metavar="NAME")] = None
+    tried: Annotated[Any, Flag(metavar="DIR", reads=list[str])] = ()
+    repeats: Annotated[Any, Flag(metavar="NAME=FILES", reads=list[str])] = ()
+    judged_again: Annotated[Any, Flag(metavar="[NAME=]SRC", reads=list[str], rare=True)] = ()
+    train: Annotated[tuple[str, ...], _SEVERAL] = ()
+    docs: Annotated[str | None, Flag(metavar="SRC")] = None
+    previous: Annotated[str | None, Flag(metavar="SRC", rare=True)] = None
+    model_judgments: Annotated[Any, Flag(metavar="NAME=SRC", reads=list[str], rare=True)] = ()
+    metadata: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
+    columns: Annotated[str, Flag(metavar="ROLE=COLUMN,…")] = ""
+    judged_by: Annotated[Literal["people", "model"], Flag(rare=True)] = "people"
+
+    def __post_init__(self) -> None:
+        """Takes one training source as it is."""
+        if isinstance(self.train, str):
+            object.__setattr__(self, "train", (self.train,))
+        super().__post_init__()
+
+    def has(self, name: str) -> bool:
+        """Whether an input is there."""
+        value = getattr(self, name)
+        return value is not None and not (isinstance(value, list | tuple | dict) and not value)
+
+
+@dataclass(frozen=True)
+class ClaimOptions(Options):
+    """What the claim is about, and what else is tried.
+
+    Attributes:
+        measure: the measure of the claim, in the notation of ir_measures.
+        measures: other measures that the claim is checked with, separated by blanks.
+        comparisons: how many comparisons the claim was chosen from; by default those that the runs allow: all runs with
+            the baseline where it is named, otherwise all pairs.
+        trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
+            `docs` are given; it takes minutes, and 0 leaves it out.
+        variants: the file of the topics' query variants, which are looked for in the training data too.
+        select: codes of the questions that are asked, such as CLAIM03, beside those that the conclusion needs; by
+            default all.
+        ignore: codes of questions to leave out; their answers stay unknown.
+        dry_run: show which questions can be answered and what they cost, and run nothing.
+    """
+
+    measure: str = "nDCG@10"
+    measures: Annotated[str, Flag(rare=True)] = "AP RR@10 P@10 R@100"
+    comparisons: Annotated[int | None, Range(at_least=1), Flag(rare=True)] = None
+    trials: Annotated[int, Range(at_least=0), Flag(rare=True)] = 0
+    variants: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
+    select: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
+    ignore: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
+    dry_run: bool = False

@@ -1,0 +1,107 @@
+"""Tables in other shapes, brought into that of a row for each question, or result: turned, nested, spread by place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any, Final
+
+from truerank.sources.golden_cells import INNER, KEYS, is_lists, is_numeric, number_of
+from truerank.sources.golden_rows import GoldenRows, is_empty, json_cell, of_rows
+from truerank.sources.golden_scores import check_means
+from truerank.sources.golden_words import (
+    DOCUMENT,
+    GRADE,
+    ID,
+    NAMED_MEASURE,
+    PLACES,
+    QUESTION,
+    RETRIEVED,
+    SCORE,
+    SYSTEM,
+    THING,
+    joined,
+    words_of,
+)
+
+_NUMBERED: Final = re.compile(r"(.*?)[ _.-]?(\d+)")
+
+
+def unfolded(table: GoldenRows) -> GoldenRows:
+    """Cells that hold one list for each system become columns: `retrieved: {a: [...], b: [...]}`."""
+    rows = []
+    for row in table.rows:
+        flat: dict[str, Any] = {}
+        for name, cell in row.items():
+            value = json_cell(cell)
+            if isinstance(value, Mapping) and joined(str(name)) in SYSTEM and not is_empty(value.get("id")):
+                flat[str(name)] = value["id"]
+                continue
+            if isinstance(value, Mapping) and (asked := [key for key in value if joined(str(key)) in QUESTION]):
+                # A request, with its text and what else was sent.
+                flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}
+                continue
+            folded = isinstance(value, Mapping) and not any(key in value for key in (*KEYS, *INNER))
+            if folded and value and all(isinstance(one, list | dict) for one in value.values()):
+                flat |= {f"{name}.{key}": one for key, one in value.items()}
+            else:
+                flat[str(name)] = cell
+        rows.append(flat)
+    return of_rows(table.name, table.where, rows, table.lines, table.remarks)
+
+
+def turned(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
+    """A table with a row for each system and a column for each question, turned."""
+    measures = [name for name in table.names if joined(name) in NAMED_MEASURE]
+    heads = chosen.get("system") or tuple(name for name in table.names if joined(name) in SYSTEM)
+    if not heads and len(measures) == 1:
+        check_means(table, measures[0])
+    if len(heads) != 1:
+        return table
+    check_means(table, heads[0])
+    systems = [str(cell) for cell in table.cells(heads[0])]
+    others = [name for name in table.names if name != heads[0]]
+    plain = [name for name in others if joined(name) in QUESTION | ID | SCORE | DOCUMENT | RETRIEVED | GRADE]
+    if plain or len(set(systems)) < len(systems) or len(others) <= len(systems):
+        return table
+    rows = [{"question": name, **dict(zip(systems, table.cells(name), strict=True))} for name in others]
+    remark = f"a row for each {heads[0]} and a column for each question; it was turned"
+    return of_rows(table.name, table.where, rows, [1] * len(rows), (*table.remarks, remark))
+
+
+def placed(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> GoldenRows:
+    """Columns for the places of one list, such as hit1 to hit10, become one column of lists."""
+    groups: dict[str, list[tuple[int, str]]] = {}
+    for name in table.names:
+        match = _NUMBERED.fullmatch(name)
+        if match and not any(name in names for names in chosen.values()):
+            groups.setdefault(match[1], []).append((int(match[2]), name))
+    complete = {}
+    for stem, places in groups.items():
+        numbers = sorted(place for place, _ in places)
+        counts = len(numbers) > 2 and numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[0] < 2
+        names = [name for _, name in sorted(places)]
+        if counts and not any(is_lists(table, name) or _is_share(table, name) for name in names):
+            complete[stem] = names
+    # Lists of several systems, such as bm25_1 to bm25_5 and dense_1 to dense_5, have the same places, and no numbers.
+    several = [stem for stem, names in complete.items() if stem and not any(is_numeric(table, name) for name in names)]
+    alike = len(several) > 1 and len({len(complete[stem]) for stem in several}) == 1
+    merged = {
+        stem: names
+        for stem, names in complete.items()
+        if set(words_of(stem)) & (PLACES | THING) or (alike and stem in several)
+    }
+    if not merged:
+        return table
+    rows = []
+    for row in table.rows:
+        own = {name: cell for name, cell in row.items() if not any(name in names for names in merged.values())}
+        rows.append(own | {stem: [row[n] for n in names if not is_empty(row.get(n))] for stem, names in merged.items()})
+    said = [f"'{names[0]}' to '{names[-1]}' are the places of one list" for names in merged.values()]
+    return of_rows(table.name, table.where, rows, table.lines, (*table.remarks, *said))
+
+
+def _is_share(table: GoldenRows, name: str) -> bool:
+    """Whether a column holds numbers between 0 and 1: scores, and no ids."""
+    numbers = [number_of(cell) for cell in table.filled(name)]
+    return bool(numbers) and all(one is not None and 0 <= one <= 1 for one in numbers)

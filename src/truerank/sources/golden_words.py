@@ -1,0 +1,142 @@
+"""What columns are called: the words of their names in English, and the names that each role has."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Final
+from unicodedata import combining
+
+_WORDS: Final = re.compile(r"[A-Za-z][a-z]+|[A-Z]+(?![a-z])|[a-z]+|\d+")
+
+
+def words_of(name: str) -> tuple[str, ...]:
+    """The words of a column's name in English, as far as they are known, in small letters."""
+    plain = name if name.isascii() else "".join(c for c in unicodedata.normalize("NFKD", name) if not combining(c))
+    words = (word.lower() for word in _WORDS.findall(plain))
+    return tuple(_ENGLISH.get(word, word) for word in words)
+
+
+#: What columns are called in German, French and Spanish.
+_ENGLISH: Final = {
+    word: english
+    for english, words in {
+        "query": "suchanfrage suchanfragen anfrage anfragen suchbegriff suchtext requete requetes consulta consultas",
+        "question": "frage fragen pregunta preguntas",
+        "expected": "erwartet erwartete erwarteter erwartetes erwarteten attendu attendue attendus attendues esperado "
+        "esperada esperados esperadas",
+        "retrieved": "gefunden gefundene gefundenes abgerufen recupere recuperes recuperee recuperees trouve trouves "
+        "recuperado recuperada recuperados recuperadas encontrado encontrados",
+        "results": "treffer ergebnis ergebnisse resultat resultate resultats resultado resultados trefferliste",
+        "document": "dokument documento",
+        "documents": "dokumente dokumenten documentos",
+        "relevance": "relevanz pertinence relevancia",
+        "rank": "rang platz puesto posicion",
+        "system": "systeme sistema suchsystem verfahren moteur motor",
+        "article": "artikel articulo",
+        "model": "modell modele modelo",
+        "answer": "antwort reponse respuesta",
+        "answers": "antworten reponses respuestas",
+        "source": "quelle fuente",
+        "sources": "quellen fuentes",
+        "score": "punktzahl puntuacion",
+    }.items()
+    for word in words.split()
+}
+
+
+def joined(name: str) -> str:
+    return "_".join(words_of(name))
+
+
+QUESTION: Final = frozenset(
+    "question query prompt input user_input search_query utterance text query_text question_text user_query q "
+    "user_question search search_term inputs_question inputs_query inputs_input".split()
+)
+
+
+ID: Final = frozenset(
+    "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id row_id uuid number nr "
+    "no index idx unnamed_0 task task_id".split()
+)
+
+
+SYSTEM: Final = frozenset(
+    "system model provider run retriever engine config configuration experiment pipeline method system_id "
+    "system_name model_id model_name run_id run_name".split()
+)
+
+
+DOCUMENT: Final = frozenset(
+    "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
+    "retrieved_doc_id corpus_id article".split()
+)
+
+
+RANK: Final = frozenset("rank position place".split())
+
+
+GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
+
+
+LABEL: Final = frozenset("relevant label judged".split())
+
+
+LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
+
+
+REPEAT: Final = frozenset(
+    "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
+)
+
+
+NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
+
+
+SCORE: Final = frozenset("score value metric_value result".split())
+
+
+SCORES: Final = frozenset("score scores similarity similarities distance distances cosine".split())
+
+
+WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
+
+
+NOTES: Final = frozenset(
+    "tag tags topic topics category categories keyword keywords note notes comment comments".split()
+)
+
+
+REFERENCE: Final = frozenset("reference references ground".split())
+
+
+ANSWER: Final = frozenset("answer answers response".split())
+
+
+THING: Final = frozenset(
+    "id ids doc docs document documents chunk chunks passage passages context contexts url urls file files source "
+    "sources page pages node nodes".split()
+)
+
+
+RETRIEVED: Final = frozenset(
+    "retrieved retrieval results result hits ranking ranked predicted predictions returned found candidates topk top "
+    "search".split()
+)
+
+
+#: Columns of places are called so: hit1, rank_2.
+PLACES: Final = frozenset("hit rank place position match".split())
+
+
+MEASURE: Final = re.compile(
+    r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|faithfulness|"
+    r"context_(?:recall|precision)|answer_relevancy|latency|cost)(?:[@_ ]?\d+)?",
+    re.IGNORECASE,
+)
+
+
+def measure_in(name: str) -> str:
+    """The measure that a column's name ends or begins with; empty for none."""
+    parts = re.split(r"[\s_\-./:]+(?=\D)", name)
+    return next((part.lower() for part in parts if MEASURE.fullmatch(part)), "")
