@@ -60,6 +60,8 @@ def answered(
     seconds = {each.name: each.seconds for each in plan}
     progress.start(_announced("files", seconds["files"]))
     claim, files = _begun(given, material)
+    if files is not None:
+        plan = tuple(_asked(one) if one.name == "files" else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
         return Check(claim, None, every, files_at_fault(files, every), plan, settings, material.test, **read)
@@ -152,8 +154,10 @@ def _with_repeats(plan: tuple[PlannedQuestion, ...], answer: ClaimAnswer | None)
 
 def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, ClaimAnswer | None]:
     """The claim and whether the files are what they seem; where they allow no claim, they are asked first."""
-    if material.qrels is None or len(material.runs) < 2:
+    if material.qrels is None or not material.runs:
         return None, None
+    if len(material.runs) == 1:
+        return None, files_answer(given, material, material.qrels, None)
     try:
         claim = chosen_claim(
             material.runs,
