@@ -77,7 +77,10 @@ def answered(
     answers = {} if files is None else {"files": files}
     answers |= ask(_of_data(given, material, claim, steps))
     if claim is None:
-        single = single_score(given, material) if material.runs and material.qrels is not None else None
+        single = None
+        if material.runs and material.qrels is not None:
+            found = evaluate(material.qrels, dict(material.runs), given.options.measure, given.scoring)
+            single = _mean_of(found, given.resampling.confidence)
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
         conclusion = no_claim(every, single.system if single else "")
         return Check(None, None, every, conclusion, plan, settings, material.test, single=single, **read)
@@ -118,20 +121,6 @@ def _of_scores(
     every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
     conclusion = concluded(claim, None, every)
     return Check(claim, claim.base, every, conclusion, plan, settings, material.test, readings=given.readings)
-
-
-def single_score(given: Inquiry, material: ClaimMaterial) -> SystemScore:
-    """The score of the only run.
-
-    Raises:
-        InputError: the judgments name no relevant document.
-    """
-    qrels = material.qrels
-    if qrels is None or not (qrels["relevance"] >= given.scoring.rel).any():
-        fault = f"none of {0 if qrels is None else len(qrels):,} judgments is of a relevant document: every score is 0"
-        raise InputError(fault, f"give judgments with grades of at least {given.scoring.rel}", where=material.test)
-    found = evaluate(qrels, dict(material.runs), given.options.measure, given.scoring)
-    return _mean_of(found, given.resampling.confidence)
 
 
 def _mean_of(found: Evaluation, confidence: float) -> SystemScore:
