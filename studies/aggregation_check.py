@@ -1,11 +1,13 @@
-"""Whether the tables of the small pilot and of the survivorship experiment follow from their kept cell results.
+"""Whether the tables of the small pilot, of survivorship and of leaked documents follow from their kept cell results.
 
-    python studies/aggregation_check.py pilot-reproduction survivorship-reproduction [--tolerance 1e-9]
+    python studies/aggregation_check.py pilot-reproduction survivorship-reproduction leakage-reproduction
 
 Reads `grid/` and `report/tables/*.csv` of each folder with code of its own; nothing of truerank is imported. From the
 scores of each cell: a ranking by score, equal scores by document id; the measure by topic; means over seeds, then over
 topics; Student intervals and paired t-tests of differences by topic; Bonferroni over the comparisons by one measure on
-one benchmark. Printed: how many values of each column are equal, and each that differs. The exit code is 1 if one does.
+one benchmark. For leaked documents: ranks among the candidates by score, means within a topic, over seeds, differences
+to the training without the leak over topics, with their standard deviation. Printed: how many values of each column are
+equal, and each that differs. The exit code is 1 if one does.
 """
 
 from __future__ import annotations
@@ -130,6 +132,65 @@ def recomputed(grid: Grid, table: Table, rows: list[Row]) -> Iterator[tuple[Row,
         yield row, "p corrected", min(1.0, float(p_value) * family)
 
 
+def leaked_ranks(
+    grid: Grid, address: str, benchmark: str, leaks: list[tuple[str, str, bool]]
+) -> dict[str, list[float]]:
+    """By topic, the mean rank of the leaked documents that are not relevant, and of those that are."""
+    scores = pl.read_parquet(grid.folder / "cells" / address / "scores.parquet")
+    known: dict[tuple[str, str], float] = {}
+    candidates: dict[str, list[tuple[float, str]]] = defaultdict(list)
+    for place, topic, document, score, candidate in scores.select(
+        "collection", "topic_id", "doc_id", "score", "candidate"
+    ).iter_rows():
+        if place == benchmark:
+            known[topic, document] = -score
+            if candidate:
+                candidates[topic].append((-score, document))
+    ranks: dict[str, tuple[list[int], list[int]]] = defaultdict(lambda: ([], []))
+    for topic, document, relevant in leaks:
+        if (topic, document) in known:
+            own = (known[topic, document], document)
+            others = (one for one in candidates[topic] if one[1] != document)
+            ranks[topic][relevant].append(1 + sum(one < own for one in others))
+    return {topic: [float(np.mean(some)) for some in both] for topic, both in ranks.items() if all(both)}
+
+
+def offsets(grid: Grid, rows: list[Row], size: int) -> Iterator[tuple[Row, str, list[float]]]:
+    """The values of each cell of the table of offsets: the increase and its deviation, the rise, the fall."""
+    leaked = pl.read_parquet(grid.folder / "leaked.parquet").filter(pl.col("rows") <= size // 2)
+    for row in rows:
+        for benchmark in grid.qrels:
+            of = [one for one in grid.record if benchmark in one["collections"] and one["model"] == row["model"]]
+            of = [one for one in of if one["size"] == size]
+            (name,) = {one["set"] for one in of if one["label"] == row["trained on"]}
+            leaks = leaked.filter(pl.col("set") == name).select("topic_id", "doc_id", "relevant").rows()
+            means = []
+            for label in (row["trained on"], "none"):
+                cells = [leaked_ranks(grid, one["cell"], benchmark, leaks) for one in of if one["label"] == label]
+                means.append(np.array([np.mean([cell[topic] for cell in cells], axis=0) for topic in cells[0]]))
+            fall, rise = (means[0] - means[1]).T * np.array([[1], [-1]])
+            yield row, f"{benchmark} / increase", [float((fall + rise).mean()), float((fall + rise).std(ddof=1))]
+            yield row, f"{benchmark} / relevant rise", [float(rise.mean())]
+            yield row, f"{benchmark} / non-relevant fall", [float(fall.mean())]
+
+
+def offsets_differ(folder: Path, size: int) -> int:
+    """How many values of the table of offsets differ, which are printed."""
+    with (folder / "report" / "tables" / "memorised-offsets.csv").open(encoding="utf-8", newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    equal = differing = 0
+    for row, column, values in offsets(Grid(folder / "grid"), rows, size):
+        written = [float(part.strip("'†‡ ")) for part in row[column].split("±")]
+        same = len(written) == len(values) and np.allclose(written, values, rtol=0, atol=5.01e-4)
+        equal, differing = equal + same, differing + (not same)
+        if not same:
+            print(
+                f"{folder}: {row['trained on']}, {row['model']}, {column}: {row[column]} in the report, {values} here"
+            )
+    print(f"{folder}: memorised-offsets.csv: {len(rows)} rows, {equal} cells are equal")
+    return differing
+
+
 def main() -> None:
     """Compares, and prints what is equal and what differs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -137,9 +198,12 @@ def main() -> None:
         "folders", nargs="+", type=Path, help="with grid/ and report/, as scripts/reproduce.py makes them"
     )
     parser.add_argument("--tolerance", type=float, default=1e-9, help="for what is written in full")
+    parser.add_argument("--leaked-size", type=int, default=2000, help="instances of the table of leaked documents")
     options = parser.parse_args()
     differing = 0
     for folder in options.folders:
+        if (folder / "report" / "tables" / "memorised-offsets.csv").is_file():
+            differing += offsets_differ(folder, options.leaked_size)
         grid = Grid(folder / "grid")
         for table in (one for one in TABLES if (folder / "report" / "tables" / one.file).is_file()):
             with (folder / "report" / "tables" / table.file).open(encoding="utf-8", newline="") as lines:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -324,3 +326,101 @@ def test_columns_are_named_for_the_files_that_have_them(tmp_path: Path) -> None:
     assert set(found.runs) == {"a", "b"} and found.qrels is not None and len(found.qrels) == len(ROWS)
     with pytest.raises(InputError, match="no column 'sources'"):
         read_as_given([gold, *results], "expected=sources")
+
+
+def test_judgments_and_runs_of_one_object(tmp_path: Path) -> None:
+    place = tmp_path / "dump.json"
+    runs = {"a": {"q1": {"d1": 2.5, "d3": 3.0}}, "b": {"q1": {"d2": 0.1}, "q2": {"d9": 0.2}}}
+    place.write_text(
+        json.dumps({"meta": {"k": 10}, "qrels": {"q1": {"d1": 2, "d2": 0}, "q2": {"d9": 1}}, "runs": runs})
+    )
+    found = read_golden(place)
+    assert found.qrels is not None and found.qrels.rows() == [("q1", "d1", 2), ("q1", "d2", 0), ("q2", "d9", 1)]
+    assert found.runs["a"]["doc_id"].to_list() == ["d3", "d1"] and found.empty["a"] == {"q2"}
+
+
+def test_what_psql_prints(tmp_path: Path) -> None:
+    lines = (
+        " id |  query  | gold_doc |   lexical   |  semantic",
+        "----+---------+----------+-------------+-----------",
+        " 11 | how a b | D-87     | {D-87,D-57} | {D-80}",
+        " 12 | how c d | D-1      | {D-2}       | {D-1,D-3}",
+        "(2 rows)",
+    )
+    (tmp_path / "result.txt").write_text("\n".join(lines))
+    found = read_golden(tmp_path / "result.txt")
+    assert {name: run["doc_id"].to_list() for name, run in found.runs.items()} == {
+        "lexical": ["D-87", "D-57", "D-2"],
+        "semantic": ["D-80", "D-1", "D-3"],
+    }
+
+
+def test_a_run_with_comments(tmp_path: Path) -> None:
+    (tmp_path / "a.run").write_text("# k1=0.9\n1 Q0 d1 1 2.5 x\n1 Q0 d2 2 1.5 x\n")
+    (found,) = read_as_given([tmp_path / "a.run"])
+    assert found.kind == "run" and found.numbers == {"1": {"d1": 2.5, "d2": 1.5}}
+
+
+def test_parts_of_one_export(tmp_path: Path) -> None:
+    rows = [{"qid": f"q{n}", "system": s, "relevant": ["d1"], "ranking": ["d1", s]} for n in range(6) for s in "ab"]
+    for part in range(2):
+        own = rows[6 * part : 6 * part + 6]
+        (tmp_path / f"part-{part}.jsonl").write_text("\n".join(map(json.dumps, own)))
+    merged = merged_tables([one.table for one in read_as_given([tmp_path]) if one.table is not None])
+    assert set(merged.runs) == {"a", "b"} and merged.runs["a"]["topic_id"].n_unique() == 6
+    (tmp_path / "part-2.jsonl").write_text(json.dumps(rows[0]))
+    with pytest.raises(InputError, match="a system 'a' in two files"):
+        merged_tables([one.table for one in read_as_given([tmp_path]) if one.table is not None])
+
+
+def test_what_a_program_that_judges_answers_made_is_asked_about() -> None:
+    rows = {
+        "user_input": ["how a b", "how c d"], "retrieved_contexts": [["one two three"], ["four five six"]],
+        "reference": ["one two three", "four five six"], "faithfulness": [0.5, 0.25], "context_recall": [1.0, 0.0],
+    }  # fmt: skip
+    with pytest.raises(InputError, match=r"two readings.*score=faithfulness"):
+        read_golden(rows)
+    (scores,) = read_golden(rows, "score=context_recall").scores.values()
+    assert scores["value"].to_list() == [1.0, 0.0]
+    assert read_golden(rows, "expected=reference,retrieved=retrieved_contexts").runs
+
+
+def test_ids_of_rows_are_no_questions() -> None:
+    tables = [
+        read_golden({"id": [f"{name}{n}" for n in order], "inputs.question": [f"how is {n}" for n in order],
+                     "reference_outputs.answer": ["a"] * 5, "outputs.answer": ["b"] * 5,
+                     "feedback.correctness": [0.1 * n for n in order]})
+        for name, order in (("x", range(5)), ("y", range(4, -1, -1)))
+    ]  # fmt: skip
+    merged = merged_tables([replace(one, name=f"{place}.csv") for place, one in enumerate(tables)])
+    (first, other) = (dict(frame.iter_rows()) for frame in merged.scores.values())
+    assert first == pytest.approx(other) and len(first) == 5
+
+
+def test_an_object_names_a_system() -> None:
+    rows = [
+        {"provider": {"id": name, "label": ""}, "vars": {"query": f"how is {n}"}, "response": "x", "score": value}
+        for n in range(4)
+        for name, value in (("a", 0.5), ("b", 0.25))
+    ]
+    found = read_golden(rows)
+    assert {name: own["value"].to_list() for name, own in found.scores.items()} == {"a": [0.5] * 4, "b": [0.25] * 4}
+
+
+def test_an_excel_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = tmp_path / "eval.xlsx"
+    place.write_bytes(b"PK\x03\x04")
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "openpyxl", None)
+        with pytest.raises(InputError, match="pip install openpyxl"):
+            read_golden(place)
+    openpyxl = pytest.importorskip("openpyxl", reason="openpyxl is not installed: Excel files are not tested")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_golden(place)
+    book = openpyxl.Workbook()
+    for row in (("Question", "Expected", "Retrieved"), ("how a b", 12, "12; 13"), ("how c d", 14, "13; 14")):
+        book.active.append(row)
+    book.save(place)
+    found = read_golden(place)
+    assert found.qrels is not None and found.qrels["doc_id"].to_list() == ["12", "14"]
+    assert found.runs and next(iter(found.runs.values()))["doc_id"].to_list() == ["12", "13", "13", "14"]

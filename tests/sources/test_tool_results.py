@@ -127,3 +127,14 @@ def test_a_golden_file_for_each_system(tmp_path: Path) -> None:
         same = [golden(tmp_path / "a.csv", "bm25"), golden(tmp_path / "b.csv", "bm25")]
         pl.read_csv(same[1]).with_columns(dense=pl.col("bm25")).write_csv(same[1])
         truerank.check(same)
+
+
+def test_means_are_not_taken_for_runs_and_measures_by_topic_not_for_means(tmp_path: Path) -> None:
+    place = tmp_path / "eval.json"
+    for means in ({"ndcg@10": 0.3, "map": 0.2}, {"ndcg": {"NDCG@1": 0.3, "NDCG@10": 0.4}, "map": {"MAP@1": 0.3}}):
+        place.write_text(json.dumps(means))
+        with pytest.raises(InputError, match="means over all topics"):
+            read_as_given([place])
+    place.write_text(json.dumps({f"q{n}": {"map": n / 9, "ndcg_cut_10": n / 8} for n in range(5)}))
+    with pytest.raises(InputError, match="score=map"):
+        read_as_given([place])

@@ -60,6 +60,8 @@ def answered(
     seconds = {each.name: each.seconds for each in plan}
     progress.start(_announced("files", seconds["files"]))
     claim, files = _begun(given, material)
+    if files is not None:
+        plan = tuple(_asked(one) if one.name == "files" else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
         return Check(claim, None, every, files_at_fault(files, every), plan, settings, material.test, **read)
@@ -97,6 +99,10 @@ def _of_scores(
     """What scores alone can answer: chance, and the smallest difference that they could have shown."""
     names = given.sources.system, given.sources.baseline
     if len(material.scores) == 1:
+        if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
+            fault = "one system with several scores of a question, and no column that says what they are"
+            remedy = "name it: --columns system=COLUMN, or repeat=COLUMN"
+            raise InputError(fault, remedy, where=given.table.name)
         single = _mean_of(Evaluation.of_scores(material.scores, given.scoring), given.resampling.confidence)
         every = tuple(_unanswered(one) for one in plan)
         conclusion = no_claim(every, single.system)
@@ -148,8 +154,10 @@ def _with_repeats(plan: tuple[PlannedQuestion, ...], answer: ClaimAnswer | None)
 
 def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, ClaimAnswer | None]:
     """The claim and whether the files are what they seem; where they allow no claim, they are asked first."""
-    if material.qrels is None or len(material.runs) < 2:
+    if material.qrels is None or not material.runs:
         return None, None
+    if len(material.runs) == 1:
+        return None, files_answer(given, material, material.qrels, None)
     try:
         claim = chosen_claim(
             material.runs,

@@ -154,6 +154,8 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         misplaced = tuple(_misplaced(given, files))
         # Results of other topics have no order, either.
         faults += misplaced or (*run_origins(files, given.scoring.rel), *(claim_origins(claim) if claim else ()))
+    # A run that is alone is looked at as both of a pair.
+    faults = tuple(dict.fromkeys(faults))
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
@@ -181,11 +183,11 @@ def _null_ranker(claim: Claim, qrels: pl.DataFrame, given: Inquiry) -> NullRanke
     own = NullRanker("the best fixed list", "collection", fixed)
     if not claim.runs:
         return own
-    judged_topics = qrels.select("topic_id").unique()
-    pair = {name: run.join(judged_topics, on="topic_id", how="semi") for name, run in claim.pair.items()}
-    ranked = pl.concat([run.select("topic_id", "doc_id") for run in pair.values()])
-    unjudged = ranked.join(qrels, on=["topic_id", "doc_id"], how="anti")
-    if not len(ranked) or len(unjudged) > _UNJUDGED * len(ranked):
+    topics, keys = qrels["topic_id"].unique(), ["topic_id", "doc_id"]
+    pair = {name: on_topics(run.select(keys), topics) for name, run in claim.pair.items()}
+    ranked = sum(map(len, pair.values()))
+    unjudged = ranked - sum(len(run.join(qrels, on=keys, how="semi")) for run in pair.values())
+    if not ranked or unjudged > _UNJUDGED * ranked:
         # Where both rank the same documents, their order is what they did.
         both = shared_candidates(pair)
         random = None if both is None else random_order(qrels, claim.measure, claim.scoring, both)
@@ -281,7 +283,7 @@ def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple
         return claim.system, claim.baseline
     named = [name for name in (given.sources.system, given.sources.baseline) if name and name in material.runs]
     names = [*named, *(name for name in material.runs if name not in named)]
-    return names[0], names[1]
+    return names[0], names[min(1, len(names) - 1)]
 
 
 def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> Files:
@@ -329,7 +331,7 @@ def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
 
 def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
     if claim is None:
-        return ""
+        return "" if facts["faults"] else "Ids, ranks, scores and topics fit each other."
     scores, floor = facts["scores"], facts["floor"]
     parts = [
         f"{name} has {row['score']:.3f} {claim.measure} ({row['judged']:.0%} of its first results judged; results of a "
@@ -352,8 +354,9 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
 
     reader = None if given.sources.docs is None else texts
     fit = judgment_fit(
-        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed
-    )
+        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed,
+        enough=files.pair,
+    )  # fmt: skip
     judged = files.qrels["topic_id"].n_unique()
     if fit.word in _MISPLACED:
         astray = frozenset(topic for topic, _ in fit.topics)

@@ -130,7 +130,8 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         raise InputError(fault, "give both the same ids", where=other)
     texts = list(dict.fromkeys(text for one in tables for text in one.questions["text"]))
     numbers = {text: str(number) for number, text in enumerate(texts, 1)}
-    parts = list(tables) if by_id[0] else [_renumbered(one, numbers) for one in tables]
+    by_text = not by_id[0] or _are_row_ids(tables)
+    parts = list(tables) if not by_text else [_renumbered(one, numbers) for one in tables]
     systems = [list(one.runs or one.scores) for one in parts]
     unnamed = all("system" not in one.columns for one in tables)
     if unnamed and all(len(own) == 1 for own in systems) and len({own[0] for own in systems}) < len(systems):
@@ -164,6 +165,16 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
         for system, topics in one.empty.items():
             empty[system] = empty.get(system, frozenset()) | topics
     return replace(parts[0], questions=questions, qrels=qrels, runs=found, remarks=tuple(remarks), empty=empty)
+
+
+def _are_row_ids(tables: Sequence[GoldenTable]) -> bool:
+    """Whether ids name rows and not questions: no two files share one, and their questions have the same texts."""
+    texts = [set(one.questions["text"].drop_nulls()) for one in tables]
+    if any(len(own) < len(one.questions) for own, one in zip(texts, tables, strict=True)):
+        return False
+    ids = [set(one.questions["topic_id"]) for one in tables]
+    apart = len(set.union(*ids)) == sum(map(len, ids))
+    return apart and 2 * len(set.intersection(*texts)) >= max(map(len, texts))
 
 
 def _check_scales(scores: Mapping[str, pl.DataFrame]) -> None:

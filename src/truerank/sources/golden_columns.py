@@ -22,7 +22,7 @@ from truerank.sources.golden_cells import (
 )
 from truerank.sources.golden_roles import MOST_SYSTEMS, GoldenRoles, no_expected, only_one
 from truerank.sources.golden_rows import GoldenRows, first_names, json_cell
-from truerank.sources.golden_scores import check_results, score_roles
+from truerank.sources.golden_scores import check_judged_answers, check_results, check_rows, score_roles
 from truerank.sources.golden_words import (
     ANSWER,
     DOCUMENT,
@@ -101,18 +101,31 @@ def roles_of(table: GoldenRows, chosen: Mapping[str, tuple[str, ...]]) -> Golden
         return score_roles(table, [name for name in names if name not in taken], chosen, replace(found, expected=None))
     retrieved, scores = _systems(table, names, taken, chosen, expected)
     if retrieved and expected is None:
-        own = [name for name in names if joined(name) in SCORE | {"metric_score"} and is_numeric(table, name)]
-        if len(own) != 1 or "retrieved" in chosen:
-            raise no_expected(table)
-        if system is not None:
-            check_results(table, found, [name for name in names if name not in taken and name not in own], chosen)
-        return score_roles(table, own, chosen, found)
+        return _score_beside(table, names, taken, chosen, found)
     if not retrieved:
         return score_roles(table, [name for name in names if name not in taken], chosen, found)
     if system is not None and len(retrieved) > 1:
         both = first_names(retrieved.values(), quoted=True)
         raise table.fault(f"a column '{system}' and several columns of results ({both})", "drop one of them")
+    if not {"retrieved", "expected"} & set(chosen):
+        free = [name for name in names if name not in taken]
+        check_judged_answers(table, free, expected, next(iter(retrieved.values())))
     return replace(found, rank=None, score=None, retrieved=retrieved, scores=scores)
+
+
+def _score_beside(
+    table: GoldenRows, names: Sequence[str], taken: set[str], chosen: Mapping[str, tuple[str, ...]], found: GoldenRoles
+) -> GoldenRoles:
+    """The roles where nothing is expected, and one column of scores is beside the lists."""
+    own = [name for name in names if joined(name) in SCORE | {"metric_score"} and is_numeric(table, name)]
+    if len(own) != 1 or "retrieved" in chosen:
+        raise no_expected(table)
+    others = [name for name in names if name not in taken and name not in own]
+    if found.system is not None:
+        check_results(table, found, others, chosen)
+    else:
+        check_rows(table, found, others)
+    return score_roles(table, own, chosen, found)
 
 
 class _Seen(NamedTuple):
@@ -223,7 +236,7 @@ def _repeats(table: GoldenRows, names: Sequence[str], taken: set[str]) -> bool:
 
 def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str | None:
     """The column of expected answers: one that names documents before one that does not, and answers last."""
-    tiers: list[list[str]] = [[], [], [], []]
+    tiers: list[list[str]] = [[], [], [], [], []]
     for name in names:
         words = set(words_of(name))
         if name in taken or words & RETRIEVED or words & SCORES:
@@ -240,7 +253,7 @@ def _expected(table: GoldenRows, names: Sequence[str], taken: set[str]) -> str |
         elif reference:
             tiers[2].append(name)
         elif words & ANSWER and "response" not in words:
-            tiers[3].append(name)
+            tiers[4].append(name)
     return next((only_one(table, tier, "expected") for tier in tiers if tier), None)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ast
 import csv
+import io
 import json
 import math
 import re
@@ -27,6 +28,7 @@ from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
 _NAMED: Final = 5
+_WORKBOOKS: Final = (".xlsx", ".xlsm")
 _SEPARATORS: Final = (",", ";", "\t", "|")
 #: A line of a table below its header, in Markdown.
 _RULE: Final = re.compile(r"[-:+ ]*")
@@ -137,6 +139,8 @@ def _file(path: Path) -> GoldenRows:
     start = compressed.head(path)
     if path.suffix in (".yaml", ".yml"):
         return _of_yaml(path)
+    if path.suffix.lower() in _WORKBOOKS:
+        return _of_workbook(path)
     if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
         form = formats.detect(path)
         if form == "json" and (found := _of_json(path)):
@@ -150,6 +154,31 @@ def _file(path: Path) -> GoldenRows:
     if text.lstrip()[:1] == "<":
         raise InputError("this is HTML or XML, not a table", "save the table itself as CSV", where=path, line=1)
     return _lines(path, text, remarks)
+
+
+def _of_workbook(path: Path) -> GoldenRows:
+    """The rows of the only sheet of an Excel file that holds any."""
+    try:
+        import openpyxl
+    except ImportError:
+        remedy = "pip install openpyxl, or save the sheet as CSV"
+        raise InputError("an Excel file, and openpyxl is not installed", remedy, where=path) from None
+    try:
+        book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+        sheets = {sheet.title: [list(row) for row in sheet.values] for sheet in book.worksheets}
+        book.close()
+    except Exception as error:
+        # openpyxl raises whatever its parsers raise.
+        fault = f"an Excel file that cannot be read ({type(error).__name__})"
+        raise InputError(fault, "save the sheet as CSV", where=path) from error
+    filled = {name: rows for name, rows in sheets.items() if sum(any(c is not None for c in row) for row in rows) > 1}
+    if len(filled) != 1:
+        shown = first_names(filled, quoted=True) or "none"
+        raise InputError(f"{len(filled)} sheets with tables ({shown})", "save one of them as CSV", where=path)
+    ((name, rows),) = filled.items()
+    text = io.StringIO()
+    csv.writer(text).writerows([["" if cell is None else cell for cell in row] for row in rows])
+    return _lines(path, text.getvalue(), (f"sheet '{name}'",))
 
 
 def _yaml(path: Path) -> Any:
@@ -228,8 +257,8 @@ def _of_known(value: Mapping[str, Any]) -> _Records | None:
 
 def _of_judged_runs(value: Mapping[str, Any]) -> _Records | None:
     """An object that has judgments by topic and document, and runs by system, topic and document."""
-    judged = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
-    runs = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
+    judged: Any = next((value[key] for key in ("qrels", "qrel", "judgments") if key in value), None)
+    runs: Any = next((value[key] for key in ("runs", "results", "systems", "run") if key in value), None)
     if not _is_nested_numbers(judged, 2) or not _is_nested_numbers(runs, 3):
         return None
     rows = [

@@ -35,6 +35,11 @@ _TIME: Final = re.compile(
 _SIZES: Final = frozenset("len length size count chars words".split())
 
 
+#: Measures of programs that judge answers and contexts, such as Ragas and DeepEval.
+_RAG_MEASURE: Final = re.compile(
+    r"faithfulness|groundedness|answer_(relevancy|relevance|correctness|similarity)|semantic_similarity|"
+    r"context(ual)?_(precision|recall|relevancy|relevance|entity_recall)|factual_correctness|hallucination"
+)
 #: A column whose largest value is so many times that of another one is of another measure.
 SCALE: Final = 10
 
@@ -77,7 +82,7 @@ def score_roles(
         if len(table.rows) < len(numbers):
             fault = f"'{others[0]}' names {len(table.rows)} questions, or as many systems"
             raise table.two_readings(fault, (f"question={others[0]}", f"system={others[0]}"))
-    _check_rows(table, found, others)
+    check_rows(table, found, others)
     _check_numbers(table, [_higher_is_better(table, name) for name in numbers])
     if "score" not in chosen:
         _check_scores(table, numbers)
@@ -103,6 +108,15 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
 def _is_time(name: str) -> bool:
     """Whether a name says that lower values are better: a time, a cost, a rank."""
     return bool(set(words_of(name)) & LOWER) or _TIME.search(name) is not None
+
+
+def check_judged_answers(table: GoldenRows, free: Sequence[str], expected: str | None, retrieved: str) -> None:
+    """Asks where a table has results, and beside them what a program that judges answers made of them."""
+    scored = [name for name in free if _RAG_MEASURE.fullmatch("_".join(words_of(name)))]
+    if scored:
+        fault = f"scores of a program that judges answers ({first_names(scored, quoted=True)}), or results to be scored"
+        choices = (*(f"score={name}" for name in scored[:2]), f"expected={expected},retrieved={retrieved}")
+        raise table.two_readings(fault, choices)
 
 
 def _is_counted(table: GoldenRows, name: str) -> bool:
@@ -164,7 +178,7 @@ def _check_scores(table: GoldenRows, numbers: Sequence[str]) -> None:
         raise NumbersError(f"two readings: {fault}", (f"score={chosen}",), table.where)
 
 
-def _check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
+def check_rows(table: GoldenRows, found: GoldenRoles, others: Sequence[str]) -> None:
     """Refuses rows of one question that differ in what may be a system: their mean would be of several."""
     key = found.question or found.identifier
     if key is None or found.repeat is not None:

@@ -34,6 +34,9 @@ def unfolded(table: GoldenRows) -> GoldenRows:
         flat: dict[str, Any] = {}
         for name, cell in row.items():
             value = json_cell(cell)
+            if isinstance(value, Mapping) and joined(str(name)) in SYSTEM and not is_empty(value.get("id")):
+                flat[str(name)] = value["id"]
+                continue
             if isinstance(value, Mapping) and (asked := [key for key in value if joined(str(key)) in QUESTION]):
                 # A request, with its text and what else was sent.
                 flat |= {str(key): value[key] for key in asked if isinstance(value[key], str) and key not in row}

@@ -51,7 +51,7 @@ def joined(name: str) -> str:
 
 QUESTION: Final = frozenset(
     "question query prompt input user_input search_query utterance text query_text question_text user_query q "
-    "user_question search search_term".split()
+    "user_question search search_term inputs_question inputs_query inputs_input".split()
 )
 
 
@@ -62,8 +62,8 @@ ID: Final = frozenset(
 
 
 SYSTEM: Final = frozenset(
-    "system model run retriever engine config configuration experiment pipeline method system_id system_name model_id "
-    "model_name run_id run_name".split()
+    "system model provider run retriever engine config configuration experiment pipeline method system_id "
+    "system_name model_id model_name run_id run_name".split()
 )
 
 

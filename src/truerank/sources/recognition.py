@@ -501,8 +501,8 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
             found.setdefault(option, own[0].source(option))
     tests = [one for one in readings if one.kind == "test set" and formats.qrels_file(Path(one.path)) is not None]
     if tests and "qrels" in found:
-        own = next(one for one in readings if one.kind == "judgments")
-        fault = f"two readings: the judgments are in {own.path}, or in {tests[0].path}"
+        judged = next(one for one in readings if one.kind == "judgments")
+        fault = f"two readings: the judgments are in {judged.path}, or in {tests[0].path}"
         raise InputError(fault, "say which with --qrels, and leave the other out")
     runs = [one.source("run") for one in readings if one.kind == "run"]
     golden = [one for one in readings if one.table is not None and one.table.qrels is not None]

@@ -140,8 +140,10 @@ def _is_report(value: Any) -> bool:
     if not isinstance(value, Mapping) or not value:
         return False
     groups = [one for one in value.values() if isinstance(one, Mapping) and one]
-    names = [key for group in groups for key in group] if len(groups) == len(value) else list(value)
-    numbers = [cell for group in groups for cell in group.values()] if len(groups) == len(value) else value.values()
+    nested = len(groups) == len(value)
+    # Groups of measures; objects of measures by topic are scores of single topics.
+    names = [*value, *(key for group in groups for key in group)] if nested else list(value)
+    numbers = [cell for group in groups for cell in group.values()] if nested else list(value.values())
     return all(map(_is_number, numbers)) and all(_MEASURE.fullmatch(str(name)) for name in names)
 
 
