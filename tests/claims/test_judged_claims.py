@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -11,7 +12,14 @@ import pytest
 from truerank.claims.claim import Claim, chosen_claim
 from truerank.claims.model_judgments import favour
 from truerank.claims.pools import pool_trace, pools_answer
-from truerank.claims.unjudged import DrawnGrades, JudgedResults, judged_results, unjudged_answer
+from truerank.claims.unjudged import (
+    NO_GRADE,
+    DrawnGrades,
+    GradedResults,
+    JudgedResults,
+    judged_results,
+    unjudged_answer,
+)
 from truerank.measures import evaluate
 from truerank.options import Scoring
 
@@ -80,6 +88,33 @@ def test_drawn_grades_are_the_same_in_both_runs() -> None:
     same = claim(some, {"one": runs["one"], "other": runs["one"]})
     alike = judged_results(same)
     assert DrawnGrades(alike, np.full(len(alike.rows), 0.5), alike.open).at(0.3, 0.3) == pytest.approx(0)
+
+
+@pytest.mark.parametrize("measure", ["nDCG@10", "AP", "P(judged_only=True)@5", "Bpref"])
+@pytest.mark.parametrize("equivalent", [{}, {"t0-001": "t0-002"}])
+def test_other_grades_of_open_documents_score_as_judgments_with_them(measure: str, equivalent: dict[str, str]) -> None:
+    qrels, runs = collection({"one": 1.5, "other": 0.5})
+    runs = {name: run.with_columns(pl.col("score").round(0)) for name, run in runs.items()}
+    pool = qrels.filter(pl.col("doc_id").str.slice(-1) < "5")
+    pool = pool.with_columns(
+        pl.when(pl.col("doc_id").str.ends_with("4")).then(-1).otherwise("relevance").alias("relevance")
+    )
+    pool = pool.cast({"relevance": pl.Int32})
+    asked = chosen_claim(runs, pool, measure, Scoring(), ("one", "other"), comparisons=1, confidence=0.95)
+    results = judged_results(replace(asked, equivalent=equivalent))
+    draw = np.random.default_rng(3)
+    grades = draw.choice([NO_GRADE, 0, 1, 3], (int(results.open.sum()), 3))
+    found = GradedResults(results, results.open).differences(grades)
+    keys = results.rows.filter(pl.Series(results.open)).select(KEYS)
+    for copy in range(3):
+        given = keys.with_columns(pl.Series("relevance", grades[:, copy], pl.Int64)).filter(
+            pl.col("relevance") != NO_GRADE
+        )
+        given = given.cast({"relevance": pl.Int32})
+        every = pl.concat([pool.join(given, on=KEYS, how="anti"), given])
+        scored = results.claim.scored(every, runs=results.cut)
+        order = [scored.topics.index(topic) for topic in asked.evaluation.topics]
+        assert np.array_equal(found[copy], results.claim.differences(scored)[order])
 
 
 def test_equal_runs_of_which_one_was_judged_are_an_exception_and_a_better_one_stands() -> None:

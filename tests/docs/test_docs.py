@@ -183,9 +183,9 @@ def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
     assert whole.splitlines()[-2] == r"| b | \-0.1 | z |"
 
 
-#: Lists that are looked things up in, and pages that are not split yet.
+#: Lists that things are looked up in.
 LONG = {
-    "glossary", "architecture", "benchmarks", "papers", "experiments", "collection-findings",
+    "glossary", "papers",
 }  # fmt: skip
 
 
@@ -206,7 +206,7 @@ def test_every_figure_is_shown() -> None:
     assert not [path.name for path in figures if f"images/{path.name}" not in text]
 
 
-@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md", "docs/code-walks.md"])
+@pytest.mark.parametrize("name", ["CONTRIBUTING.md", "docs/architecture.md", "docs/ideas.md", "docs/code-walks.md"])
 def test_named_modules_exist(name: str) -> None:
     text = (ROOT / name).read_text(encoding="utf-8")
     paths = {path for path in re.findall(r"`([\w/]+\.py|[a-z_]+/[\w/]*)`", text) if not path.endswith("NAME.py")}

@@ -175,7 +175,7 @@ def test_what_is_no_file_of_text_or_no_setting(tmp_path: Path) -> None:
 
 
 def test_the_design_in_the_documentation_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / "experiments.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "experiment-design.md").read_text(encoding="utf-8")
     monkeypatch.setenv("DATA", "/data")
     (tmp_path / "documented.yaml").write_text(text.partition("```yaml\n")[2].partition("```")[0])
     design = read_design(tmp_path / "documented.yaml")

@@ -179,7 +179,8 @@ class Claim:
         topics = pl.Series([*{topic for repair in repairs for topic in repair.topics}], dtype=pl.String)
         documents = pl.Series([*{document for repair in repairs for document in repair.documents}], dtype=pl.String)
         touched = pl.col("topic_id").is_in(topics.implode()) | pl.col("doc_id").is_in(documents.implode())
-        qrels, runs = qrels.filter(~touched), {name: run.filter(~touched) for name, run in runs.items()}
+        if len(topics) or len(documents):
+            qrels, runs = qrels.filter(~touched), {name: run.filter(~touched) for name, run in runs.items()}
         left = qrels.select("topic_id").unique()
         if any(not len(runs[name].join(left, on="topic_id", how="semi")) for name in self.pair):
             return None

@@ -183,11 +183,11 @@ def _null_ranker(claim: Claim, qrels: pl.DataFrame, given: Inquiry) -> NullRanke
     own = NullRanker("the best fixed list", "collection", fixed)
     if not claim.runs:
         return own
-    judged_topics = qrels.select("topic_id").unique()
-    pair = {name: run.join(judged_topics, on="topic_id", how="semi") for name, run in claim.pair.items()}
-    ranked = pl.concat([run.select("topic_id", "doc_id") for run in pair.values()])
-    unjudged = ranked.join(qrels, on=["topic_id", "doc_id"], how="anti")
-    if not len(ranked) or len(unjudged) > _UNJUDGED * len(ranked):
+    topics, keys = qrels["topic_id"].unique(), ["topic_id", "doc_id"]
+    pair = {name: on_topics(run.select(keys), topics) for name, run in claim.pair.items()}
+    ranked = sum(map(len, pair.values()))
+    unjudged = ranked - sum(len(run.join(qrels, on=keys, how="semi")) for run in pair.values())
+    if not ranked or unjudged > _UNJUDGED * ranked:
         # Where both rank the same documents, their order is what they did.
         both = shared_candidates(pair)
         random = None if both is None else random_order(qrels, claim.measure, claim.scoring, both)
@@ -354,8 +354,9 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
 
     reader = None if given.sources.docs is None else texts
     fit = judgment_fit(
-        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed
-    )
+        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed,
+        enough=files.pair,
+    )  # fmt: skip
     judged = files.qrels["topic_id"].n_unique()
     if fit.word in _MISPLACED:
         astray = frozenset(topic for topic, _ in fit.topics)

@@ -36,6 +36,8 @@ _PATHS: Final = frozenset(
     ("test", "qrels", "run", "tried", "train", "docs", "previous", "metadata", "variants", "cache", "out")
 )
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
+#: The columns of runs that questions look at.
+_RANKED: Final = ("topic_id", "doc_id", "rank", "score")
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 
@@ -344,11 +346,11 @@ def _read_runs(given: Any) -> dict[str, pl.DataFrame]:
     """The runs by name, with ranks."""
     runs = {}
     for name, one in (named_runs(given) if has_runs(given) else {}).items():
-        frame = read_run_frame(one) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        frame = read_run_frame(one, _RANKED) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
         if "rank" not in frame.columns:
             ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
             frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
-        runs[name] = frame.select("topic_id", "doc_id", "rank", "score")
+        runs[name] = frame.select(_RANKED)
     return runs
 
 

@@ -21,6 +21,7 @@ from truerank.claims.steps import AuditSteps
 from truerank.claims.unjudged import DEEPEST, KEYS, DrawnGrades, JudgedResults, cutoff_of, judged_results, pooled_teams
 from truerank.measures import evaluate
 from truerank.measures.grammar import lower_is_better
+from truerank.measures.rankings import on_topics
 from truerank.options import Workers
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.work.progress import Progress
@@ -159,8 +160,8 @@ def _filtered(claim: Claim) -> str:
     All its results are judged, at any rank; it has fewer of them than the other run, and not equally many on most
     topics, as a run has that was cut.
     """
-    known = claim.qrels.select("topic_id").unique()
-    runs = {name: run.join(known, on="topic_id", how="semi") for name, run in claim.pair.items()}
+    known = claim.qrels["topic_id"].unique()
+    runs = {name: on_topics(run.select(KEYS), known) for name, run in claim.pair.items()}
     share = {name: len(run.join(claim.qrels, on=KEYS, how="semi")) / max(1, len(run)) for name, run in runs.items()}
     for name, other in (tuple(runs), tuple(runs)[::-1]):
         if len(runs[name]) < _FEWEST_RESULTS or share[name] < _ALL or share[other] >= _ALL:

@@ -14,7 +14,7 @@ from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signe
 from truerank.claims.results import ClaimAnswer
 from truerank.core.plain import plain
 from truerank.errors import OptionError
-from truerank.measures import Significance, compare_evaluations, detectable_difference, evaluate
+from truerank.measures import Evaluation, Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.repeated_runs import scores_of_table
@@ -241,9 +241,12 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
     every: list[tuple[ClaimEstimate, str]] = []
     names = dict.fromkeys((claim.measure, *(str(one) for one in parse_measures(measures))))
     for ties in _TIES:
+        found: Evaluation | None = None
         for missing in _MISSING:
             scoring = Scoring(ties=ties, missing=missing, depth=claim.scoring.depth, rel=claim.scoring.rel)
-            found = claim.scored(measure=" ".join(names), scoring=scoring)
+            # Where no topic is missing, no rule for missing ones changes a score.
+            if found is None or any(found.missing.values()):
+                found = claim.scored(measure=" ".join(names), scoring=scoring)
             for place, name in enumerate(found.measures):
                 if (found.aggregates or ("mean",) * len(found.measures))[place] != "mean":
                     continue

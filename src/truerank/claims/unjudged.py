@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any, Final, NamedTuple
@@ -15,10 +15,21 @@ from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.pool.pools import first_documents
 from truerank.claims.claim import Claim, ClaimEstimate, signed
 from truerank.claims.results import ClaimAnswer
-from truerank.measures import difference_interval
-from truerank.measures.grammar import parse_measures
+from truerank.measures import difference_interval, effectiveness
+from truerank.measures.effectiveness import RankedJudgments
+from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.logistic import logistic_slopes
-from truerank.measures.rankings import on_topics, places
+from truerank.measures.rankings import (
+    GradeList,
+    GradeTable,
+    Hits,
+    Ranking,
+    among_first,
+    grouped,
+    joined,
+    on_topics,
+    places,
+)
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -97,12 +108,13 @@ class JudgedResults:
         # Unjudged results that are passed over bring up what is below.
         if "cutoff" not in params or params.get("judged_only"):
             return runs
-        # And so do copies that are dropped, as many as a topic has.
-        shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
-        dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
-        depth = self.depth + max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
-        first = pl.col("score").cast(pl.Float32).rank("min", descending=True).over("topic_id") <= depth
-        return {name: run.filter(first | (places(run) <= depth)) for name, run in runs.items()}
+        depth = self.depth
+        if self.claim.equivalent:
+            # And so do copies that are dropped, as many as a topic has.
+            shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
+            dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
+            depth += max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
+        return {name: run.filter(among_first(run, depth) | (places(run) <= depth)) for name, run in runs.items()}
 
     @cached_property
     def judged(self) -> Flags:
@@ -209,8 +221,8 @@ def _whole_depth(first: pl.DataFrame, grades: pl.DataFrame) -> int:
     return int(gaps[0]) if len(gaps) else DEEPEST
 
 
-#: Draws of the grades, and rows of runs that are scored at once at most.
-_DRAWS, _HELD = 20, 400_000
+#: Draws of the grades; rows of runs in all draws, and judgments that are scored at once, at most.
+_DRAWS, _HELD, _CELLS = 20, 400_000, 2_000_000
 _SEED: Final = 11
 #: Draws of topics for the interval of a rate.
 _RESAMPLES: Final = 40
@@ -238,6 +250,111 @@ class RatePoint(NamedTuple):
     high: float | None
 
 
+#: Of an open document: it keeps the grade that it has, or has none.
+NO_GRADE: Final = -(1 << 30)
+
+
+class GradedResults:
+    """The first results of both runs, ranked once, to be scored with other grades of their open documents.
+
+    Args:
+        results: of both runs.
+        open_rows: which rows of them are open, shape (rows,).
+    """
+
+    def __init__(self, results: JudgedResults, open_rows: NDArray[np.bool_]) -> None:
+        claim = results.claim
+        self._results, self._measure = results, parse_measures(claim.measure)[0]
+        qrels = claim.qrels.select(*KEYS, "relevance")
+        keys = results.rows.filter(pl.Series(open_rows)).select(KEYS)
+        new = keys.join(qrels, on=KEYS, how="anti", maintain_order="left")
+        pairs = pl.concat([qrels.select(KEYS), new]).with_columns(pl.int_range(pl.len(), dtype=pl.Int64).alias("pair"))
+        self._pairs = pairs
+        self._open = keys.join(pairs, on=KEYS, how="left", maintain_order="left")["pair"].to_numpy()
+        known = qrels["relevance"].to_numpy().astype(np.int64)
+        self._known = np.concatenate([known, np.full(len(new), NO_GRADE)])
+
+    def differences(self, grades: Ints) -> Floats:
+        """The differences by topic, shape (copies, topics).
+
+        Args:
+            grades: of the open documents, `NO_GRADE` where they keep their own, shape (open rows, copies).
+        """
+        step = max(1, _CELLS // max(1, len(self._known)))
+        parts = [grades[:, at : at + step] for at in range(0, grades.shape[1], step)]
+        return np.concatenate([self._some(part) for part in parts])
+
+    def _some(self, grades: Ints) -> Floats:
+        every = np.repeat(self._known[:, None], grades.shape[1], axis=1)
+        every[self._open] = np.where(grades == NO_GRADE, every[self._open], grades)
+        claim = self._results.claim
+        alone = effectiveness.computes(self._measure) and self._measure.NAME != "RR_MSMARCO" and not claim.equivalent
+        return self._ranked(every) if alone else self._as_topics(every)
+
+    def _ranked(self, grades: Ints) -> Floats:
+        """The differences by arrays alone: what is ranked where does not depend on grades."""
+        claim, copies, topics = self._results.claim, grades.shape[1], len(self._table.topics)
+        pair, copy = np.nonzero(grades != NO_GRADE)
+        judgments = GradeList.sorted(
+            self._table.topic[pair].astype(np.int64) + copy * topics, grades[pair, copy], copies * topics
+        )
+        scores = []
+        for hits in self._hits:
+            # By copy, topic and rank.
+            of, at = np.nonzero(grades[hits.relevance].T != NO_GRADE)
+            shown = Hits(hits.topic[at] + of * topics, hits.rank[at], grades[hits.relevance[at], of],
+                         np.tile(hits.results, copies))  # fmt: skip
+            view = RankedJudgments(judgments, shown, None, claim.scoring)
+            values = effectiveness.score(self._measure, view).reshape(copies, topics)
+            if claim.scoring.missing == "skip":
+                values[:, hits.results == 0] = np.nan
+            scores.append(values)
+        sign = -1.0 if lower_is_better(claim.measure) else 1.0
+        found: Floats = sign * (scores[0] - scores[1])
+        return found[:, self._order(self._table.topics)]
+
+    def _as_topics(self, grades: Ints) -> Floats:
+        """The differences by the usual way, each copy with topics of its own: a call costs more than some topics."""
+        claim = self._results.claim
+        pair, copy = np.nonzero(grades != NO_GRADE)
+        kind = claim.qrels.schema["relevance"]
+        qrels = self._pairs[pair].select(KEYS).with_columns(
+            pl.Series("relevance", grades[pair, copy]).cast(kind), pl.Series("copy", copy)
+        )  # fmt: skip
+        numbers = pl.DataFrame({"copy": range(grades.shape[1])}, schema={"copy": pl.Int64})
+        runs = {
+            name: _copied(numbers.join(run, how="cross", maintain_order="left_right"))
+            for name, run in self._results.cut.items()
+        }
+        found = claim.scored(_copied(qrels), runs=runs)
+        values = claim.differences(found)
+        place = {topic: at for at, topic in enumerate(found.topics)}
+        copies = range(grades.shape[1])
+        return values[[[place[f"{copy} {topic}"] for topic in claim.evaluation.topics] for copy in copies]]
+
+    @cached_property
+    def _table(self) -> GradeTable:
+        """The pairs, each with its number in place of a grade."""
+        return GradeTable(self._pairs.with_columns(pl.col("pair").alias("relevance")))
+
+    @cached_property
+    def _hits(self) -> tuple[Hits, ...]:
+        """Where the pairs stand in both runs, by topic and rank."""
+        claim, found = self._results.claim, []
+        for run in self._results.cut.values():
+            ranking = Ranking(grouped(run), self._table)
+            found.append(joined([*ranking.hits((claim.scoring.ties,), claim.scoring.depth)], len(self._table.topics)))
+        return tuple(found)
+
+    def _order(self, topics: Sequence[str]) -> Ints:
+        place = {topic: at for at, topic in enumerate(topics)}
+        return np.array([place[topic] for topic in self._results.claim.evaluation.topics], np.int64)
+
+
+def _copied(frame: pl.DataFrame) -> pl.DataFrame:
+    return frame.with_columns(pl.format("{} {}", "copy", "topic_id").alias("topic_id")).drop("copy")
+
+
 @dataclass(frozen=True, eq=False)
 class DrawnGrades:
     """The difference of a claim with grades that are drawn for its unjudged documents.
@@ -261,24 +378,8 @@ class DrawnGrades:
         Args:
             rates: of the drawn rows, shape (drawn rows,).
         """
-        claim, draws = self.results.claim, self._draws
-        hit = self._chance < rates[:, None]
-        rows, copies = np.nonzero(hit)
-        keys = self._keys
-        drawn = pl.DataFrame(
-            {"topic_id": keys["topic_id"].gather(rows), "doc_id": keys["doc_id"].gather(rows), "copy": copies},
-            schema={"topic_id": pl.String, "doc_id": pl.String, "copy": pl.Int64},
-        )
-        added = drawn.select(
-            _copied(), "doc_id", pl.lit(self._grade).cast(claim.qrels.schema["relevance"]).alias("relevance")
-        )
-        apart, doubtful = self._judged
-        kept = doubtful.join(added, on=KEYS, how="anti")
-        found = claim.scored(pl.concat([apart, kept, added]), runs=self._runs)
-        values = claim.differences(found)
-        place = {topic: at for at, topic in enumerate(found.topics)}
-        order = np.array([[place[f"{copy} {topic}"] for copy in range(draws)] for topic in claim.evaluation.topics])
-        mean: Floats = values[order].mean(axis=1)
+        drawn = np.where(self._chance < rates[:, None], self._grade, NO_GRADE)
+        mean: Floats = np.ascontiguousarray(self._graded.differences(drawn).T).mean(axis=1)
         return mean
 
     def at(self, system: float | None, baseline: float | None) -> Floats:
@@ -286,11 +387,19 @@ class DrawnGrades:
 
         Documents of both runs have a rate between the two.
         """
+        if (system, baseline) in self._values:
+            return self._values[system, baseline]
         fitted = self.rates[self.open]
         own = [self.results.within(run)[self.open] for run in self.results.pair]
         ends = [shifted(fitted, mine, rate) for mine, rate in zip(own, (system, baseline), strict=True)]
         both = (ends[0] + ends[1]) / 2
-        return self.differences(np.where(own[0] & own[1], both, np.where(own[0], ends[0], ends[1])))
+        found = self.differences(np.where(own[0] & own[1], both, np.where(own[0], ends[0], ends[1])))
+        return self._values.setdefault((system, baseline), found)
+
+    @cached_property
+    def _values(self) -> dict[tuple[float | None, float | None], Floats]:
+        """What `at` gave: curves have points in common."""
+        return {}
 
     def point(self, system: float, baseline: float) -> RatePoint:
         """The difference at two rates."""
@@ -316,19 +425,8 @@ class DrawnGrades:
         return float(low), float(high)
 
     @cached_property
-    def _keys(self) -> pl.DataFrame:
-        return self.results.rows.filter(pl.Series(self.open)).select(KEYS)
-
-    @cached_property
-    def _runs(self) -> dict[str, pl.DataFrame]:
-        return {name: self._copies(run) for name, run in self.results.cut.items()}
-
-    @cached_property
-    def _judged(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The judgments of documents that are never drawn, and of those that may be: pooled ones that nobody judged."""
-        qrels = self.results.claim.qrels.select(*KEYS, "relevance")
-        apart, doubtful = (qrels.join(self._keys, on=KEYS, how=how, maintain_order="left") for how in ("anti", "semi"))
-        return self._copies(apart), self._copies(doubtful)
+    def _graded(self) -> GradedResults:
+        return GradedResults(self.results, self.open)
 
     @cached_property
     def _draws(self) -> int:
@@ -347,14 +445,6 @@ class DrawnGrades:
         claim = self.results.claim
         known = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["relevance"]
         return int(known.mode().min()) if len(known) else max(1, claim.scoring.rel)  # type: ignore[arg-type]
-
-    def _copies(self, frame: pl.DataFrame) -> pl.DataFrame:
-        numbers = pl.DataFrame({"copy": range(self._draws)}, schema={"copy": pl.Int64})
-        return numbers.join(frame, how="cross", maintain_order="left_right").with_columns(_copied()).drop("copy")
-
-
-def _copied() -> pl.Expr:
-    return pl.format("{} {}", "copy", "topic_id").alias("topic_id")
 
 
 def shifted(rates: Floats, own: NDArray[np.bool_], mean: float | None) -> Floats:
@@ -400,39 +490,22 @@ def unjudged_bounds(claim: Claim, results: JudgedResults) -> UnjudgedBounds:
     ]
     unjudged = rows.with_columns(pl.Series("benefit", gain[0] - gain[1]))
     grade = max(int(claim.qrels["relevance"].max() or 1), claim.scoring.rel)  # type: ignore[arg-type]
-    pooled, ends = bool((claim.qrels["relevance"] < 0).any()), []
+    graded, ends = GradedResults(results, results.open), []
+    whole = graded.differences(np.full((len(rows), 1), NO_GRADE))[0]
     for sign in (-1, 1):
         ordered = unjudged.sort(
             "topic_id", pl.col("benefit") * sign, "doc_id", descending=[False, True, False], maintain_order=True
         )  # fmt: skip
         numbered = ordered.with_columns((pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
-        whole = claim.scored(runs=results.cut)
-        extreme = sign * claim.differences(whole)
-        for counts in _batches(_counts(int(numbered["place"].max() or 0)), results):  # type: ignore[arg-type]
-            # Every count as topics of its own: a call costs more than the topics of a small collection.
-            some = pl.concat([_counted(numbered.filter(pl.col("place") <= count), count) for count in counts])
-            added = some.select(*KEYS, pl.lit(grade).cast(claim.qrels.schema["relevance"]).alias("relevance"))
-            known = pl.concat([_counted(claim.qrels, count) for count in counts])
-            # A negative grade is that of a document which was pooled, not judged.
-            qrels = pl.concat([known.join(added, on=KEYS, how="anti") if pooled else known, added])
-            runs = {name: pl.concat([_counted(run, count) for count in counts]) for name, run in results.cut.items()}
-            found = claim.scored(qrels, runs=runs)
-            values = dict(zip(found.topics, (sign * claim.differences(found)).tolist(), strict=True))
-            for count in counts:
-                # A topic without so many unjudged documents keeps what fewer gave.
-                extreme = np.fmax(extreme, [values[f"{count} {topic}"] for topic in whole.topics])
+        place = rows.join(numbered, on=KEYS, how="left", maintain_order="left")["place"].to_numpy()
+        extreme = sign * whole
+        counts = _counts(int(place.max(initial=0)))
+        for some in (counts[at : at + _AT_ONCE] for at in range(0, len(counts), _AT_ONCE)):
+            added = np.where(place[:, None] <= np.array(some), grade, NO_GRADE)
+            # A topic without so many unjudged documents keeps what fewer gave.
+            extreme = np.fmax(extreme, np.fmax.reduce(sign * graded.differences(added), axis=0))
         ends.append(sign * float(np.nanmean(extreme)))
     return UnjudgedBounds(ends[0], ends[1], len(unjudged))
-
-
-def _counted(frame: pl.DataFrame, count: int) -> pl.DataFrame:
-    return frame.with_columns(pl.concat_str(pl.lit(f"{count} "), "topic_id").alias("topic_id"))
-
-
-def _batches(counts: Sequence[int], results: JudgedResults) -> Iterator[Sequence[int]]:
-    """Counts that are scored at once, so that memory does not grow with them."""
-    size = max(1, _AT_ONCE // max(1, sum(map(len, results.cut.values()))))
-    return (counts[start : start + size] for start in range(0, len(counts), size))
 
 
 def _counts(most: int) -> list[int]:
@@ -443,8 +516,8 @@ def _counts(most: int) -> list[int]:
     return found
 
 
-#: Rows of runs that are scored at once.
-_AT_ONCE: Final = 100_000
+#: Counts that are scored at once.
+_AT_ONCE: Final = 20
 #: Of the results that are not known to be relevant, so many have to be judged in one run to tell a rate.
 ENOUGH_JUDGED: Final = 0.25
 #: Rates at which the difference is looked at.

@@ -167,7 +167,7 @@ class _Rows:
         starts = topic_starts(self.frame["topic_id"])
         names = self.frame["topic_id"].gather(starts)
         places = _places(names, pl.Series(self.topics, dtype=pl.String))
-        return np.repeat(places, np.diff(np.append(starts, len(self.frame))))
+        return np.repeat(places.astype(np.int32), np.diff(np.append(starts, len(self.frame))))
 
     @cached_property
     def score(self) -> Floats:
@@ -312,19 +312,18 @@ class ConventionScorer:
             "grades.binary": highest > 1,
             "grades.negative": int(qrels["relevance"].min() or 0) < 0,  # type: ignore[arg-type]
             "run.own-document": bool((run["topic_id"] == ids).any()),
-            "run.case": bool((ids != ids.str.to_lowercase()).any())
+            "run.case": _any(ids, lambda some: some != some.str.to_lowercase())
             or bool(qrels["doc_id"].str.contains("[A-Z]").any()),
             "run.integer": bool(ids.str.contains(r"^0\d*$").any() or qrels["doc_id"].str.contains(r"^0\d*$").any()),
             "run.prefix": bool(ids.str.contains("[/:#]").any() or qrels["doc_id"].str.contains("[/:#]").any()),
-            "run.duplicates": bool(run.select(pl.struct("topic_id", "doc_id").is_duplicated().any()).item()),
+            "run.duplicates": repeated_pair(run["topic_id"], ids) is not None,
             "ties.rank": "rank" in run.columns,
             "scores.positive": bool((run["score"] <= 0).any()),
             "judgments.previous": "previous" in self._qrels,
             "average.subtasks": 1 < len({*map(_part, qrels["topic_id"].unique())}) <= topics / 2,
         }
         judged = qrels["doc_id"].unique()
-        whole = ids.str.replace(_PASSAGE.pattern, "")
-        passages = bool((whole.is_in(judged.implode()) & ~ids.is_in(judged.implode())).any())
+        passages = _any(ids, lambda some: _documents_of(some).is_in(judged.implode()) & ~some.is_in(judged.implode()))
         fits |= dict.fromkeys(("run.passages-best", "run.passages-first", "run.passages-sum"), passages)
         for code, choice in _declared().items():
             if code == "level.K":
@@ -349,6 +348,10 @@ class ConventionScorer:
                 yield from (_numbered(code, 0, name) for name in self._runs if name)
             elif fits.get(code, True):
                 yield choice
+
+    def forget(self) -> None:
+        """Frees what was made for the conventions so far."""
+        self._kept.clear()
 
     def scores(self, measure: ScoredMeasure, convention: Convention = ()) -> TopicScores:
         """The scores of all topics of the judgments by a convention."""
@@ -460,11 +463,11 @@ class ConventionScorer:
         name = "" if run is None else run.name
         key = ("grades", system, run if _changes(name) else None, judgments)
         numbers = {topic: place for place, topic in enumerate(judged.topics)}
-        at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int64)[rows.topic]
+        at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int32)[rows.topic]
 
         def made() -> Ints:
             found = rows.pairs.join(judged.pairs, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-            return found["relevance"].cast(pl.Int64).fill_null(_UNJUDGED).to_numpy()
+            return found["relevance"].fill_null(_UNJUDGED).cast(pl.Int32).to_numpy()
 
         grade: Ints = self._once(key, made)
         keep = at >= 0
@@ -481,16 +484,13 @@ class ConventionScorer:
             "double" if name_of_ties in _DOUBLE else name_of_ties if name_of_ties.partition("-")[0] in _COMPARED else ""
         )
         groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
-        order: Order = self._once(
-            ("order", key if name_of_ties in ("best", "worst") else key[1:3], name_of_ties, reversed_run),
-            lambda: _order(rows, groups, grade, name_of_ties),
-        )
+        order = _order(rows, groups, grade, name_of_ties)
         order = order[keep[order]]
         if positive is not None:
             grade = np.where(rows.score > 0, grade, _UNJUDGED)
         own, at, grade = rows.topic[order], at[order], grade[order]
         counts = np.bincount(own)
-        rank = np.arange(len(own)) - (np.cumsum(counts) - counts)[own]
+        rank = np.arange(len(own), dtype=np.int32) - (np.cumsum(counts) - counts).astype(np.int32)[own]
         matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int32)
         matrix[at, rank] = grade
         if name_of_ties in ("averaged", "last"):
@@ -554,12 +554,24 @@ _LINES: Final[Mapping[str, Callable[[int], tuple[int, int]]]] = {
     "without-first-line": lambda lines: (1, lines),
     "without-last-line": lambda lines: (0, lines - 1),
 }
+#: Ids that are looked at together.
+_PART: Final = 1 << 20
 _PASSAGE: Final = re.compile(r"[-_#%.:]p?\d+$")
 _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
     "case": lambda ids: ids.str.to_lowercase(),
     "integer": lambda ids: ids.str.replace(r"^0+(\d)", "$1"),
     "prefix": lambda ids: ids.str.replace(r"^.*[/:#]", ""),
 }
+
+
+def _any(ids: pl.Series, test: Callable[[pl.Series], pl.Series]) -> bool:
+    """Whether something holds for some id, asked of a part of them after the other."""
+    return any(bool(test(ids.slice(at, _PART)).any()) for at in range(0, len(ids), _PART))
+
+
+def _documents_of(ids: pl.Series) -> pl.Series:
+    """Ids of passages as those of their documents."""
+    return ids.str.replace(_PASSAGE.pattern, "")
 
 
 def _changes(name: str) -> bool:
@@ -608,7 +620,9 @@ def _groups(rows: _Rows, by: str, upside_down: bool) -> _Groups:
     name, _, digits = by.partition("-")
     score = _COMPARED[name](rows, int(digits or 0))
     score = -score if upside_down else score
-    order = np.lexsort((score, rows.topic))
+    step = np.diff(rows.topic)
+    ordered = np.all((step > 0) | ((step == 0) & (score[1:] >= score[:-1])))
+    order = np.arange(len(score)) if ordered else np.lexsort((score, rows.topic))
     topic, score = rows.topic[order], score[order]
     group = np.cumsum(np.append(True, (score[1:] != score[:-1]) | (topic[1:] != topic[:-1]))[: len(order)])
     tied = np.flatnonzero(np.bincount(group)[group] > 1)
@@ -834,6 +848,10 @@ class ConventionRange(NamedTuple):
         )
 
 
+#: Results of two runs for which conventions are not kept at the same time.
+_LARGE: Final = 4_000_000
+
+
 def convention_range(
     qrels: pl.DataFrame, system: pl.DataFrame, baseline: pl.DataFrame, measure: str, rel: int = 1
 ) -> ConventionRange | None:
@@ -852,22 +870,36 @@ def convention_range(
         return None
     scorers = (ConventionScorer(qrels, system), ConventionScorer(qrels, baseline))
 
-    def scores(convention: Convention) -> tuple[float, float]:
-        first, second = (one.scores(scored, convention).score for one in scorers)
-        return first, second
+    large = len(system) + len(baseline) > _LARGE
 
-    options: dict[str, list[Alternative]] = {}
-    plain = scores(())
-    for one in scorers[0].choices:
-        fits = one.sensible and (not one.serves or scored.family in one.serves) and one in scorers[1].choices
+    def scores(conventions: Sequence[Convention], order: tuple[int, int]) -> list[tuple[float, float]]:
+        """The scores of both runs, one run after the other; large runs forget what they have made for them."""
+        values: dict[int, list[float]] = {}
+        for place in order:
+            if large:
+                scorers[1 - place].forget()
+            values[place] = [scorers[place].scores(scored, convention).score for convention in conventions]
+        return list(zip(values[0], values[1], strict=True))
+
+    fitting = [
+        one
+        for one in scorers[0].choices
+        if one.sensible
+        and (not one.serves or scored.family in one.serves)
+        and one in scorers[1].choices
         # Where only relevant documents are judged, a list without the others is relevant as a whole.
-        fits = fits and not (one.dimension == "unjudged" and int(qrels["relevance"].min() or 0) > 0)  # type: ignore[arg-type]
-        if fits and scores((one,)) != plain:
+        and not (one.dimension == "unjudged" and int(qrels["relevance"].min() or 0) > 0)  # type: ignore[arg-type]
+    ]
+    plain, *alone = scores([(), *((one,) for one in fitting)], (0, 1))
+    options: dict[str, list[Alternative]] = {}
+    for one, pair in zip(fitting, alone, strict=True):
+        if pair != plain:
             options.setdefault(one.dimension, []).append(one)
+    chosen = itertools.product(*([None, *some] for some in options.values()))
+    conventions = [tuple(one for one in some if one is not None) for some in chosen]
     found: dict[tuple[float, float], Convention] = {}
-    for chosen in itertools.product(*([None, *some] for some in options.values())):
-        convention = tuple(one for one in chosen if one is not None)
-        pair = scores(convention)
+    # The run that came last has most of what it needs.
+    for convention, pair in zip(conventions, scores(conventions, (1, 0)), strict=True):
         if not any(map(math.isnan, pair)):
             found.setdefault(pair, convention)
     first, second = ([pair[place] for pair in found] for place in (0, 1))

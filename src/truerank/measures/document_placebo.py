@@ -43,7 +43,7 @@ from truerank.measures.placebo import (
     removal_draws,
     untold,
 )
-from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped
+from truerank.measures.rankings import GradeList, GradeTable, Hits, Ranking, grouped
 from truerank.measures.scoring import QrelSource, RunSource, named_runs, qrel_frame, run_frame
 from truerank.options import Resampling, Scoring, Ties
 
@@ -89,20 +89,6 @@ class _Judgments(NamedTuple):
     topic: Ints
     document: Ints
     grade: Ints
-
-
-class _DrawnGrades(GradeTable):
-    """The judgments of several draws, each with topics of its own, the highest grade first; for scoring alone."""
-
-    def __init__(self, topic: Ints, relevance: Ints, topics: int) -> None:
-        self.topics = ("",) * topics
-        self.topic = topic.astype(np.int32)
-        self.relevance = relevance
-        self._made = {}
-
-    def best_first(self, gains: Floats) -> Ints:
-        lower = (np.diff(gains) <= 0) | (np.diff(self.topic) > 0)
-        return np.arange(len(gains)) if lower.all() else super().best_first(gains)
 
 
 @dataclass(frozen=True, eq=False)
@@ -354,7 +340,7 @@ def _hits(rows: _RunRows, removed: Flags, measure: Measure, scoring: Scoring) ->
     return Hits(topic[at] + draw * topics, rank[at, draw], top.grade[judged[at]], results)
 
 
-def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _DrawnGrades:
+def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> GradeList:
     """The judgments of several draws; where only the best ranking down to a cutoff counts, the first of each topic."""
     length = np.bincount(known.topic, minlength=topics)
     place = np.arange(len(known.topic)) - (np.cumsum(length) - length)[known.topic]
@@ -370,7 +356,7 @@ def _left(known: _Judgments, removed: Flags, measure: Measure, topics: int) -> _
             break
         look *= 2
     draw, at = _by_draw(stay)
-    return _DrawnGrades(known.topic[top[at]] + draw * topics, known.grade[top[at]], removed.shape[1] * topics)
+    return GradeList(known.topic[top[at]] + draw * topics, known.grade[top[at]], removed.shape[1] * topics)
 
 
 def _by_draw(flags: Flags) -> tuple[Ints, Ints]:

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Ints
+from truerank.arrays import Floats, Ints
 from truerank.errors import OptionError
 from truerank.measures.equivalence import Equivalence
 from truerank.options import Ties
@@ -90,6 +90,28 @@ class GradeTable:
         return found.select("row", "relevance")
 
 
+class GradeList(GradeTable):
+    """Judgments by number, the highest grade first, such as those of several draws; for scoring alone."""
+
+    def __init__(self, topic: Ints, relevance: Ints, topics: int) -> None:
+        self.topics = ("",) * topics
+        self.topic = topic.astype(np.int32)
+        self.relevance = relevance
+        self._made = {}
+
+    @classmethod
+    def sorted(cls, topic: Ints, relevance: Ints, topics: int) -> GradeList:
+        """From judgments in any order."""
+        top, low = int(relevance.max(initial=0)), int(relevance.min(initial=0))
+        # Sorting one number is several times as fast as sorting places by two.
+        topic, below = np.divmod(np.sort(topic * (top - low + 1) + (top - relevance)), top - low + 1)
+        return cls(topic, top - below, topics)
+
+    def best_first(self, gains: Floats) -> Ints:
+        lower = (np.diff(gains) <= 0) | (np.diff(self.topic) > 0)
+        return np.arange(len(gains)) if lower.all() else super().best_first(gains)
+
+
 _SALT: Final = np.uint32(0x9E37_79B1)
 _HALF: Final = np.uint64(32)
 
@@ -164,16 +186,40 @@ class Ranking:
             wanted: the places of the results in the run, shape (n,).
         """
         keys, descending = self._keys(ties)
-        unordered = self._unordered(keys, descending)
-        positions: Ints = wanted - self._starts[self._stretch(wanted)]
-        if not unordered.any():
-            return positions
-        rows: Ints = np.flatnonzero(np.repeat(unordered, self._lengths))
-        stretch = self._stretch(rows)
-        order = rows[_order(stretch, keys[rows], self._frame["doc_id"].gather(rows), descending)]
+        inside = np.ones(max(0, len(keys) - 1), np.bool_)
+        inside[self._starts[1:] - 1] = False
+        rising = np.flatnonzero((keys[1:] > keys[:-1]) & inside)
+        rows = self._tied(np.flatnonzero((keys[1:] == keys[:-1]) & inside), wanted)
+        if len(rising):
+            unordered = np.zeros(len(self._starts), np.bool_)
+            unordered[self._stretch(rising)] = True
+            whole = np.repeat(unordered, self._lengths)
+            whole[rows] = True
+            rows = np.flatnonzero(whole)
+        first: Ints = self._starts[self._stretch(wanted)]
+        if not len(rows):
+            return wanted - first
+        order = rows[_order(self._stretch(rows), keys[rows], self._frame["doc_id"].gather(rows), descending)]
         ranks: Ints = np.arange(len(keys))
         ranks[order] = rows
-        return ranks[wanted] - self._starts[self._stretch(wanted)]
+        return ranks[wanted] - first
+
+    @staticmethod
+    def _tied(upper: Ints, wanted: Ints) -> Ints:
+        """The rows of the groups of equal keys in which some row is wanted.
+
+        Args:
+            upper: the rows that are followed by one of their topic with the same key, ascending.
+        """
+        if not len(upper):
+            return upper
+        begins = np.flatnonzero(np.diff(upper, prepend=-2) > 1)
+        first, last = upper[begins], upper[np.append(begins[1:], len(upper)) - 1] + 1
+        group = np.searchsorted(first, wanted, side="right") - 1
+        group = np.unique(group[(group >= 0) & (wanted <= last[group])])
+        lengths = last[group] - first[group] + 1
+        found: Ints = np.repeat(first[group], lengths) + _positions(lengths)
+        return found
 
     def documents(self, ties: Ties, depth: int | None) -> Iterator[tuple[str, list[str]]]:
         """Each topic's id and its documents, best first."""
@@ -229,19 +275,6 @@ class Ranking:
         with np.errstate(over="ignore", under="ignore"):
             return scores.astype(np.float32), True
 
-    def _unordered(self, keys: NDArray[np.float64] | NDArray[np.float32] | Ints, descending: bool) -> NDArray[np.bool_]:
-        """For each topic, whether its results are in another order than that of their ranks."""
-        inside = np.ones(max(0, len(keys) - 1), np.bool_)
-        inside[self._starts[1:] - 1] = False
-        wrong = (keys[1:] > keys[:-1]) & inside
-        if len(tied := np.flatnonzero((keys[1:] == keys[:-1]) & inside)):
-            documents = self._frame["doc_id"]
-            upper, lower = documents.gather(tied), documents.gather(tied + 1)
-            wrong[tied] = ((upper < lower) if descending else (upper > lower)).to_numpy()
-        found = np.zeros(len(self._starts), np.bool_)
-        found[self._stretch(np.flatnonzero(wrong))] = True
-        return found
-
 
 def topic_starts(topics: pl.Series) -> Ints:
     """Where another topic begins than in the row before, shape (stretches,)."""
@@ -266,6 +299,20 @@ def in_rank_order(run: pl.DataFrame) -> bool:
     rising = np.diff(run["rank"].to_numpy()) > 0
     rising[starts[1:] - 1] = True
     return bool(rising.all()) and run["topic_id"].gather(starts).n_unique() == len(starts)
+
+
+def among_first(run: pl.DataFrame, depth: int) -> pl.Series:
+    """Which results have fewer than so many better ones in their topic by score, as trec_eval reads it: in 32 bits."""
+    score = run["score"].cast(pl.Float32)
+    starts, values = topic_starts(run["topic_id"]), score.to_numpy()
+    lengths = np.diff(np.append(starts, len(run)))
+    falling = np.diff(values) <= 0
+    falling[starts[1:] - 1] = True
+    if not falling.all() or run["topic_id"].gather(starts).n_unique() < len(starts):
+        ranks = pl.col("score").rank("min", descending=True).over("topic_id")
+        return run.select("topic_id", score).select(ranks <= depth).to_series()
+    least = values[starts + np.minimum(lengths, depth) - 1]
+    return pl.Series(values >= np.repeat(least, lengths))
 
 
 def places(run: pl.DataFrame) -> pl.Series:

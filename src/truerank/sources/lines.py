@@ -84,7 +84,7 @@ def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
                 continue
             data = _unmarked(b"".join([*held, piece[:end]]), number)
             held, length = [piece[end + 1 :]], len(piece) - end - 1
-            following = number + data.count(b"\n") + 1
+            following = number + _count(data, _NEWLINE) + 1
             header = metadata_header(data) if number == 1 else 0
             yield (number + data[:header].count(b"\n"), data[header:]) if header else (number, data)
             number = following
@@ -181,6 +181,7 @@ def _check_length(pieces: list[bytes], path: Path, line: int) -> None:
 
 #: Bytes of text that are parsed at once.
 _BLOCK: Final = 1 << 24
+_SPACE, _NEWLINE = 32, 10
 #: What `str.split` takes for a blank besides the space and the line feed.
 _BLANKS: Final = tuple(bytes([code]) for code in b"\t\x0b\x0c\r\x1c\x1d\x1e\x1f")
 _TO_SPACES: Final = bytes.maketrans(b"".join(_BLANKS), b" " * len(_BLANKS))
@@ -268,7 +269,10 @@ def _regular(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[
     """The block parsed as columns; None where a line has another form or a value is not a number."""
     if not data.isascii() and (any(blank in data for blank in _WIDE_BLANKS) or not _is_utf8(data)):
         return None
-    frame = None if any(blank in data for blank in _BLANKS) else _parsed(data, schema, layouts)
+    # One pass finds that there are no control characters beside line feeds; most files have none.
+    controls = int(np.count_nonzero(np.frombuffer(data, np.uint8) < _SPACE)) - _count(data, _NEWLINE)
+    spaced = controls > 0 and any(blank in data for blank in _BLANKS)
+    frame = None if spaced else _parsed(data, schema, layouts)
     return _parsed(_single_spaced(data), schema, layouts) if frame is None else frame
 
 
@@ -290,6 +294,11 @@ def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[s
     floats = [frame[name] for name, kind in schema.items() if kind == pl.Float64]
     sound = not any(frame.null_count().row(0)) and all(column.is_finite().all() for column in floats)
     return frame.select(list(schema)) if sound else None
+
+
+def _count(data: bytes, code: int) -> int:
+    """How often a byte is there: of frequent ones several times as fast as `bytes.count`."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == code))
 
 
 def _single_spaced(data: bytes) -> bytes:

@@ -48,11 +48,12 @@ def read_run(path: str | Path) -> Iterator[RunRow]:
     return _rows(_checked(path))
 
 
-def read_run_frame(path: str | Path) -> pl.DataFrame:
+def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -> pl.DataFrame:
     """Reads a run as columns; the format is that of `read_run`.
 
     Args:
         path: the file.
+        columns: those of `RUN_SCHEMA` that are wanted; topics and documents are always read.
 
     Returns:
         The rows in the order of the file, columns as in `RUN_SCHEMA`.
@@ -60,7 +61,14 @@ def read_run_frame(path: str | Path) -> pl.DataFrame:
     Raises:
         InputError: as in `read_run`; a document that occurs twice for a topic anywhere in the file.
     """
-    frame = pl.concat([pl.DataFrame(schema=RUN_SCHEMA), *run_frames(path)], rechunk=True)
+    wanted = {name: kind for name, kind in RUN_SCHEMA.items() if name in ("topic_id", "doc_id", *columns)}
+    parts: dict[str, list[pl.Series]] = {name: [pl.Series(name, dtype=kind)] for name, kind in wanted.items()}
+    for part in run_frames(path, tuple(wanted)):
+        for name, some in parts.items():
+            some.append(part[name])
+    del part
+    # One column after the other, so that no more than one is held twice.
+    frame = pl.DataFrame([pl.concat(parts.pop(name), rechunk=True) for name in wanted])
     if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
         lines.raise_repeat(_checked(path), pair)
     return frame

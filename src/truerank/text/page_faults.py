@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -33,6 +33,9 @@ _ANY_NO_BLANKS: Final = re.compile(_NO_BLANKS)
 _START: Final = 6
 _WORDS: Final = re.compile(rf"[ {_BETWEEN}]+(?=(.{{0,{_START}}}))")
 _BEGINS: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_START - 1}}})(?![?*{{|])")
+#: Where a sign begins with fewer letters, so many tell it.
+_HEAD: Final = 3
+_BEGINS_SHORT: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_HEAD - 1}}})(?![?*{{|])")
 #: A choice, or something that may be lacking, at the beginning of a sign.
 _CHOICE: Final = re.compile(r"((?:[^\W\d_]| )*)\(\?:([^()]*)\)(\?|(?![?*+{]))(.*)")
 #: A longer text is about its subject, whatever it mentions.
@@ -51,7 +54,7 @@ class _Plain(NamedTuple):
 
     Attributes:
         text: between blanks.
-        starts: the first signs from each beginning of a word on.
+        starts: the first signs from each beginning of a word on, and the first few of these.
         blanks: it has no letters of scripts without blanks.
     """
 
@@ -63,48 +66,47 @@ class _Plain(NamedTuple):
     def of(cls, text: str) -> _Plain:
         """The text, folded."""
         plain = _plain(text)
-        starts = frozenset(_WORDS.findall(f" {plain}"))
-        return cls(plain, starts, _ANY_NO_BLANKS.search(plain) is None)
+        starts = {*_WORDS.findall(f" {plain}")}
+        return cls(plain, frozenset(starts | {one[:_HEAD] for one in starts}), _ANY_NO_BLANKS.search(plain) is None)
 
 
-class _Thing(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Thing:
     """One thing that notices speak of.
 
     Attributes:
-        pattern: finds where a text speaks of it.
-        quick: tells in half the time whether a text with blanks has a sign: it can skip from word to word.
-        starts: the first letters, and blanks, of the signs that begin with so many.
-        others: tells whether a text has one of the other signs; None where there are none.
+        signs: what a text has where it speaks of it.
+        starts: a pattern of the signs by their first letters, and blanks, for texts with blanks; by "" of the others.
         worth: as how many signs it counts.
     """
 
-    pattern: re.Pattern[str]
-    quick: re.Pattern[str]
-    starts: frozenset[str]
-    others: re.Pattern[str] | None
+    signs: tuple[str, ...]
+    starts: Mapping[str, str]
     worth: int = 1
 
     @classmethod
     def of(cls, signs: Sequence[str], worth: int = 1) -> _Thing:
         """Signs of scripts without blanks stand anywhere, others at the beginning of a word or behind such a script."""
-        folded = [_folded(sign) for sign in signs]
-        begun = rf"(?:(?<!\w)|(?={_NO_BLANKS})|(?<={_NO_BLANKS}))"
-        # Most texts have none of the beginnings; what begins with a letter of a script without blanks is asked for only
+        folded = tuple(_folded(sign) for sign in signs)
+        # Most texts have few of the beginnings; what begins with a letter of a script without blanks is asked for only
         # where a text has one.
-        each = [one for sign in folded for one in _choices(sign) if not _ANY_NO_BLANKS.match(one)]
-        starts = {one: match[1] for one in each if (match := _BEGINS.match(one))}
-        others = [one for one in each if one not in starts]
-        pattern = re.compile(f"{begun}(?:{'|'.join(folded)})")
-        quick, rest = (re.compile(f"[ {_BETWEEN}](?:{'|'.join(some)})") for some in (folded, others))
-        return cls(pattern, quick, frozenset(starts.values()), rest if others else None, worth)
+        starts: dict[str, list[str]] = {}
+        for one in (one for sign in folded for one in _choices(sign) if not _ANY_NO_BLANKS.match(one)):
+            match = _BEGINS.match(one) or _BEGINS_SHORT.match(one)
+            starts.setdefault(match[1] if match else "", []).append(one)
+        return cls(folded, {start: "|".join(some) for start, some in starts.items()}, worth)
 
-    def spoken_of(self, plain: _Plain) -> bool:
-        """Whether a text has a sign."""
-        if not plain.blanks:
-            return self.pattern.search(plain.text) is not None
-        if not self.starts.isdisjoint(plain.starts):
-            return self.quick.search(f" {plain.text}") is not None
-        return self.others is not None and self.others.search(f" {plain.text}") is not None
+    @cached_property
+    def pattern(self) -> re.Pattern[str]:
+        """Finds where a text speaks of it."""
+        begun = rf"(?:(?<!\w)|(?={_NO_BLANKS})|(?<={_NO_BLANKS}))"
+        return re.compile(f"{begun}(?:{'|'.join(self.signs)})")
+
+
+@cache
+def _begun(signs: str) -> re.Pattern[str]:
+    """Signs at the beginning of a word; compiled where a text may have one: few of them ever are."""
+    return re.compile(f"[ {_BETWEEN}](?:{signs})")
 
 
 class Notice(NamedTuple):
@@ -125,10 +127,11 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
     found: dict[str, list[str]] = {}
     worth: Counter[str] = Counter()
     covered: dict[str, set[int]] = {}
-    (spoken_to,), *kinds = _signs()[_ADDRESS], *(item for item in _signs().items() if item[0] != _ADDRESS)
-    for kind, things in kinds:
-        for thing in things:
-            if thing.spoken_of(known):
+    (spoken_to,) = _signs()[_ADDRESS]
+    spoken_of = _spoken_of(known)
+    for kind, things in _signs().items():
+        for thing in things if spoken_of and kind != _ADDRESS else ():
+            if thing in spoken_of:
                 worth[kind] += thing.worth
                 hits = list(thing.pattern.finditer(plain))
                 found.setdefault(kind, []).append(plain[hits[0].start() : _end(plain, hits[0].end())])
@@ -139,8 +142,7 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
     if not signs:
         return None
     share = len(set().union(*covered.values())) / len(plain)
-    spoken = spoken_to.spoken_of(known)
-    enough = (worth.total() + spoken >= _FEWEST_SIGNS and share >= _SHARE) or (
+    enough = (worth.total() + (spoken_to in spoken_of) >= _FEWEST_SIGNS and share >= _SHARE) or (
         signs >= _MANY and share >= _SHARE_OF_MANY
     )
     brief = title and size <= _BRIEF and share >= _MOST
@@ -152,8 +154,20 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
 
 def speaks_as_notice(text: str) -> bool:
     """Whether a text speaks to the reader, or of anything that notices speak of; alone that is no sign of a notice."""
-    plain = _Plain.of(text)
-    return any(thing.spoken_of(plain) for things in _signs().values() for thing in things)
+    return bool(_spoken_of(_Plain.of(text)))
+
+
+def _spoken_of(plain: _Plain) -> Collection[_Thing]:
+    """The things of which a text has a sign."""
+    if not plain.blanks:
+        return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain.text)}
+    by_start, text = _by_start(), f" {plain.text}"
+    found: set[_Thing] = set()
+    for start in (*(plain.starts & by_start.keys()), ""):
+        # One pattern for all others: hardly a text has one.
+        if start or _begun(_others()).search(text):
+            found.update(thing for thing in by_start[start] if _begun(thing.starts[start]).search(text))
+    return found
 
 
 def _choices(sign: str) -> list[str]:
@@ -191,6 +205,21 @@ def _signs() -> dict[str, tuple[_Thing, ...]]:
         kind: tuple(_Thing.of(some, 2 if name == _PLAIN else 1) for name, some in things.items())
         for kind, things in listed.items()
     }
+
+
+@cache
+def _by_start() -> dict[str, list[_Thing]]:
+    """The things by the beginnings of their signs."""
+    found: dict[str, list[_Thing]] = {}
+    for thing in (thing for things in _signs().values() for thing in things):
+        for start in thing.starts:
+            found.setdefault(start, []).append(thing)
+    return found
+
+
+@cache
+def _others() -> str:
+    return "|".join(thing.starts[""] for thing in _by_start()[""])
 
 
 #: The classes, from the plainest to the one that is left over.

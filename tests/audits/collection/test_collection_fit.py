@@ -137,6 +137,17 @@ def test_a_run_of_other_topics_is_the_run_s_fault() -> None:
     assert found.finding("shifted-judgments") is None
 
 
+@pytest.mark.parametrize("plant", ["sound", "inverted", "shuffled", "other documents"])
+def test_what_the_runs_of_a_comparison_leave_open_is_asked_of_the_others(plant: str) -> None:
+    moved = _run().with_columns((pl.col("topic_id").cast(pl.Int64) + 1).cast(pl.String))
+    runs = {"a": _run(), "b": _run(), "moved": moved}
+    whole, some = judgment_fit(_qrels(plant), runs), judgment_fit(_qrels(plant), runs, enough=("a", "b"))
+    assert (some.word, some.topics, some.p) == (whole.word, whole.topics, whole.p)
+    placed = [one for one in some.sources if one.source in ("a", "b")]
+    assert placed == [one for one in whole.sources if one.source in ("a", "b")]
+    assert (len(some.sources) < len(whole.sources)) == (plant in ("sound", "inverted"))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_run_that_confuses_neighbours_of_a_grid_fits_until_it_is_moved(seed: int) -> None:
     """Eight products by five kinds of question, in order: often the own document, and the next products'."""

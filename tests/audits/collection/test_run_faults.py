@@ -7,8 +7,12 @@ from collections.abc import Callable, Mapping
 
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, RunFault, run_faults
+from truerank.measures.rankings import among_first
 
 TOPICS = {f"q{n}": f"question number {n} about {n * 7}" for n in range(1, 13)}
 DOCUMENTS = [f"CACM-{n:04d}" for n in range(300)]
@@ -131,3 +135,31 @@ def test_copies_of_topics_and_topics_without_judgments() -> None:
 def test_judgments_without_a_relevant_document() -> None:
     given = files()
     assert named(given._replace(qrels=given.qrels.with_columns(relevance=pl.lit(0))))["no-relevant"].weight == "fault"
+
+
+@given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), min_size=1), st.integers(1, 4), st.booleans())
+def test_first_results_are_those_with_few_better_ones(rows: list[tuple[str, int]], depth: int, ordered: bool) -> None:
+    rows = sorted(rows, key=lambda row: (row[0], -row[1])) if ordered else rows
+    run = pl.DataFrame(rows, schema={"topic_id": pl.String, "score": pl.Float64}, orient="row")
+    better = [sum(topic == other and score < above for other, above in rows) for topic, score in rows]
+    assert among_first(run, depth).to_list() == [count < depth for count in better]
+
+
+@given(st.lists(st.lists(st.sampled_from("wxyz"), unique=True), min_size=2, max_size=3), st.booleans())
+def test_candidates_are_shared_where_all_runs_rank_the_same_ones(lists: list[list[str]], second: bool) -> None:
+    topics = {"1": lists, "2": [["w", "x"]] * len(lists)} if second else {"1": lists}
+    runs = {
+        str(number): pl.DataFrame(
+            [(topic, doc) for topic, several in topics.items() for doc in several[number]],
+            schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row",
+        )
+        for number in range(len(lists))
+    }  # fmt: skip
+    there = [topic for topic, several in topics.items() if any(several)]
+    agreed = [topic for topic in there if len({frozenset(docs) for docs in topics[topic]}) == 1]
+    found = shared_candidates(runs)
+    if there and len(agreed) == len(there):
+        assert found is not None
+        assert set(found.iter_rows()) == {(topic, doc) for topic in agreed for doc in topics[topic][0]}
+    elif not agreed:
+        assert found is None or not len(found)

@@ -266,18 +266,26 @@ def judgment_fit(
     texts: Texts | None = None,
     rel: int = 1,
     seed: int = 0,
+    enough: Collection[str] = (),
 ) -> Fit:
     """Whether judgments fit their topics; of several answers the gravest that no other source contradicts.
 
-    Runs are asked first. Texts are fetched only where the runs do not show that the judgments fit.
+    Runs are asked first. Texts are fetched only where the runs do not show that the judgments fit. Where some runs are
+    `enough`, the answers of the others are left out that cannot change the word.
     """
-    found, grades = [], []
+    found: list[Fit] = []
+    grades: list[Fit] = []
     samples: dict[tuple[str, ...], FitSample] = {}
     for name, run in (runs or {}).items():
-        asked = (*topics,) if topics else (*run["topic_id"].unique(maintain_order=True),)
-        # Most runs have the same topics in the same order.
-        sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
-        found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
+        asked_enough = bool(enough) and {one.source for one in found}.issuperset(enough)
+        fits = asked_enough and any(one.word == "fits" for one in found)
+        if fits and any(one.word == "fits" for one in grades):
+            break
+        if not fits:
+            asked = (*topics,) if topics else (*run["topic_id"].unique(maintain_order=True),)
+            # Most runs have the same topics in the same order.
+            sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
+            found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
         grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
     if topics and texts is not None and not any(one.word == "fits" for one in found):
         sample = sampled(qrels, [*topics], rel, seed)
@@ -521,8 +529,11 @@ def _grouping(values: Floats, groups: Ints, seed: int) -> float:
         return 1.0
     rng = np.random.default_rng(seed)
 
+    ends = np.append(starts, len(groups))
+
     def best(order: Ints) -> float:
-        return float((np.add.reduceat(values[order], starts, axis=0).max(axis=1) / sizes).sum())
+        dealt = scipy.sparse.csr_array((np.ones(len(order)), order, ends), shape=(len(starts), len(order)))
+        return float(((dealt @ values).max(axis=1) / sizes).sum())
 
     seen = best(np.arange(len(groups)))
     return _share(np.array([best(rng.permutation(len(groups))) for _ in range(_DRAWS)]) >= seen - 1e-9)

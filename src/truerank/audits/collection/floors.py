@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from truerank.audits.collection.instances import Instances, instances
 from truerank.measures.grammar import parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers
 from truerank.options import Resampling, Scoring
+from truerank.sources.lines import repeated_pair
 from truerank.text.printable import listed
 
 #: A list for all topics that scores so much in the mean is a finding, and an order of the judged documents whose
@@ -100,14 +102,21 @@ def shared_candidates(runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:
     """What all runs rank for a topic, or one run whose lists are not cut at one length: columns topic_id, doc_id."""
     if not runs:
         return None
-    every = pl.concat([run.select("topic_id", "doc_id").unique(maintain_order=True) for run in runs.values()])
+    pairs = [run.select("topic_id", "doc_id") for run in runs.values()]
+    topics = pl.concat([run.select(pl.col("topic_id").unique()) for run in pairs]).unique()
+    if len(runs) > 1 and not any(repeated_pair(run["topic_id"], run["doc_id"]) for run in pairs):
+        # Only topics with as many documents in all runs, whose hashes have one sum, can have the same ones.
+        sums = [run.group_by("topic_id").agg(pl.len(), pl.col("doc_id").hash().sum().alias("sum")) for run in pairs]
+        same = functools.reduce(lambda one, other: one.join(other, on=["topic_id", "len", "sum"], how="semi"), sums)
+        pairs = [run.join(same, on="topic_id", how="semi", maintain_order="left") for run in pairs]
+    every = pl.concat([run.unique(maintain_order=True) for run in pairs])
     if len(runs) == 1:
         alike = Counter(every.group_by("topic_id").len()["len"].to_list())
         return every if alike and max(alike.values()) <= _CUT * alike.total() else None
     counted = every.group_by("topic_id", "doc_id", maintain_order=True).len("runs")
     agree = (pl.col("runs") == len(runs)).all().over("topic_id")
     agreed = counted.filter(agree).select("topic_id", "doc_id")
-    return agreed if agreed["topic_id"].n_unique() >= _AGREE * every["topic_id"].n_unique() else None
+    return agreed if agreed["topic_id"].n_unique() >= _AGREE * len(topics) else None
 
 
 def candidate_instances(

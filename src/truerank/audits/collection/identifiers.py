@@ -17,6 +17,8 @@ _ENDING: Final = re.compile(r"(?i)\.(html?|txt|xml|json|pdf|md|gz|0+)$")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
 _PADDING: Final = re.compile(r"(?<!\d)0+(?=\d)")
 #: Signs that mean themselves: no blank, no escape, nothing beyond ASCII. As Rust's regular expressions write it.
+#: Identifiers that are looked at together.
+_AT_ONCE: Final = 1 << 20
 _PLAIN: Final = r"^[!-$'-~]+$"
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f\u200b-\u200f\u2028\u2029\ufeff]")
 
@@ -88,7 +90,7 @@ def _near(forms: Collection[str], known: Iterable[str]) -> pl.Series:
     cores = pl.Series(list(forms), dtype=pl.String).to_frame("form").select(_core(pl.col("form")).unique())["form"]
     ended = pl.col("known").str.replace(_ENDING.pattern, "")
     may = ~pl.col("known").str.contains(_PLAIN) | _core(ended).is_in(cores.implode())
-    return every.to_frame().filter(may)["known"]
+    return pl.concat([every.clear(), *(some.filter(may)["known"] for some in every.to_frame().iter_slices(_AT_ONCE))])
 
 
 def _core(identifiers: pl.Expr) -> pl.Expr:

@@ -30,6 +30,8 @@ _FEW, _SOME = 3, 0.05
 #: Identifiers that are looked at for the likely cause.
 _LOOKED_AT: Final = 500
 _NAMED: Final = 3
+#: Identifiers whose forms are made together.
+_AT_ONCE: Final = 1 << 20
 _PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
 _DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 
@@ -102,7 +104,8 @@ def score_faults(files: Files) -> tuple[RunFault, ...]:
 
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
-    counts = run.filter(pl.col("topic_id").is_in(list(judged)))["topic_id"].value_counts()["count"].sort().to_list()
+    topics = run["topic_id"].value_counts().filter(pl.col("topic_id").is_in(list(judged)))
+    counts = topics["count"].sort().to_list()
     return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
 
 
@@ -132,7 +135,10 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
         # One of the ids alone is looked for in all other files.
         alone = first["doc_id"].unique()
         for other in (files.qrels, *(run for other, run in files.runs.items() if other != name)):
-            alone = alone.filter(~alone.is_in(other["doc_id"].unique().implode())) if len(alone) else alone
+            shown = other["doc_id"].filter(other["doc_id"].is_in(alone.implode()))
+            alone = alone.filter(~alone.is_in(shown.unique().implode()))
+            if not len(alone):
+                break
         known = alone
     held = pl.col("doc_id").is_in(known.implode())
     first = first.with_columns((held if files.documents is not None else ~held).alias("known"))
@@ -246,7 +252,8 @@ def _alike(files: Files) -> Iterable[RunFault]:
     lists = []
     for name in files.pair:
         run = on_topics(files.runs[name], files.qrels["topic_id"].unique())
-        first = run.sort("topic_id", "rank", maintain_order=True).group_by("topic_id", maintain_order=True)
+        run = run if in_rank_order(run) else run.sort("topic_id", "rank", maintain_order=True)
+        first = run.group_by("topic_id", maintain_order=True)
         lists.append(dict(first.agg(pl.col("doc_id").head(files.depth)).iter_rows()))
     shared = [topic for topic in lists[0] if topic in lists[1]]
     differing = [topic for topic in shared if lists[0][topic] != lists[1][topic]]
@@ -278,12 +285,17 @@ def _copies(files: Files) -> Iterable[RunFault]:
             topic: normalise(files.topics[topic]).casefold() for topic in judged if files.topics.get(topic, "").strip()
         }
     else:
-        # What is judged and returned for each topic, as one text; topics without a relevant document have none.
+        # What is judged and returned for each topic, as one text. What is returned is looked at where the judgments are
+        # those of another topic.
         grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
-        frames = [files.qrels.sort("topic_id", "doc_id").with_columns(grades)]
-        frames += [files.runs[name].sort("topic_id", "rank") for name in files.pair]
-        parts = [dict(one.group_by("topic_id", maintain_order=True).agg("doc_id").iter_rows()) for one in frames]
-        key = {topic: "\n".join(" ".join(part.get(topic, ())) for part in parts) for topic in judged}
+        key = dict.fromkeys(judged, "")
+        for frame in (files.qrels.with_columns(grades, rank="doc_id"), *(files.runs[name] for name in files.pair)):
+            own = frame.filter(pl.col("topic_id").is_in(pl.Series([*key], dtype=pl.String).implode()))
+            lists = own.sort("topic_id", "rank").group_by("topic_id", maintain_order=True)
+            texts = dict(lists.agg(pl.col("doc_id").str.join(" ")).iter_rows())
+            key = {topic: f"{text}\n{texts.get(topic, '')}" for topic, text in key.items()}
+            often = Counter(key.values())
+            key = {topic: text for topic, text in key.items() if often[text] > 1}
     first: dict[str, str] = {}
     copies = frozenset(topic for topic in judged if topic in key and first.setdefault(key[topic], topic) != topic)
     if copies:
@@ -338,8 +350,10 @@ def _cause(wanted: pl.Series, known: pl.Series) -> str:
         one = next(name for name in sample if affix in _affixes(name, there))
         return f" (their ids have '{affix}' too much: {one})"
     ascii_only = known.str.len_bytes() == known.str.len_chars()
-    plain = known.filter(ascii_only).str.replace_all(_DIGITS.pattern, "0").str.replace_all(_LETTERS.pattern, "a")
-    forms = {*plain.unique(), *map(_form, known.filter(~ascii_only))}
+    forms = {*map(_form, known.filter(~ascii_only))}
+    for part in known.filter(ascii_only).to_frame("known").iter_slices(_AT_ONCE):
+        numbered = part["known"].str.replace_all(_DIGITS.pattern, "0")
+        forms.update(numbered.str.replace_all(_LETTERS.pattern, "a").unique())
     strange = [name for name in sample if _form(name) not in forms]
     if len(strange) >= _HALF * len(sample):
         usual = str(known.min())

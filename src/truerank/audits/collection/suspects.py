@@ -35,8 +35,10 @@ ALIKE, FEWEST, FEWEST_TOPICS = 0.8, 5, 10
 WRONG: Final = 0.5
 #: Ranks that make the pool, and that are looked at; judged topics, and topics of a document's profile, at most.
 _POOL, _DEEPEST, _TOPICS, _PROFILE = 100, 1000, 2000, 1000
-#: The share of flips that are of documents from the pools of other topics; so many are drawn for a relevant one.
-_FOREIGN, _STRANGERS = 0.1, 10
+#: The share of flips that are of documents from the pools of all topics, by ranks alone, which hardly tell these from
+#: relevant documents that no system finds, and by words, where nothing says which kind is likelier; so many are drawn
+#: for a relevant one.
+_FOREIGN, _FOREIGN_WORDS, _STRANGERS = 0.1, 0.5, 10
 #: Of RBO: the weight of a rank falls by this factor.
 _PERSISTENCE: Final = 0.9
 _FOLDS: Final = 5
@@ -213,13 +215,15 @@ def suspects(
 class _Looked:
     """The pool and the relevant documents of each topic, with the rank in each run, 0 where a run lacks it.
 
-    `rows` has topic_id, doc_id, grade; `ranks` shape (rows, runs); `deepest` is the depth of the runs.
+    `rows` has topic_id, doc_id, grade; `ranks` shape (rows, runs); `deepest` is the depth of the runs; `strange` are
+    documents that were drawn from the pools of all topics.
     """
 
     names: tuple[str, ...]
     rows: pl.DataFrame
     ranks: Floats
     relevant: Flags
+    strange: Flags
     deepest: int
     runs: tuple[pl.DataFrame, ...]
 
@@ -243,6 +247,7 @@ class _Looked:
             strange = pl.DataFrame({"topic_id": asked, "doc_id": every.gather(drawn)})
         rows = pl.concat([*pool, relevant, strange]).unique()
         rows = rows.join(judged, on=_KEYS, how="left").sort(_KEYS)
+        rows = rows.join(strange.unique().with_columns(strange=True), on=_KEYS, how="left", maintain_order="left")
         for at, run in enumerate(inside):
             rows = rows.join(run.rename({"rank": f"rank {at}"}), on=_KEYS, how="left", maintain_order="left")
         ranks = rows.select(pl.col("^rank .*$").fill_null(0)).to_numpy().astype(np.float64)
@@ -252,7 +257,8 @@ class _Looked:
         rows, ranks = rows.filter(kept), ranks[kept.to_numpy()]
         labels = (rows["grade"].fill_null(rel - 1) >= rel).to_numpy()
         deepest = int(ranks.max(initial=0.0))
-        return cls(tuple(runs), rows.select(*_KEYS, "grade"), ranks, labels, deepest, tuple(first))
+        foreign: Flags = rows["strange"].fill_null(False).to_numpy().astype(np.bool_)
+        return cls(tuple(runs), rows.select(*_KEYS, "grade"), ranks, labels, foreign, deepest, tuple(first))
 
     @cached_property
     def pooled(self) -> Flags:
@@ -357,17 +363,19 @@ def _scored(
     relevant, draw = looked.relevant, np.random.default_rng(seed)
     weights, fitted = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
     flips = np.zeros(len(features))
+    foreign = _FOREIGN if words is None else _FOREIGN_WORDS
     for own in looked.parts:
         others = own[looked.pooled[own] & ~relevant[own]]
         good = own[relevant[own]]
         if not len(others) or not len(good):
             continue
         weights[good], fitted[good] = 1.0, True
-        strange = own[~looked.pooled[own] & ~relevant[own]]
-        for some, part in ((others, 1.0 - _FOREIGN * bool(len(strange))), (strange, _FOREIGN)):
+        strange = own[looked.strange[own] & ~relevant[own]]
+        for some, part in ((others, 1.0 - foreign * bool(len(strange))), (strange, foreign)):
             if len(some):
                 drawn = draw.choice(some, min(len(some), _OTHERS * len(good)), replace=False)
-                flips[some], weights[drawn] = len(good) * part / len(some), len(good) * part / len(drawn)
+                flips[some] += len(good) * part / len(some)
+                weights[drawn] += len(good) * part / len(drawn)
                 fitted[drawn] = True
     scores = np.zeros(len(features))
     number = {topic: at for at, topic in enumerate(looked.topics)}

@@ -15,6 +15,7 @@ from truerank.audits.pool.items import Batch, read_grades, shared_out, write_bat
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging import is_store
+from truerank.measures.rankings import among_first
 from truerank.options import Flag, Options, Out, Range, Seed, command
 from truerank.sources import parse, read_qrels_frame, read_run_frame, read_topics, unique_names
 from truerank.sources.inputs import inputs_of
@@ -58,7 +59,7 @@ def first_documents(run: pl.DataFrame, depth: int | None = None) -> pl.DataFrame
     narrow = run.with_columns(pl.col("score").cast(pl.Float32))
     if depth is not None:
         # Comparing ids takes most of the time: only those that may be among the first are compared.
-        narrow = narrow.filter(pl.col("score").rank("min", descending=True).over("topic_id") <= depth)
+        narrow = narrow.filter(among_first(narrow, depth))
     ordered = narrow.sort("topic_id", "score", "doc_id", descending=[False, True, True])
     ordered = ordered.select("topic_id", "doc_id", (pl.int_range(pl.len()).over("topic_id") + 1).alias("place"))
     return ordered if depth is None else ordered.filter(pl.col("place") <= depth)
