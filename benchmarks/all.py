@@ -80,6 +80,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "all": "this one",
     "shared_data": "no script: the others read it",
     "guarded_training": "needs the packages datasets and accelerate",
+    "gpu": "needs a GPU, and the package datasets",
     "mteb_exports": "needs the package mteb",
     "planted_duplicates": "no script: near_duplicates reads it",
     "sarif_validation": "needs Microsoft's validator of SARIF",

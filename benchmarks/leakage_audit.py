@@ -2,15 +2,19 @@
 
     python benchmarks/leakage_audit.py exact     the pairs of all five logs, against sentence-transformers
     python benchmarks/leakage_audit.py speed [--rounds 3] [--sample 20000]
+    python benchmarks/leakage_audit.py speed --device cuda [--sample 146000] [--json FILE]
 
 Both use the packaged encoder, the titles and descriptions of robust04, core17 and core18, and a threshold of 0.91.
 Baseline: `SentenceTransformer.encode` with default settings and `faiss.IndexFlatIP`, on the lines as they stand.
 Throughput is lines of the log per second of the whole audit, report included, model opening excluded on both sides.
+With a device, both run there: the baseline compares all vectors in torch on it, audits have the torch backend, and
+encoding alone is timed, too. The pairs above the threshold of each way are counted: they should be the same.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import random
 import statistics
@@ -19,10 +23,11 @@ import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from shared_data import LOGS, TOPICS, log_path, require_shared, table, topic_path
+from shared_data import LOGS, TOPICS, log_path, rate_table, require_shared, table, topic_path
 from truerank import leakage
 from truerank.records import Query
 from truerank.sources import open_queries, read_topics
@@ -33,6 +38,8 @@ from truerank.vectors.encoders.model_folder import packaged_folder
 THRESHOLD = 0.91
 #: Pairs this near the threshold may fall on either side.
 NEAR = 0.0005
+#: Lines that are timed on a device in batches of 32.
+SMALL_BATCHES = 20000
 #: Operations per token of MiniLM-L6's matrix products, in millions.
 MFLOP_PER_TOKEN = 21.3
 
@@ -185,6 +192,63 @@ def speed(rounds: int, sample: int, only: list[str]) -> None:
     _print_share(some, medians)
 
 
+def speed_on(device: str, rounds: int, sample: int) -> dict[str, list[float]]:
+    """Lines a second on a device, each round of each way, ways in turn."""
+    from sentence_transformers import SentenceTransformer
+
+    every = [query for log in LOGS for query in queries(log)]
+    lines = [query.text for query in random.Random(1).sample(every, min(sample, len(every)))]
+    # Small batches are slow on a GPU: fewer lines show how slow.
+    some = lines[:SMALL_BATCHES]
+    distinct = list(dict.fromkeys(filter(None, map(normalise, lines))))
+    topics = [text for *_, text in topic_texts()]
+    peer = SentenceTransformer(str(packaged_folder()), device=device)
+    precisions = ("fp32",) if device == "cpu" else ("fp32", "fp16", "bf16")
+    own = {name: open_encoder("packaged", backend="torch", device=device, precision=name) for name in precisions}
+
+    def encoded(texts: list[str], batch: int) -> Any:
+        return peer.encode(
+            texts, batch_size=batch, normalize_embeddings=True, convert_to_tensor=True, show_progress_bar=False
+        )
+
+    def baseline(texts: list[str], batch: int) -> int:
+        similarity = encoded(topics, batch) @ encoded(texts, batch).T
+        similarity.topk(min(100, len(texts)), dim=1)
+        return int((similarity > THRESHOLD).sum())
+
+    with tempfile.TemporaryDirectory() as folder:
+        log, number = Path(folder) / "log.tsv", iter(range(1000))
+        log.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(lines)), encoding="utf-8")
+
+        def audit(**options: object) -> int:
+            out = Path(folder) / str(next(number))
+            return len(audited([str(log)], out, backend="torch", device=device, **options).above())
+
+        ways: dict[str, tuple[int, Callable[[], int]]] = {
+            "sentence-transformers + torch": (len(some), lambda: baseline(some, 32)),
+            "sentence-transformers + torch, batches of 512": (len(lines), lambda: baseline(lines, 512)),
+            "truerank, exhaustive": (len(lines), audit),
+            "truerank, exhaustive, full precision": (len(lines), lambda: audit(precision="full")),
+            "truerank, prefilter": (len(lines), lambda: audit(mode="prefilter")),
+            "encoding: sentence-transformers": (len(some), lambda: len(encoded(some, 32).cpu())),
+            "encoding: sentence-transformers, batches of 512": (len(lines), lambda: len(encoded(lines, 512).cpu())),
+            **{
+                f"encoding: truerank, {name}": (len(lines), lambda encoder=encoder: len(encoder.encode(distinct)))
+                for name, encoder in own.items()
+            },
+        }
+        rates: dict[str, list[float]] = {name: [] for name in ways}
+        # The first round warms up: models are compiled, ways of running them measured.
+        for number_of_round in range(rounds + 1):
+            for name, (count, work) in ways.items():
+                begun = time.perf_counter()
+                result = work()
+                rate = count / (time.perf_counter() - begun)
+                print(f"{name}: {rate:,.0f} lines/s, {result:,}", file=sys.stderr, flush=True)
+                rates[name] += [rate] if number_of_round else []
+    return rates
+
+
 def _print_share(some: list[Query], medians: dict[str, float]) -> None:
     tokens = model_tokens([query.text for query in some])
     rate = matrix_rate()
@@ -215,8 +279,16 @@ def main() -> None:
     parser.add_argument(
         "--only", nargs="*", default=[], metavar="WORD", help="time ways with such a word in their name"
     )
+    parser.add_argument("--device", help="time everything there, such as cuda")
+    parser.add_argument("--json", type=Path, help="write the rates of all rounds, too")
     options = parser.parse_args()
     require_shared()
+    if options.device:
+        rates = speed_on(options.device, options.rounds, options.sample)
+        print(rate_table(rates, "lines/s (median)"))
+        if options.json:
+            options.json.write_text(json.dumps(rates, indent=1))
+        return
     if options.what == "exact":
         exact(options.skip_core)
     else:

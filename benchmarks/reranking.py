@@ -3,6 +3,7 @@
     python benchmarks/reranking.py [vaswani|cacm] [--topics 20] [--repeats 3] [--int8] [--bi-encoder]
         [--pairs N] [--shape LAYERSxWIDTH]
     python benchmarks/reranking.py [vaswani|cacm] --run [--topics 45] [--repeats 3]
+    python benchmarks/reranking.py [vaswani|cacm] --device cuda [--shape LAYERSxWIDTH] [--json FILE]
 
 The encoder is the packaged MiniLM with a head drawn from a seed, or with `--shape` a BERT of so many layers and units
 with weights drawn from a seed; the pairs are the BM25 top 100 of the collection's topics. `--bi-encoder`: the packaged
@@ -13,20 +14,26 @@ are not counted; the first round warms every way up.
 
 `--run`: a whole run by the bi-encoder, with the vectors that blocks share and with each block by itself, in turn;
 median processor time, and how many documents were encoded.
+
+`--device cuda`: pairs a second by the clock on that device in fp32, fp16 and bf16, against `CrossEncoder.predict`
+there, and the largest difference of a score from truerank's on the CPU in fp32, of every so many pairs.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from shared_data import SHARED, require_shared, table
+from shared_data import SHARED, rate_table, require_shared, table
 from truerank.lexical import build_index, model_of, search, topic_queries
 from truerank.lexical.searching import write_run
 from truerank.rankers.base import Pair, Ranker, open_ranker
@@ -35,6 +42,8 @@ from truerank.vectors.encoders.openvino import bf16_is_native
 from truerank.vectors.encoders.speed import processor_name
 
 DEPTH = 100
+#: Pairs whose scores on a device are compared with those on the CPU.
+COMPARED = 1000
 
 
 def collection(name: str) -> tuple[str, str]:
@@ -127,6 +136,42 @@ def ways(
     return found
 
 
+def speed_on(
+    device: str, pairs: list[Pair], folder: Path, repeats: int, shape: str | None
+) -> tuple[dict[str, list[float]], dict[str, str]]:
+    """Pairs a second on a device by the clock, each round of each way; and how far scores are from fp32 on the CPU."""
+    import torch
+    from sentence_transformers import CrossEncoder
+
+    model, _, _ = cross_encoder(pairs, folder, shape)
+    plain = [tuple(pair) for pair in pairs]
+    kinds = {"fp32": torch.float32} | ({} if device == "cpu" else {"fp16": torch.float16, "bf16": torch.bfloat16})
+
+    def peer(kind: Any, batch: int) -> Callable[[], np.ndarray]:
+        opened = CrossEncoder(model, device=device, activation_fn=torch.nn.Identity(), model_kwargs={"dtype": kind})
+        return lambda: opened.predict(plain, batch_size=batch, show_progress_bar=False)
+
+    def own(precision: str) -> Callable[[], np.ndarray]:
+        ranker = open_ranker(model, device=device, backend="torch", precision=precision)
+        return lambda: ranker.score(pairs)
+
+    timed = {"CrossEncoder.predict fp32": peer(torch.float32, 32)}
+    timed |= {f"CrossEncoder.predict {name}, batches of 256": peer(kind, 256) for name, kind in kinds.items()}
+    timed |= {f"truerank {name}": own(name) for name in kinds}
+    some = list(range(0, len(pairs), max(1, len(pairs) // COMPARED)))
+    exact = open_ranker(model, device="cpu", backend="torch").score([pairs[place] for place in some])
+    # The first call of each warms it up, with the sizes of batches that are timed.
+    differences = {name: f"{np.abs(np.asarray(way()).ravel()[some] - exact).max():.1e}" for name, way in timed.items()}
+    rates: dict[str, list[float]] = {name: [] for name in timed}
+    for _ in range(repeats):
+        for name, way in timed.items():
+            begun = time.perf_counter()
+            way()
+            rates[name].append(len(pairs) / (time.perf_counter() - begun))
+            print(f"{name}: {rates[name][-1]:,.0f} pairs/s", file=sys.stderr, flush=True)
+    return rates, differences
+
+
 def whole_run(name: str, topics: int, repeats: int) -> None:
     """Reranks one run with shared vectors and without."""
     import truerank
@@ -181,8 +226,18 @@ def main() -> None:
     parser.add_argument("--int8", action="store_true", help="also eight bits; calibrating takes a minute")
     parser.add_argument("--bi-encoder", action="store_true", help="a bi-encoder in place of the cross-encoder")
     parser.add_argument("--run", action="store_true", help="a whole run by the bi-encoder")
+    parser.add_argument("--device", help="time everything there by the clock, such as cuda")
+    parser.add_argument("--json", type=Path, help="with a device: write the rates of all rounds, too")
     given = parser.parse_args()
     require_shared()
+    if given.device:
+        with tempfile.TemporaryDirectory() as temporary:
+            pairs = candidates(given.collection, given.topics, Path(temporary))[: given.pairs]
+            rates, differences = speed_on(given.device, pairs, Path(temporary), given.repeats, given.shape)
+        print(f"{given.collection}: {len(pairs)} pairs\n\n{rate_table(rates, 'pairs/s (median)', differences)}")
+        if given.json:
+            given.json.write_text(json.dumps({"rates": rates, "differences": differences}, indent=1))
+        return
     if given.run:
         whole_run(given.collection, given.topics, given.repeats)
         return

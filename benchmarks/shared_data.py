@@ -12,6 +12,7 @@ from common import (
     TOPICS,
     log_path,
     peak_memory,
+    rate_table,
     recombined,
     require_shared,
     table,
@@ -19,6 +20,6 @@ from common import (
 )  # fmt: skip
 
 __all__ = [
-    "LOGS", "ROOT", "SHARED", "TOPICS", "log_path", "peak_memory", "recombined", "require_shared", "table",
-    "topic_path",
+    "LOGS", "ROOT", "SHARED", "TOPICS", "log_path", "peak_memory", "rate_table", "recombined", "require_shared",
+    "table", "topic_path",
 ]  # fmt: skip

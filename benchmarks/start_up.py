@@ -1,9 +1,9 @@
-"""Processor time until a command has shown its help, and until `import truerank` is done.
+"""Processor time and modules until a command has shown its help, and until `import truerank` is done.
 
     python benchmarks/start_up.py [--repeats N]
 
 Byte code is compiled in a first run that does not count. The smallest of the repeats is shown: what else the machine
-does only adds to it.
+does only adds to it. Modules are counted, for they do not depend on the machine: all, and those of truerank.
 """
 
 from __future__ import annotations
@@ -32,6 +32,15 @@ def seconds(words: list[str], repeats: int) -> float:
     return min(found[1:])
 
 
+def modules(words: list[str]) -> str:
+    """How many modules a command has loaded when its help is shown."""
+    count = "print(len(sys.modules), sum(name.startswith('truerank') for name in sys.modules))"
+    code = f"import atexit, sys; atexit.register(lambda: {count}); from truerank.cli import main; main(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+    every, own = done.stdout.splitlines()[-1].split()
+    return f"{every:>5} modules, {own:>3} of truerank"
+
+
 def main() -> None:
     """Prints one line for each command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -40,7 +49,8 @@ def main() -> None:
     names = ["", *COMMANDS]
     for name in names:
         taken = seconds(["-m", "truerank", *name.split(), "--help"], repeats)
-        print(f"{taken:6.2f} s  truerank {name + ' ' if name else ''}--help")
+        counts = modules([*name.split(), "--help"])
+        print(f"{taken:6.2f} s  {counts}  truerank {name + ' ' if name else ''}--help")
     print(f"{seconds(['-c', 'import truerank'], repeats):6.2f} s  import truerank")
     check = f"import sys, truerank; print(*[name for name in {HEAVY} if name in sys.modules] or ['none'])"
     finished = subprocess.run([sys.executable, "-c", check], check=True, capture_output=True, text=True)

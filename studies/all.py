@@ -83,7 +83,6 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "hand_data_faults": "no script: hand_claims reads it",
     "hand_harmless": "no script: hand_claims reads it",
     "hand_id_faults": "no script: hand_claims reads it",
-    "aggregation_check": "needs the kept cells of a reproduction",
     "aggregation_hand": "needs the kept cells of a reproduction",
     "hand_gallery": "looks at every benchmark at hand, and ends with 1 while a figure differs",
     "hand_layouts": "writes files, and prints no figures",

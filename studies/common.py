@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import random
+import statistics
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,3 +59,15 @@ def table(header: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     lines = ["| " + " | ".join(header) + " |", "|" + " --- |" * len(header)]
     lines += ["| " + " | ".join(str(cell) for cell in row) + " |" for row in rows]
     return "\n".join(lines)
+
+
+def rate_table(rates: Mapping[str, Sequence[float]], what: str, more: Mapping[str, str] | None = None) -> str:
+    """Median, range, and ratio to the first way, of rates by way; `more` is a column of its own, empty for none."""
+    medians = {name: statistics.median(values) for name, values in rates.items()}
+    first = next(iter(medians.values()))
+    rows = [
+        (name, f"{rate:,.0f}", f"{min(rates[name]):,.0f} to {max(rates[name]):,.0f}", f"{rate / first:.2f}×")
+        + (() if more is None else (more.get(name, ""),))
+        for name, rate in medians.items()
+    ]
+    return table(("way", what, "range", "ratio") + (() if more is None else ("largest difference",)), rows)

@@ -76,6 +76,8 @@ def shown_means(out: Path, number: int) -> tuple[Means, tuple[str, str, float] |
             if isinstance(value, dict) and isinstance(value.get("score"), float):
                 scores.setdefault(name, value["score"])
     claim = summary.get("claim") or {}
+    if single := summary.get("single"):
+        scores[single["system"]] = single["value"]
     as_given = next(
         (
             e["value"]

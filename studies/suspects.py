@@ -15,7 +15,8 @@ Seventeen runs of five groups (`vaswani_runs.py`) rank the collection. A share o
 and the audit proposes judgments. `right` is the share of proposals that were planted, over all seeds, with Wilson's 95%
 interval; `first 50` the same of the first 50 proposals of each seed, or of all where fewer are proposed. What else is
 wrong in the data counts as right. With `--texts` the audit also has documents and topics. CACM is what features of
-ranks, prior and the share of strangers were chosen on; that words are compared was decided with both in sight.
+ranks and prior were chosen on, and where a share of strangers of one half, as nothing says which kind of mistake is
+likelier, was compared with one of a tenth; that words are compared was decided with both in sight.
 """
 
 from __future__ import annotations

@@ -183,9 +183,9 @@ def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
     assert whole.splitlines()[-2] == r"| b | \-0.1 | z |"
 
 
-#: Lists that are looked things up in, and pages that are not split yet.
+#: Lists that things are looked up in.
 LONG = {
-    "glossary", "benchmarks", "papers",
+    "glossary", "papers",
 }  # fmt: skip
 
 

@@ -362,6 +362,7 @@ def test_training_leaves_torch_as_it_was(tmp_path):
     Knrm.create(vocabulary(), seed=1).fit(instances(4), FAST, seed=1, folder=tmp_path)
     assert torch.equal(torch.rand(3), expected)
     assert not torch.are_deterministic_algorithms_enabled()
+    assert torch.utils.deterministic.fill_uninitialized_memory
 
 
 # Word vectors and vocabularies

@@ -60,6 +60,8 @@ def answered(
     seconds = {each.name: each.seconds for each in plan}
     progress.start(_announced("files", seconds["files"]))
     claim, files = _begun(given, material)
+    if files is not None:
+        plan = tuple(_asked(one) if one.name == "files" else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if each.name == "files" else _unasked(each) for each in plan)
         return Check(claim, None, every, files_at_fault(files, every), plan, settings, material.test, **read)
@@ -75,7 +77,10 @@ def answered(
     answers = {} if files is None else {"files": files}
     answers |= ask(_of_data(given, material, claim, steps))
     if claim is None:
-        single = single_score(given, material) if material.runs and material.qrels is not None else None
+        single = None
+        if material.runs and material.qrels is not None:
+            found = evaluate(material.qrels, dict(material.runs), given.options.measure, given.scoring)
+            single = _mean_of(found, given.resampling.confidence)
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
         conclusion = no_claim(every, single.system if single else "")
         return Check(None, None, every, conclusion, plan, settings, material.test, single=single, **read)
@@ -118,20 +123,6 @@ def _of_scores(
     return Check(claim, claim.base, every, conclusion, plan, settings, material.test, readings=given.readings)
 
 
-def single_score(given: Inquiry, material: ClaimMaterial) -> SystemScore:
-    """The score of the only run.
-
-    Raises:
-        InputError: the judgments name no relevant document.
-    """
-    qrels = material.qrels
-    if qrels is None or not (qrels["relevance"] >= given.scoring.rel).any():
-        fault = f"none of {0 if qrels is None else len(qrels):,} judgments is of a relevant document: every score is 0"
-        raise InputError(fault, f"give judgments with grades of at least {given.scoring.rel}", where=material.test)
-    found = evaluate(qrels, dict(material.runs), given.options.measure, given.scoring)
-    return _mean_of(found, given.resampling.confidence)
-
-
 def _mean_of(found: Evaluation, confidence: float) -> SystemScore:
     scores = found.values[0, 0]
     mean = mean_interval(scores[~np.isnan(scores)], confidence)
@@ -152,8 +143,10 @@ def _with_repeats(plan: tuple[PlannedQuestion, ...], answer: ClaimAnswer | None)
 
 def _begun(given: Inquiry, material: ClaimMaterial) -> tuple[Claim | None, ClaimAnswer | None]:
     """The claim and whether the files are what they seem; where they allow no claim, they are asked first."""
-    if material.qrels is None or len(material.runs) < 2:
+    if material.qrels is None or not material.runs:
         return None, None
+    if len(material.runs) == 1:
+        return None, files_answer(given, material, material.qrels, None)
     try:
         claim = chosen_claim(
             material.runs,

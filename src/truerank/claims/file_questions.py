@@ -154,6 +154,8 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         misplaced = tuple(_misplaced(given, files))
         # Results of other topics have no order, either.
         faults += misplaced or (*run_origins(files, given.scoring.rel), *(claim_origins(claim) if claim else ()))
+    # A run that is alone is looked at as both of a pair.
+    faults = tuple(dict.fromkeys(faults))
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
@@ -281,7 +283,7 @@ def _pair(given: Inquiry, material: ClaimMaterial, claim: Claim | None) -> tuple
         return claim.system, claim.baseline
     named = [name for name in (given.sources.system, given.sources.baseline) if name and name in material.runs]
     names = [*named, *(name for name in material.runs if name not in named)]
-    return names[0], names[1]
+    return names[0], names[min(1, len(names) - 1)]
 
 
 def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> Files:
@@ -329,7 +331,7 @@ def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
 
 def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:
     if claim is None:
-        return ""
+        return "" if facts["faults"] else "Ids, ranks, scores and topics fit each other."
     scores, floor = facts["scores"], facts["floor"]
     parts = [
         f"{name} has {row['score']:.3f} {claim.measure} ({row['judged']:.0%} of its first results judged; results of a "

@@ -108,6 +108,7 @@ def _summary(result: Check) -> Summary:
     details: tuple[Table | str, ...] = (
         *_every_reading(result),
         f"{conclusion.word}: {conclusion.reason}",
+        *([_runs(result)] if _scores(result) else []),
         _answer_table(result),
         *(["To settle:\n" + "\n".join(f"- {one}" for one in settles)] if settles else []),
     )

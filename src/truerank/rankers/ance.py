@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
-from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, quiet, seeded, without_pooler
+from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, on_device, quiet, seeded, without_pooler
 from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
 from truerank.rankers.pretrained.torch_ranker import DualRanker, DualRow, TokenRow
 
@@ -109,8 +109,8 @@ class Ance(OpenVinoRanker, DualRanker):
         import torch
 
         ids, mask = padded([row.ids for row in rows], int(self.tokenizer.pad_token_id or 0))
-        given = {"input_ids": torch.from_numpy(ids), "attention_mask": torch.from_numpy(mask)}
-        made = self.module({name: value.to(self.device) for name, value in given.items()})["sentence_embedding"]
+        given = {"input_ids": on_device(ids, self.device), "attention_mask": on_device(mask, self.device)}
+        made = self.module(given)["sentence_embedding"]
         if self.settings["similarity"] == "cosine":
             made = torch.nn.functional.normalize(made.float(), dim=1)
         return made.float()

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import padded
-from truerank.rankers.pretrained.checkpoints import Checkpoint, neural, seeded, without_pooler
+from truerank.rankers.pretrained.checkpoints import Checkpoint, neural, on_device, seeded, without_pooler
 from truerank.rankers.pretrained.torch_ranker import DualRanker, TokenRow, token_ids
 from truerank.work.artifacts import write_text
 
@@ -110,13 +110,9 @@ class ColBert(DualRanker):
 
     def encode(self, rows: Sequence[TokenRow], *, queries: bool) -> Any:
         """Unit vectors, shape (rows, tokens, dimension), and which of them are matched, shape (rows, tokens)."""
-        import torch
-
         ids, mask = padded([row.ids for row in rows], int(self.tokenizer.pad_token_id or 0))
         seen = np.arange(ids.shape[1])[None, :] < np.array([row.second for row in rows])[:, None]
-        made = self.module(
-            torch.from_numpy(ids).to(self.device), torch.from_numpy(seen.astype(np.int64)).to(self.device)
-        )
+        made = self.module(on_device(ids, self.device), on_device(seen.astype(np.int64), self.device))
         matched = mask.astype(bool) if queries else seen & ~np.isin(ids, self._signs)
         return made.float(), matched
 
@@ -131,7 +127,7 @@ class ColBert(DualRanker):
 
         (asked, _), (held, matched) = queries, documents
         cosines = asked @ held.transpose(1, 2)
-        others = torch.from_numpy(~matched).to(cosines.device)[:, None, :]
+        others = on_device(~matched, self.device)[:, None, :]
         return cosines.masked_fill(others, -torch.inf).amax(dim=2).sum(dim=1)
 
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:

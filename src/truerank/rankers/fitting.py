@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
+import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
 from dataclasses import dataclass
@@ -53,9 +54,9 @@ class Steps:
         module = trainee.module
         groups = _groups(module, recipe)
         self.parameters = [weight for group in groups for weight in group["params"]]
-        self._accelerator = _accelerator(recipe, trainee.device)
+        self._accelerator, self._on_gpu = _accelerator(recipe, trainee.device), trainee.device.startswith("cuda")
         module.train()
-        self.optimiser = _optimiser(torch, groups, recipe)
+        self.optimiser = _optimiser(torch, groups, recipe, fused=self._on_gpu)
         self._model = _forward(torch, trainee)
         if self._accelerator is not None:
             self._model, self.optimiser = self._accelerator.prepare(self._model, self.optimiser)
@@ -89,6 +90,7 @@ class Steps:
             "weights": self._trainee.module.state_dict(),
             "optimiser": self.optimiser.state_dict(),
             "random": self._torch.get_rng_state(),
+            "random_of_gpu": self._torch.cuda.get_rng_state(self._trainee.device) if self._on_gpu else None,
             "losses": list(self.losses),
             "norms": list(self.norms),
         }
@@ -97,6 +99,8 @@ class Steps:
         self._trainee.module.load_state_dict(state["weights"])
         self.optimiser.load_state_dict(state["optimiser"])
         self._torch.set_rng_state(state["random"])
+        if self._on_gpu and (drawn := state.get("random_of_gpu")) is not None:
+            self._torch.cuda.set_rng_state(drawn, self._trainee.device)
         self.losses, self.norms = list(state["losses"]), list(state["norms"])
 
     @property
@@ -134,11 +138,17 @@ def _accelerator(recipe: Recipe, device: str) -> Any:
         if recipe.precision != "no":
             raise OptionError("set_", f"precision {recipe.precision} on the CPU", "leave precision=no there")
         return None
+    if recipe.precision == "no" and int(os.environ.get("WORLD_SIZE") or 1) == 1:
+        return None
     try:
         from accelerate import Accelerator
     except ImportError as error:
-        raise MissingExtraError("training on a GPU", "neural") from error
-    return Accelerator(mixed_precision=recipe.precision, device_placement=False)
+        raise MissingExtraError("training on several GPUs or in lower precision", "neural") from error
+    try:
+        return Accelerator(mixed_precision=recipe.precision, device_placement=False)
+    except ValueError as error:
+        fault = f"precision {recipe.precision} after a training in another one in this process"
+        raise OptionError("set_", fault, "train in a process of its own") from error
 
 
 def _forward(torch: Any, trainee: Trainee) -> Any:
@@ -171,12 +181,12 @@ def _groups(module: Any, recipe: Recipe) -> list[dict[str, Any]]:
     return [{"params": parts[True], "share": 1.0}, {"params": parts[False], "share": rate}]
 
 
-def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe) -> Any:
+def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe, *, fused: bool) -> Any:
     settings = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
     if recipe.optimiser == "adam":
-        return torch.optim.Adam(parameters, **settings)
+        return torch.optim.Adam(parameters, **settings, fused=fused)
     if recipe.optimiser == "adamw":
-        return torch.optim.AdamW(parameters, **settings)
+        return torch.optim.AdamW(parameters, **settings, fused=fused)
     try:
         from transformers.optimization import Adafactor
     except ImportError as error:
@@ -343,8 +353,8 @@ def fit(
     """Trains a ranker in place: one epoch.
 
     On the CPU the same instances, recipe and seed give the same weights to the bit, whether the run was killed and
-    continued or not. On GPUs it runs through accelerate: each process of `accelerate launch` takes its share of every
-    batch.
+    continued or not. On several GPUs, and in lower precision, it runs through accelerate: each process of
+    `accelerate launch` takes its share of every batch.
     """
     torch = _torch()
     stream, total = _counted(instances)
@@ -411,7 +421,9 @@ class _Repeatable:
         self._torch, self._seed, self._device = torch, seed, device
 
     def __enter__(self) -> None:
-        torch = self._torch
+        torch, deterministic = self._torch, self._torch.utils.deterministic
+        # Tensors that are asked for empty would be filled first, though nothing reads them before it writes.
+        self._filled, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, False
         self._was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
         self._fork = torch.random.fork_rng(devices=None if self._device.startswith("cuda") else [])
         self._fork.__enter__()
@@ -420,6 +432,7 @@ class _Repeatable:
 
     def __exit__(self, *error: object) -> None:
         self._torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
+        self._torch.utils.deterministic.fill_uninitialized_memory = self._filled
         self._fork.__exit__(*error)
 
 

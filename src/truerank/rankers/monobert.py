@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Self
 
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded
-from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
+from truerank.rankers.pretrained.checkpoints import Checkpoint, on_device, seeded
 from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker, run_encoder, run_packed, shorten_last_layer
 from truerank.rankers.pretrained.torch_ranker import (
     CrossRanker,
@@ -76,10 +76,8 @@ class MonoBert(OpenVinoRanker, CrossRanker):
 
     def logits(self, rows: Sequence[TokenRow]) -> Any:
         """The outputs of the head, shape (rows, 1 or 2)."""
-        import torch
-
         ids, mask = self.matrix(rows)
-        types = torch.from_numpy(pair_types(rows, ids.shape[1])).to(self.device) if self._types > 1 else None
+        types = on_device(pair_types(rows, ids.shape[1]), self.device) if self._types > 1 else None
         return run_encoder(self.module, ids, mask, types)
 
     @property

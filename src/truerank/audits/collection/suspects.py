@@ -35,9 +35,10 @@ ALIKE, FEWEST, FEWEST_TOPICS = 0.8, 5, 10
 WRONG: Final = 0.5
 #: Ranks that make the pool, and that are looked at; judged topics, and topics of a document's profile, at most.
 _POOL, _DEEPEST, _TOPICS, _PROFILE = 100, 1000, 2000, 1000
-#: The share of flips that are of documents from the pools of other topics: which kind is likelier is not known. So many
-#: are drawn for a relevant one.
-_FOREIGN, _STRANGERS = 0.5, 10
+#: The share of flips that are of documents from the pools of all topics, by ranks alone, which hardly tell these from
+#: relevant documents that no system finds, and by words, where nothing says which kind is likelier; so many are drawn
+#: for a relevant one.
+_FOREIGN, _FOREIGN_WORDS, _STRANGERS = 0.1, 0.5, 10
 #: Of RBO: the weight of a rank falls by this factor.
 _PERSISTENCE: Final = 0.9
 _FOLDS: Final = 5
@@ -256,8 +257,8 @@ class _Looked:
         rows, ranks = rows.filter(kept), ranks[kept.to_numpy()]
         labels = (rows["grade"].fill_null(rel - 1) >= rel).to_numpy()
         deepest = int(ranks.max(initial=0.0))
-        drawn = rows["strange"].fill_null(False).to_numpy()
-        return cls(tuple(runs), rows.select(*_KEYS, "grade"), ranks, labels, drawn, deepest, tuple(first))
+        foreign: Flags = rows["strange"].fill_null(False).to_numpy().astype(np.bool_)
+        return cls(tuple(runs), rows.select(*_KEYS, "grade"), ranks, labels, foreign, deepest, tuple(first))
 
     @cached_property
     def pooled(self) -> Flags:
@@ -362,6 +363,7 @@ def _scored(
     relevant, draw = looked.relevant, np.random.default_rng(seed)
     weights, fitted = np.zeros(len(features)), np.zeros(len(features), dtype=bool)
     flips = np.zeros(len(features))
+    foreign = _FOREIGN if words is None else _FOREIGN_WORDS
     for own in looked.parts:
         others = own[looked.pooled[own] & ~relevant[own]]
         good = own[relevant[own]]
@@ -369,7 +371,7 @@ def _scored(
             continue
         weights[good], fitted[good] = 1.0, True
         strange = own[looked.strange[own] & ~relevant[own]]
-        for some, part in ((others, 1.0 - _FOREIGN * bool(len(strange))), (strange, _FOREIGN)):
+        for some, part in ((others, 1.0 - foreign * bool(len(strange))), (strange, foreign)):
             if len(some):
                 drawn = draw.choice(some, min(len(some), _OTHERS * len(good)), replace=False)
                 flips[some] += len(good) * part / len(some)

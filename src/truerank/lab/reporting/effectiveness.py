@@ -459,7 +459,7 @@ def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> T
     """One row per collection, set of topics, model, training set and size."""
     columns = (
         *headings("collection, topics, model, trained_on"),
-        Column("size", align="right"),
+        Column("size", align="right", format=",d"),
         Column("n", align="right", format=",d"),
         Column("seeds", align="right"),
         *(Column("mean", (above,), "right", ".4f") for above in (baseline, "with the fault")),
@@ -467,7 +467,7 @@ def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> T
     )
     rows = []
     for one in effects:
-        names = (one.collection, one.topics, one.row.name, one.condition, size_name(one.size), one.difference.n)
+        names = (one.collection, one.topics, one.row.name, one.condition, one.size or size_name(0), one.difference.n)
         means = (one.baseline.mean, one.mean.mean, *one.difference[1:])
         rows.append((*names, f"{one.seeds[0]} and {one.seeds[1]}", *means))
     starts = [place for place, one in enumerate(effects) if place and effects[place - 1][:2] != one[:2]]

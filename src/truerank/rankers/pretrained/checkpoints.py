@@ -9,6 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
+from numpy.typing import NDArray
+
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.loading import json_file
 from truerank.options import Runtime
@@ -158,6 +161,23 @@ def in_precision(module: Any, runtime: Runtime, device: str) -> Any:
     # On the CPU, OpenVINO rounds while it computes; the weights stay as they are.
     kinds = {} if device == "cpu" else {"fp16": torch.float16, "bf16": torch.bfloat16}
     return module.to(device=device, dtype=kinds.get(runtime.precision, torch.float32)).eval()
+
+
+def on_device(values: NDArray[Any], device: str) -> Any:
+    """An array as a tensor on a device; to a GPU from pinned memory, so that the copy does not wait for what runs."""
+    import torch
+
+    tensor = torch.from_numpy(values)
+    return tensor.pin_memory().to(device, non_blocking=True) if device.startswith("cuda") else tensor.to(device)
+
+
+def collected(values: Sequence[Any]) -> list[NDArray[np.float32]]:
+    """What was computed batch by batch, as arrays; a GPU is waited for once, after the last batch."""
+    import torch
+
+    if not values:
+        return []
+    return np.split(torch.cat(list(values)).float().cpu().numpy(), np.cumsum([len(each) for each in values])[:-1])
 
 
 def without_pooler(encoder: Any) -> Any:

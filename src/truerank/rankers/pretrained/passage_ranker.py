@@ -14,7 +14,7 @@ from truerank.errors import InputError, MissingExtraError
 from truerank.rankers.base import Pair, Runtime, Scores, rounded, settings_from
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.fitting import Fitting
-from truerank.rankers.pretrained.checkpoints import Checkpoint, seeded
+from truerank.rankers.pretrained.checkpoints import Checkpoint, collected, on_device, seeded
 from truerank.rankers.pretrained.torch_ranker import (
     CPU_TOKENS,
     GPU_TOKENS,
@@ -188,7 +188,7 @@ class PassageRanker(Fitting, TorchRanker):
         batches = length_batches(np.fromiter(costs, np.int64, len(rows)), tokens=tokens, waste=_WASTE)
         self.module.eval()
         with torch.inference_mode():
-            values = [self.logits([rows[number] for number in batch]).float().cpu().numpy() for batch in batches]
+            values = collected([self.logits([rows[number] for number in batch]) for batch in batches])
         found = rounded(restore(batches, values))
         return found[np.fromiter((place[pair] for pair in pairs), np.int64, len(pairs))]
 
@@ -217,7 +217,7 @@ class PassageRanker(Fitting, TorchRanker):
         )
 
     def _tensor(self, values: NDArray[Any]) -> Any:
-        return torch.from_numpy(values).to(self.device)
+        return on_device(values, self.device)
 
 
 def chosen_passages(document: Sequence[int], settings: PassageSettings) -> list[list[int]]:

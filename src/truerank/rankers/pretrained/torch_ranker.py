@@ -107,11 +107,9 @@ class TorchRanker(ABC):
 
     def matrix(self, rows: Sequence[TokenRow]) -> tuple[Any, Any | None]:
         """Rows as tensors on the device: ids, and mask (None where nothing is padded)."""
-        import torch
-
         ids, mask = padded([row.ids for row in rows], int(self.tokenizer.pad_token_id or 0))
-        tensor = torch.from_numpy(ids).to(self.device)
-        return tensor, None if mask.all() else torch.from_numpy(mask).to(self.device)
+        tensor = checkpoints.on_device(ids, self.device)
+        return tensor, None if mask.all() else checkpoints.on_device(mask, self.device)
 
 
 class CrossRanker(Fitting, TorchRanker):
@@ -159,9 +157,8 @@ class CrossRanker(Fitting, TorchRanker):
         values = []
         with torch.inference_mode():
             for batch in batches:
-                scores = self.scores_of(self.logits([rows[number] for number in batch]))
-                values.append(scores.float().cpu().numpy())
-        return rounded(restore(batches, values))
+                values.append(self.scores_of(self.logits([rows[number] for number in batch])))
+            return rounded(restore(batches, checkpoints.collected(values)))
 
 
 def token_ids(tokenizer: Any, texts: Iterable[str]) -> dict[str, list[int]]:
