@@ -142,3 +142,11 @@ def test_an_empty_folder_and_one_of_hidden_files(tmp_path: Path) -> None:
     (tmp_path / ".env").write_text("A=1\n")
     with pytest.raises(InputError, match=r"hidden files \(1\)"):
         folder_content(tmp_path)
+
+
+def test_topics_and_judgments_of_a_track(tmp_path: Path) -> None:
+    (tmp_path / "qrels.txt").write_text("1 0 d1 1\n2 0 d2 1\n")
+    (tmp_path / "topics.txt").write_text("<top>\n<num>1</num><title>how is one\n</title>\n</top>\n")
+    (tmp_path / "notes.txt").write_text("see the wiki\nfor more\n")
+    kinds = {Path(one.path).name: one.kind for one in read_as_given([tmp_path])}
+    assert kinds == {"qrels.txt": "judgments", "topics.txt": "questions", "notes.txt": "nothing known"}

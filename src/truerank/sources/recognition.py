@@ -254,7 +254,7 @@ def _with_halves(
     if gold is None:
         for path, half in others.items():
             alone = isinstance(errors[path], NumbersError) and half.roles.document is None
-            if half.roles.system is not None or alone:
+            if half.roles.system is not None or alone or not half.content:
                 yield unread(path, errors[path])
             else:
                 yield Reading(path, "run", f"lists by '{half.content}'", numbers=ranked_by(half))
@@ -373,7 +373,8 @@ def _of_ranks(path: Path) -> Mapping[str, Mapping[str, float]]:
 
 def _records(path: Path, sample: Sequence[str]) -> Reading | None:
     """Questions or documents: records of an id and a text, and nothing else that counts; or judgments of BEIR."""
-    if path.suffix not in (".jsonl", ".ndjson", ".gz", ".trec", ".xml", ".csv", ".tsv", ".parquet"):
+    marked = bool(sample) and sample[0].lstrip().startswith("<")
+    if not marked and path.suffix not in (".jsonl", ".ndjson", ".gz", ".trec", ".xml", ".csv", ".tsv", ".parquet"):
         return None
     form = formats.detect(path)
     if form in ("trec", "xml"):

@@ -6,15 +6,13 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
-from truerank.audits.pool.items import Batch, read_grades, shared_out, write_batches
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
-from truerank.judging import is_store
 from truerank.measures.rankings import among_first
 from truerank.options import Flag, Options, Out, Range, Seed, command
 from truerank.sources import parse, read_qrels_frame, read_run_frame, read_topics, unique_names
@@ -25,6 +23,9 @@ from truerank.work.artifacts import digest
 from truerank.work.progress import Progress
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
+
+if TYPE_CHECKING:
+    from truerank.audits.pool.items import Batch
 
 #: The columns of a pool.
 POOL_SCHEMA = {"topic_id": pl.String, "doc_id": pl.String}
@@ -463,6 +464,8 @@ def build(
     made = _made(frames, list(known), qrels, (pooling, choice), people)
     if out is None:
         return made
+    from truerank.audits.pool.items import write_batches
+
     inputs = inputs_of(
         run=run, topics=topics, docs=docs, qrels=qrels, metadata=pooling.metadata, sparse_qrels=pooling.sparse_qrels
     )
@@ -504,6 +507,10 @@ def _made(
         ]
     )
     sparse = _sparse(pooling.sparse_qrels, members)
+    # Here, as above: a check takes the first documents of runs from this module, and builds no pool.
+    from truerank.audits.pool.items import shared_out
+    from truerank.judging import is_store
+
     live = qrels is not None and parse(qrels).scheme == "file" and is_store(parse(qrels).path)
     grades = _grades(qrels, choice.rel, live)
     order = _adaptive(members, sparse, grades, choice, live) if choice.method != "depth" else None
@@ -534,6 +541,8 @@ def _sparse(source: str | None, members: pl.DataFrame) -> pl.DataFrame:
 def _grades(source: str | None, rel: int, live: bool) -> dict[tuple[str, str], int]:
     if source is None:
         return {}
+    from truerank.audits.pool.items import read_grades
+
     frame = read_grades(parse(source).path, allow_none=True) if live else read_qrels_frame(source)
     if not live and not (frame["relevance"] >= rel).any():
         raise InputError(
