@@ -88,6 +88,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "hand_layouts": "writes files, and prints no figures",
     "hand_layouts_check": "needs the files of hand_layouts, and starts a command for each",
     "hand_layouts_second": "writes files, and prints figures of the reader with --check only",
+    "hand_layouts_third": "writes files, and prints figures of the reader with --check only",
     "hand_judgment_faults": "no script: hand_claims reads it",
     "hand_kinds": "no script: hand_claims reads it",
     "hand_rulers": "writes files, and prints no figures of the product",

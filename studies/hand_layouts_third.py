@@ -4,7 +4,7 @@
 `python studies/hand_layouts_third.py OUT --check` also gives them to `truerank.check` and prints how each was taken.
 The docstring of a layout says what a careful reader has to do: the means (a01 to a31), or a question or a refusal (b01 to b13). True means are of
 nDCG@10 with linear gains, and of other measures, by the code below; a question without results counts 0.
-At the first contact, 31 sound layouts were read rightly 21 times (b12 among them); the reader was changed afterwards, so that a later count is not blind.
+The reader was changed after the first contact with them, so that a later count is not blind.
 """
 
 # ruff: noqa: E501, E731, E741, N806, PLR0917, RUF005, RUF059
@@ -827,6 +827,7 @@ def b13_no_expected(o):
 
 
 LAYOUTS = [f for name, f in sorted(globals().items()) if re.fullmatch(r"[ab]\d\d_\w+", name)]
+CLOSE = 2e-4
 FOLDERS = ("a15", "a16", "a17", "a18")
 #: What an answer or a refusal has to name, where a layout has no right reading that is safe without it, or a further right one.
 NAMED = {
@@ -851,7 +852,7 @@ def agree(read: dict[str, float], right: dict[str, Any]) -> bool:
     """The same means, in whatever order: systems may be called otherwise."""
     wanted = sorted(one["nDCG@10"] for one in right.values() if isinstance(one, dict) and "nDCG@10" in one)
     return len(read) == len(wanted) and all(
-        abs(a - b) < 2e-4 for a, b in zip(sorted(read.values()), wanted, strict=True)
+        abs(a - b) < CLOSE for a, b in zip(sorted(read.values()), wanted, strict=True)
     )
 
 
@@ -887,10 +888,19 @@ def judge(folder: Path, right: dict[str, Any], verbose: bool) -> tuple[str, str]
     ]
     means = [{run: sum(own) / len(own) for run, own in one.items()} for one in values]
     happened = ", ".join(f"{run} {value:.3f}" for run, value in means[0].items()) + f" ({check.conclusion.word})"
+    claim = check.json()["claim"]
+    repaired = claim["repaired"] or {}
+    for truth, judgment in ((right.get("common"), "another right reading"), (right, "right")):
+        if (
+            truth
+            and repaired.get("topics") == truth["questions"]
+            and {claim["system"], claim["baseline"]} <= truth.keys()
+        ):
+            difference = truth[claim["system"]]["nDCG@10"] - truth[claim["baseline"]]["nDCG@10"]
+            if abs(difference - repaired["value"]) < CLOSE:
+                return f"{difference:.3f} on {repaired['topics']} topics ({check.conclusion.word})", judgment
     if any(agree(one, right) for one in means):
         return happened, "right" if said else "right, and not said"
-    if any(agree(one, right.get("common", {})) for one in means):
-        return happened, "another right reading" if said else "WRONG"
     return happened, "WRONG"
 
 

@@ -170,13 +170,13 @@ def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Se
         parts = _split(*gold, own)
         return sum(bool(part) and part <= known for part in parts), sum(len(part & known) for part in parts)
 
-    alone = {column: _alone(table, column) for column in columns}
-    own = _alone(*gold)
-    usual, uncut = met(alone, own), met(alone, "") if are_texts(*gold, own) else (0, 0)
-    texts = [
-        str(cell) for source, column in (gold, *((table, one) for one in columns)) for cell in source.filled(column)
-    ]
+    cells = (cell for source, column in (gold, *((table, one) for one in columns)) for cell in source.filled(column))
+    texts = [cell for cell in cells if isinstance(json_cell(cell), str)]
     counts = {sign: sum(text.count(sign) for text in texts) for sign in _TRIED}
+    if not any(counts.values()):
+        return "", []
+    own, alone = _alone(*gold), {column: _alone(table, column) for column in columns}
+    usual, uncut = met(alone, own), met(alone, "") if are_texts(*gold, own) else (0, 0)
     tried = [(met(dict.fromkeys(columns, sign), sign), -count, sign) for sign, count in counts.items() if count]
     most, _, best = max(tried, default=((0, 0), 0, ""))
     if most <= usual or most[0] < max(uncut[0], _LEAST_MET * len(gold[0].filled(gold[1]))):
