@@ -325,10 +325,12 @@ def _systems(
 
 
 def _is_record(table: GoldenRows, name: str) -> bool:
-    """Whether cells are objects of the same keys, as feedback and settings are: no ids."""
+    """Whether cells are objects of the same keys without digits, as feedback and settings are: no ids."""
     cells = [json_cell(cell) for cell in table.filled(name)]
     same = len(cells) > 1 and all(isinstance(cell, Mapping) and set(cell) == set(cells[0]) for cell in cells)
-    return same and not any(isinstance(one, Mapping | list) for one in cells[0].values())
+    return same and not any(
+        isinstance(one, Mapping | list) or re.search(r"\d", str(key)) for key, one in cells[0].items()
+    )
 
 
 def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], known: frozenset[str]) -> None:
