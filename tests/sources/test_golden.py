@@ -80,6 +80,14 @@ def test_a_table_of_windows_keeps_its_letters(tmp_path: Path) -> None:
     assert found.remarks == ("read as Windows-1252",)
 
 
+def test_a_table_of_japanese_windows(tmp_path: Path) -> None:
+    rows = [(f"{n}番の木はどこに生えていますか", f"文書{n}、文書{n + 1}", f"文書{n + 1}、文書{n}") for n in range(9)]
+    path = table(tmp_path / "評価.csv", ("質問", "正解文書", "新システム"), rows, code="cp932")
+    found = read_golden(path, "question=質問,expected=正解文書,retrieved=新システム")
+    assert found.questions["text"].to_list() == [row[0] for row in rows] and "read as Shift-JIS" in found.remarks
+    assert found.runs["新システム"]["doc_id"].to_list()[:2] == ["文書1", "文書0"]
+
+
 def test_records_frames_and_long_forms(tmp_path: Path) -> None:
     records = [{"query": q, "gold_ids": g, "retrieved": {"a": a, "b": b}} for q, g, a, b in ROWS]
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in records))

@@ -37,6 +37,9 @@ _COUNT: Final = re.compile(r"\(\d+ rows?\)")
 _ARRAY: Final = re.compile(r"\{([^{}:]*)\}")
 #: The most cells of a title.
 _TITLE: Final = 2
+#: Letters of Japanese, and their least share of a text's letters beyond ASCII.
+_KANA: Final = re.compile("[\u3041-\u30fa]")
+_FEWEST_KANA: Final = 0.1
 #: Lines by which a separator is chosen.
 _LOOKED_AT: Final = 200
 #: A share of rows that counts as all but a few.
@@ -345,14 +348,22 @@ def _of_objects(value: Mapping[str, Any], count: int, remarks: tuple[str, ...]) 
 
 def _text(content: bytes) -> tuple[str, tuple[str, ...]]:
     """The text of a file, and a remark where it is not UTF-8."""
-    for encoding, remark in (("utf-8-sig", ""), ("utf-16", "read as UTF-16"), ("cp1252", "read as Windows-1252")):
+    for encoding, remark in (
+        ("utf-8-sig", ""),
+        ("utf-16", "read as UTF-16"),
+        ("cp932", "read as Shift-JIS"),
+        ("cp1252", "read as Windows-1252"),
+    ):
         marked = content.startswith((b"\xff\xfe", b"\xfe\xff"))
         if (encoding == "utf-16") != marked:
             continue
         try:
-            return content.decode(encoding), ((remark,) if remark else ())
+            text = content.decode(encoding)
         except UnicodeDecodeError:
             continue
+        # The bytes of kana are signs that no European text has.
+        if encoding != "cp932" or len(_KANA.findall(text)) > _FEWEST_KANA * sum(not sign.isascii() for sign in text):
+            return text, ((remark,) if remark else ())
     return content.decode("latin-1"), ("read as Latin-1",)
 
 
