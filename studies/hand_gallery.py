@@ -386,7 +386,7 @@ class Neighbours(NamedTuple):
 
 
 def neighbours(scores: Mapping[str, Mapping[str, float]], tasks: Sequence[str], first: int = 50) -> Neighbours:
-    """Models with all tasks; neighbours of the first that differ: alone, among all neighbours, among pairs of the first."""
+    """Models with all tasks; neighbours of the first that differ: alone, among all neighbours, among their pairs."""
     models = [model for model in scores[tasks[0]] if all(model in scores[task] for task in tasks)]
     table = np.array([[scores[task][model] for task in tasks] for model in models])
     ordered = table[np.argsort(-table.mean(axis=1), kind="stable")]
