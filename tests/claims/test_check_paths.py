@@ -193,3 +193,11 @@ def test_a_terminal_is_asked_which_reading_is_meant(tmp_path: Path) -> None:
     # Without a terminal it stops.
     ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert ended.returncode == 2 and "--columns expected=gold, or expected=expected" in ended.stderr
+
+
+@pytest.mark.parametrize("topics", [3, 5, 6, 12])
+def test_so_few_topics_show_nothing_whatever_the_scores(topics: int) -> None:
+    """A two-sided test of signs finds nothing at 5% with fewer than six topics: 2 ** (1 - 5) is more than 0.05."""
+    rows = [{"question": f"what is number {n}?", "old": 0.1 + n / 100, "new": 0.8 + n / 90} for n in range(topics)]
+    word = truerank.check(rows).conclusion.word
+    assert word.startswith("HOLDS") == (2 ** (1 - topics) <= 0.05) and (word == "CANNOT TELL") == (topics < 6)

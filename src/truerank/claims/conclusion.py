@@ -6,6 +6,7 @@ was not asked. Only the first, and of the second what is plausible by the rule o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -22,7 +23,8 @@ _FELL: Final = "The repair changes the difference by more than chance explains."
 def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
-    FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0.
+    FILES AT FAULT: the files allow no comparison. CANNOT TELL: its interval includes 0, or the topics are so few that a
+    test of signs finds nothing, whatever the scores. DOES NOT HOLD: it is below 0.
     HOLDS EXCEPT: it is above 0, but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN
     CLAIMED: it is above 0, and the repair made it smaller by more than chance. HOLDS: none of these.
     """
@@ -46,6 +48,9 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     by = f"{final.figures()} {claim.measure} on {final.topics} topics"
     before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if repairs else ""
     fell = _FELL if change is not None and change.moved else ""
+    if final.topics < (enough := _fewest(1 - repaired.level)):
+        few = f"{final.topics} topics are too few to tell: with fewer than {enough} no exact test shows a difference"
+        return conclusion("CANNOT TELL", f"{few}. It is {by}.", f"{few}.", (before,))
     if final.high is not None and final.high < 0:
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
@@ -62,9 +67,8 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if exceptions:
         named = listed(exceptions)
         return conclusion("HOLDS EXCEPT", f"{shown}, except {named}.", f"Except {named}.", (before, fell))
-    if smaller:
-        return conclusion("HOLDS, SMALLER THAN CLAIMED", f"{shown}.", "", (before, fell))
-    return conclusion("HOLDS", f"{shown}.", "", (before, _weak(answers)))
+    word: ConclusionWord = "HOLDS, SMALLER THAN CLAIMED" if smaller else "HOLDS"
+    return conclusion(word, f"{shown}.", "", (before, fell if smaller else _weak(answers)))
 
 
 def files_at_fault(grave: ClaimAnswer, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
@@ -81,6 +85,11 @@ def no_claim(answers: Sequence[ClaimAnswer], system: str = "") -> ClaimConclusio
     if system:
         reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
     return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
+
+
+def _fewest(alpha: float) -> int:
+    """The fewest topics on which a two-sided test of signs can find a difference at this level: 2 ** (1 - n) ≤ α."""
+    return math.ceil(1 - math.log2(alpha) - 1e-9)
 
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:
