@@ -199,5 +199,7 @@ def test_a_terminal_is_asked_which_reading_is_meant(tmp_path: Path) -> None:
 def test_so_few_topics_show_nothing_whatever_the_scores(topics: int) -> None:
     """A two-sided test of signs finds nothing at 5% with fewer than six topics: 2 ** (1 - 5) is more than 0.05."""
     rows = [{"question": f"what is number {n}?", "old": 0.1 + n / 100, "new": 0.8 + n / 90} for n in range(topics)]
-    word = truerank.check(rows).conclusion.word
+    found = truerank.check(rows)
+    word = found.conclusion.word
     assert word.startswith("HOLDS") == (2 ** (1 - topics) <= 0.05) and (word == "CANNOT TELL") == (topics < 6)
+    assert (found.answer("chance").word == "NOT SHOWN") == (topics < 6)

@@ -130,6 +130,12 @@ class Claim:
         """The confidence of each interval, with Bonferroni's correction for the comparisons."""
         return 1 - (1 - self.confidence) / self.comparisons
 
+    def too_few(self, topics: int) -> str:
+        """Says so where no two-sided test of signs can find a difference on so many topics: 2 ** (1 - n) > α."""
+        fewest = math.ceil(1 - math.log2(1 - self.level) - 1e-9)
+        few = f"{topics} topics are too few to tell: with fewer than {fewest} no test of signs shows a difference"
+        return few if topics < fewest else ""
+
     @cached_property
     def base(self) -> ClaimEstimate:
         """The difference as the data are."""
@@ -201,6 +207,8 @@ class Claim:
         known = differences[~np.isnan(differences)]
         found = difference_interval(known, np.zeros(len(known)), confidence=self.level)
         effect = effect_of(found.mean, found.low, found.high)
+        if effect != "unknown" and self.too_few(len(known)):
+            effect = "not shown"
         return ClaimEstimate(label, found.mean, found.low, found.high, len(known), effect, measure=measure)
 
 

@@ -6,7 +6,6 @@ was not asked. Only the first, and of the second what is plausible by the rule o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from typing import Final
 
@@ -23,8 +22,8 @@ _FELL: Final = "The repair changes the difference by more than chance explains."
 def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimAnswer]) -> ClaimConclusion:
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
-    FILES AT FAULT: the files allow no comparison. CANNOT TELL: its interval includes 0, or the topics are so few that a
-    test of signs finds nothing, whatever the scores. DOES NOT HOLD: it is below 0.
+    FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
+    or there are too few topics for any interval.
     HOLDS EXCEPT: it is above 0, but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN
     CLAIMED: it is above 0, and the repair made it smaller by more than chance. HOLDS: none of these.
     """
@@ -48,12 +47,11 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     by = f"{final.figures()} {claim.measure} on {final.topics} topics"
     before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if repairs else ""
     fell = _FELL if change is not None and change.moved else ""
-    if final.topics < (enough := _fewest(1 - repaired.level)):
-        few = f"{final.topics} topics are too few to tell: with fewer than {enough} no exact test shows a difference"
-        return conclusion("CANNOT TELL", f"{few}. It is {by}.", f"{few}.", (before,))
-    if final.high is not None and final.high < 0:
+    if final.effect == "falls":
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
+    if final.effect != "stands" and (few := repaired.too_few(final.topics)):
+        return conclusion("CANNOT TELL", f"{few}; it is {by}.", f"{few}.", (before,))
     if final.effect != "stands":
         chance = "Chance can explain the difference"
         power = f"{final.topics} topics would show a difference of {least:.3f} with a power of 80%." if least else ""
@@ -85,11 +83,6 @@ def no_claim(answers: Sequence[ClaimAnswer], system: str = "") -> ClaimConclusio
     if system:
         reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
     return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
-
-
-def _fewest(alpha: float) -> int:
-    """The fewest topics on which a two-sided test of signs can find a difference at this level: 2 ** (1 - n) ≤ α."""
-    return math.ceil(1 - math.log2(alpha) - 1e-9)
 
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import yaml
 
 from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
-from truerank.claims.questions import question
+from truerank.claims.questions import Question, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
 from truerank.core.figures.export import Picture
@@ -28,6 +28,9 @@ from truerank.version import __version__
 from truerank.work.kept import RECORD
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
+
+if TYPE_CHECKING:
+    from truerank.sources.recognition import Reading
 
 _EFFECT_LEVELS: Final[dict[Effect, Level]] = {
     "stands": "good", "smaller": "doubt", "not shown": "doubt", "appears": "doubt", "falls": "bad",
@@ -93,16 +96,9 @@ _MARK_MEANINGS: Final[dict[ForestMark, str]] = {
 @summarises(Check)
 def _summary(result: Check) -> Summary:
     if not result.answers:
-        table = _plan_table(result)
-        lacking = [one.name for one in result.plan if not one.answerable]
-        return Summary(
-            (
-                *_read(result),
-                table,
-                f"{len(result.plan) - len(lacking)} of {len(result.plan)} questions can be answered.",
-            ),
-            result.json(),
-        )
+        able = sum(one.answerable for one in result.plan)
+        count = f"{able} of {len(result.plan)} questions can be answered."
+        return Summary((*_read(result), _plan_table(result), count), result.json())
     conclusion = result.conclusion
     settles = [f"{question(one.question).text} {_flags(one.settles)}" for one in result.answers if one.settles]
     details: tuple[Table | str, ...] = (
@@ -121,28 +117,30 @@ def _summary(result: Check) -> Summary:
 
 
 def _read(result: Check) -> Iterator[str]:
-    """What was given, file by file, with what was done to its rows; what was not understood comes last."""
-    kinds = ("nothing known", "left out")
-    readings = sorted(result.readings, key=lambda one: kinds.index(one.kind) + 1 if one.kind in kinds else 0)
-    last = [one.sentence() for one in readings if one.kind in kinds]
-    lines = [
-        line
-        for one in readings[: len(readings) - len(last)]
-        for line in (one.sentence(), *(f"  {remark}" for remark in (one.table.remarks if one.table else ())))
-    ]
-    unread = [*last[:_MOST_UNREAD], *last[-1:]] if len(last) > _MOST_UNREAD else last
-    shown = lines[: _MOST_READ - len(unread)]
-    hidden = len(lines) - len(shown) + len(last) - len(unread)
-    more = [f"and {hidden} more lines (-v)"] if hidden else []
-    if lines or last:
-        yield "\n".join((*shown, *unread, *more))
+    """What was given, file by file, with what was done to its rows."""
+    shown, hidden = _first_readings(result)
+    if shown:
+        yield "\n".join((*shown, *([f"and {hidden} more lines (-v)"] if hidden else [])))
 
 
 def _every_reading(result: Check) -> Iterator[str]:
     """All of it, where the short form leaves something out."""
-    if "more lines (-v)" in "".join(_read(result)):
-        for one in result.readings:
-            yield "\n  ".join((one.sentence(), *(one.table.remarks if one.table else ())))
+    if _first_readings(result)[1]:
+        yield "\n".join(line for one in result.readings for line in _reading_lines(one))
+
+
+def _first_readings(result: Check) -> tuple[list[str], int]:
+    """The lines of the short form, what was not understood last; and how many others there are."""
+    kinds = ("nothing known", "left out")
+    last = [one.sentence() for kind in kinds for one in result.readings if one.kind == kind]
+    lines = [line for one in result.readings if one.kind not in kinds for line in _reading_lines(one)]
+    unread = [*last[:_MOST_UNREAD], *last[-1:]] if len(last) > _MOST_UNREAD else last
+    shown = [*lines[: _MOST_READ - len(unread)], *unread]
+    return shown, len(lines) + len(last) - len(shown)
+
+
+def _reading_lines(one: Reading) -> list[str]:
+    return [one.sentence(), *(f"  {remark}" for remark in (one.table.remarks if one.table else ()))]
 
 
 def _decides(result: Check, answer: ClaimAnswer) -> bool:
@@ -164,7 +162,7 @@ def _answered(result: Check) -> list[str]:
     shown = objects[: _MOST_LINES - len(lines) - 3]
     for answer in shown:
         about = question(answer.question)
-        text = f"  {about.rule.code} {about.subject[0].upper()}{about.subject[1:]}: {_said(result, answer)}"
+        text = f"  {about.rule.code} {_titled(about)}: {_said(result, answer)}"
         lines.append(
             textwrap.shorten(text, _WIDTH, placeholder=" …").replace(about.rule.code, f"  {about.rule.code}", 1)
         )
@@ -179,6 +177,10 @@ def _answered(result: Check) -> list[str]:
         others = ", ".join(question(one.question).subject for one in objects[len(shown) :])
         lines.append(textwrap.shorten(f"Also: {others}", _WIDTH - 5, placeholder=" …") + " (-v)")
     return lines
+
+
+def _titled(about: Question) -> str:
+    return f"{about.subject[0].upper()}{about.subject[1:]}"
 
 
 def _claimed(result: Check) -> str:
@@ -335,12 +337,11 @@ def _sections(result: Check) -> Iterator[ReportSection]:
 
 def _statements(result: Check) -> Iterator[Table]:
     """What was found, what cannot be excluded, what was not asked: three kinds of statements, kept apart."""
-    named = [(question(answer.question), answer) for answer in result.answers]
-    found = [(each.short, _said(result, answer)) for each, answer in named if answer.effect != "unknown"]
-    open_ones = [(each.short, answer.possible) for each, answer in named if answer.possible]
-    asked = [
-        (each.short, _flags(answer.settles)) for each, answer in named if answer.question in result.conclusion.unknown
-    ]
+    named = [(_titled(question(answer.question)), answer) for answer in result.answers]
+    found = [(title, _said(result, answer)) for title, answer in named if answer.effect != "unknown"]
+    open_ones = [(title, answer.possible) for title, answer in named if answer.possible]
+    unknown = result.conclusion.unknown
+    asked = [(title, _flags(answer.settles)) for title, answer in named if answer.question in unknown]
     titles = ("Found.", "Cannot be excluded by these data.", "Not asked.")
     for title, rows in zip(titles, (found, open_ones, asked), strict=True):
         if rows:
