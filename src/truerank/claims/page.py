@@ -154,18 +154,15 @@ def _decides(result: Check, answer: ClaimAnswer) -> bool:
 def _answered(result: Check) -> list[str]:
     """The answer in at most twelve lines: the claim, the word, what objects, and what settles it."""
     word = result.conclusion.word
-    brief = textwrap.wrap(
-        f"{word}: {result.conclusion.brief or _MEANINGS[word]}", _WIDTH, max_lines=_REASON, placeholder=" …"
-    )
-    lines = [_claimed(result), *brief]
+    reason = f"{word}: {result.conclusion.brief or _MEANINGS[word]}"
+    lines = [_claimed(result), *textwrap.wrap(reason, _WIDTH, max_lines=_REASON, placeholder=" …")]
     objects = [answer for answer in result.answers if _decides(result, answer)]
     shown = objects[: _MOST_LINES - len(lines) - 3]
     for answer in shown:
         about = question(answer.question)
         text = f"  {about.rule.code} {_titled(about)}: {_said(result, answer)}"
-        lines.append(
-            textwrap.shorten(text, _WIDTH, placeholder=" …").replace(about.rule.code, f"  {about.rule.code}", 1)
-        )
+        short = textwrap.shorten(text, _WIDTH, placeholder=" …")
+        lines.append(short.replace(about.rule.code, f"  {about.rule.code}", 1))
     settles = [_flags(answer.settles) for answer in objects if answer.settles]
     if settles:
         lines.append(textwrap.shorten(f"To settle: {' '.join(settles)}", _WIDTH, placeholder=" … (-v)"))
