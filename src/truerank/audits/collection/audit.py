@@ -276,22 +276,28 @@ def _audited(
         duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said)
     pairs = None if judgments is None else usable(judgments)
     material = _Material(judgments, pairs, topics, documents, duplicates, runs, previous, options, scoring)
-    found = [one for one in _instances(parts.train, material) if one.count]
+    found = [one for one in _instances(parts.train, material, job.progress) if one.count]
+    job.progress.start("fit of judgments")
     fit = _fit(material, found)
     if fit is not None and pairs is not None:
         found += [one for one in fit_instances(fit, pairs["topic_id"].n_unique(), len(runs)) if one.count]
+    job.progress.start("suspect judgments")
     contradicted = _suspects(material, fit, choice)
     if contradicted is not None:
         found += [one for one in contradicted.instances() if one.count]
+    job.progress.start("scores")
     facts, low = _facts(material, found)
+    job.progress.start("echo")
     echo, repeated = _echo(material, parts.asked, choice)
     low += repeated
+    job.progress.start("other judgments and versions")
     smaller, gone = _smaller(material, parts.previous)
     low += gone
     noise, wrong = _noise(material, parts)
     low += wrong
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
+    job.progress.start("findings")
     findings = _findings(found, pairs, scoring.rel, choice)
     benchmark = recognised(None if topics is None else topics.ids, pairs)
     frames = [
@@ -337,9 +343,10 @@ def _runs(given: Any) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _instances(train: Sequence[str], material: _Material) -> Iterator[Instances]:
+def _instances(train: Sequence[str], material: _Material, progress: Progress) -> Iterator[Instances]:
     judgments, pairs, topics, documents = material.judgments, material.pairs, material.topics, material.documents
     options, rel, runs = material.options, material.scoring.rel, material.runs
+    progress.start("judgments")
     if judgments is not None:
         yield from judgment_instances(judgments, rel, options.grades)
         yield from reference_instances(judgments.frame, topics, documents)
@@ -347,15 +354,18 @@ def _instances(train: Sequence[str], material: _Material) -> Iterator[Instances]
         yield from documents.instances()
         yield from material.duplicates.instances()
     if topics is not None:
+        progress.start("topics")
         yield from topic_instances(topics, options.topic_similarity)
         if train:
             yield from other_splits(topics, train, options.topic_similarity)
         if documents is not None:
+            progress.start("topics in documents")
             yield from verbatim_instances(topics.texts(), documents.distinct(), pairs)
     if pairs is not None:
         if documents is not None:
             yield from group_instances(material.duplicates, pairs, rel)
         if runs:
+            progress.start("runs")
             yield from run_instances(runs, pairs, rel, documents)
             yield from run_fault_instances(runs, pairs, material.scoring)
         if material.previous is not None:
