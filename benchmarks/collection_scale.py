@@ -3,9 +3,9 @@
     python benchmarks/collection_scale.py [100000x60 100000x600 1000000x60] [--workers N] [--keep FOLDER]
     python benchmarks/collection_scale.py --read FOLDER [--out AUDIT]
 
-A size is a number of documents and their mean number of words. Of a hundred documents, one repeats an earlier one and one
-does so but for a word; a few in a thousand have other faults. With them go 200 topics, 100 judgments for each, and two
-runs of 1,000 results for each. Each size is audited in a process of its own; seconds are those of its workers, too,
+A size is a number of documents and their mean number of words. Of a hundred documents, one repeats an earlier one and
+one does so but for a word; a few in a thousand have other faults. With them go 200 topics, 100 judgments for each, and
+two runs of 1,000 results for each. Each size is audited in a process of its own; seconds are those of its workers, too,
 memory is its own, with that of its largest worker behind a plus sign.
 """
 
@@ -68,9 +68,7 @@ def generate(number: int, mean: int, folder: Path) -> None:
     with (folder / "docs.jsonl").open("w", encoding="utf-8") as target:
         for place, text in enumerate(documents(number, mean, words)):
             title = text[: text.find(" ", 20)] if place % 3 else ""
-            target.write(
-                json.dumps({"_id": f"D{place:07d}", "title": title, "text": text}, ensure_ascii=False) + "\n"
-            )
+            target.write(json.dumps({"_id": f"D{place:07d}", "title": title, "text": text}, ensure_ascii=False) + "\n")
 
 
 class _Used(NamedTuple):

@@ -49,9 +49,10 @@ def texts(
 ) -> Iterator[str]:
     """So many texts, of so many words on average."""
     head = np.log(_KERNEL / _OFFSET) / (np.log(_KERNEL / _OFFSET) + 1)
-    for first in range(0, number, _PART):
+    part = max(_PART, _PART * MEAN_LENGTH // mean)
+    for first in range(0, number, part):
         draw = np.random.default_rng((seed, first))
-        some = min(_PART, number - first)
+        some = min(part, number - first)
         lengths = np.exp(draw.normal(np.log(mean) - spread**2 / 2, spread, some)).astype(int) + 5
         even = draw.random(int(lengths.sum())) / head
         ranks = (_OFFSET * (_KERNEL / _OFFSET) ** np.minimum(even, 1) - _OFFSET).astype(np.int64)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -27,15 +28,21 @@ _PLAIN: Final = "plain"
 _LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae"})
 #: What stands between words in a text as of `_plain`, beside blanks; and letters of scripts without blanks.
 _BETWEEN: Final = "$€£/.@-"
+_BEFORE: Final = f" {_BETWEEN}"
+_BLANKED: Final = str.maketrans(_BETWEEN, " " * len(_BETWEEN))
 _NO_BLANKS: Final = "[\u3040-\uffdc]"
 _ANY_NO_BLANKS: Final = re.compile(_NO_BLANKS)
 #: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there.
 _START: Final = 6
-_WORDS: Final = re.compile(rf"[ {_BETWEEN}]+(?=(.{{0,{_START}}}))")
-_BEGINS: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_START - 1}}})(?![?*{{|])")
+_NO_WORD: Final = re.compile(rf"[^\w{_BETWEEN}]+")
+_WORDS: Final = re.compile(rf"[{_BEFORE}]+(?=(.{{0,{_START}}}))")
 #: Where a sign begins with fewer letters, so many tell it.
-_HEAD: Final = 3
-_BEGINS_SHORT: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_HEAD - 1}}})(?![?*{{|])")
+_HEADS: Final = (3, 2)
+_BEGINS: Final = tuple(
+    re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{letters - 1}}})(?![?*{{|])") for letters in (_START, *_HEADS)
+)
+#: In ASCII, what is no part of a word becomes a blank.
+_TO_PLAIN: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in f"_{_BETWEEN}")}
 #: A choice, or something that may be lacking, at the beginning of a sign.
 _CHOICE: Final = re.compile(r"((?:[^\W\d_]| )*)\(\?:([^()]*)\)(\?|(?![?*+{]))(.*)")
 #: A longer text is about its subject, whatever it mentions.
@@ -54,12 +61,12 @@ class _Plain(NamedTuple):
 
     Attributes:
         text: between blanks.
-        starts: the first signs from each beginning of a word on, and the first few of these.
+        starts: the first signs from each beginning of a word on, and the first few of these, where signs begin so.
         blanks: it has no letters of scripts without blanks.
     """
 
     text: str
-    starts: frozenset[str]
+    starts: Collection[str]
     blanks: bool
 
     @classmethod
@@ -67,7 +74,10 @@ class _Plain(NamedTuple):
         """The text, folded."""
         plain = _plain(text)
         starts = {*_WORDS.findall(f" {plain}")}
-        return cls(plain, frozenset(starts | {one[:_HEAD] for one in starts}), _ANY_NO_BLANKS.search(plain) is None)
+        heads = (map(itemgetter(slice(letters)), starts) for letters in _HEADS)
+        return cls(
+            plain, _by_start().keys() & starts.union(*heads), plain.isascii() or not _ANY_NO_BLANKS.search(plain)
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +102,7 @@ class _Thing:
         # where a text has one.
         starts: dict[str, list[str]] = {}
         for one in (one for sign in folded for one in _choices(sign) if not _ANY_NO_BLANKS.match(one)):
-            match = _BEGINS.match(one) or _BEGINS_SHORT.match(one)
+            match = next(filter(None, (begin.match(one) for begin in _BEGINS)), None)
             starts.setdefault(match[1] if match else "", []).append(one)
         return cls(folded, {start: "|".join(some) for start, some in starts.items()}, worth)
 
@@ -105,8 +115,8 @@ class _Thing:
 
 @cache
 def _begun(signs: str) -> re.Pattern[str]:
-    """Signs at the beginning of a word; compiled where a text may have one: few of them ever are."""
-    return re.compile(f"[ {_BETWEEN}](?:{signs})")
+    """Signs, compiled where a text may have one: few of them ever are."""
+    return re.compile(signs)
 
 
 class Notice(NamedTuple):
@@ -117,8 +127,8 @@ class Notice(NamedTuple):
     share: float
 
 
-def notice_of(text: str, *, title: bool = False) -> Notice | None:
-    """The kind of notice that a text is, or None where it is none."""
+def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | None:
+    """The kind of notice that a text is, or None where it is none, or speaks of fewer things than that."""
     known = _Plain.of(text)
     plain = known.text
     size = len(plain.split())
@@ -129,8 +139,10 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
     covered: dict[str, set[int]] = {}
     (spoken_to,) = _signs()[_ADDRESS]
     spoken_of = _spoken_of(known)
+    if len(spoken_of) < fewest:
+        return None
     for kind, things in _signs().items():
-        for thing in things if spoken_of and kind != _ADDRESS else ():
+        for thing in things if kind != _ADDRESS else ():
             if thing in spoken_of:
                 worth[kind] += thing.worth
                 hits = list(thing.pattern.finditer(plain))
@@ -163,10 +175,15 @@ def _spoken_of(plain: _Plain) -> Collection[_Thing]:
         return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain.text)}
     by_start, text = _by_start(), f" {plain.text}"
     found: set[_Thing] = set()
-    for start in (*(plain.starts & by_start.keys()), ""):
-        # One pattern for all others: hardly a text has one.
-        if start or _begun(_others()).search(text):
-            found.update(thing for thing in by_start[start] if _begun(thing.starts[start]).search(text))
+    blanked = text.translate(_BLANKED)
+    for start in plain.starts:
+        at = blanked.find(f" {start}") + 1
+        while at:
+            found.update(thing for thing in by_start[start] if _begun(thing.starts[start]).match(text, at))
+            at = blanked.find(f" {start}", at) + 1
+    # One pattern for all others: hardly a text has one.
+    if _others().search(text):
+        found.update(thing for thing, pattern in _other_things() if pattern.search(text))
     return found
 
 
@@ -194,7 +211,8 @@ def _folded(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Folded, with single blanks between words."""
-    return " ".join(re.sub(rf"[^\w{_BETWEEN}]+", " ", _folded(text)).split())
+    folded = _folded(text)
+    return " ".join((folded.translate(_TO_PLAIN) if folded.isascii() else _NO_WORD.sub(" ", folded)).split())
 
 
 @cache
@@ -218,8 +236,14 @@ def _by_start() -> dict[str, list[_Thing]]:
 
 
 @cache
-def _others() -> str:
-    return "|".join(thing.starts[""] for thing in _by_start()[""])
+def _other_things() -> list[tuple[_Thing, re.Pattern[str]]]:
+    """The things with signs that do not begin with letters, and these behind what is between words."""
+    return [(thing, re.compile(f"[{_BEFORE}](?:{thing.starts['']})")) for thing in _by_start()[""]]
+
+
+@cache
+def _others() -> re.Pattern[str]:
+    return re.compile(f"[{_BEFORE}](?:{'|'.join(thing.starts[''] for thing in _by_start()[''])})")
 
 
 #: The classes, from the plainest to the one that is left over.
