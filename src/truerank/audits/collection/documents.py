@@ -269,10 +269,12 @@ class ExtremeDocuments:
         longest, highest = (
             [doc_id for _, doc_id in sorted(kept, reverse=True)] for kept in (self._longest, self._highest)
         )
-        return {
-            "first of the file first": self._first, "last of the file first": [*reversed(self._last)],
+        lists = {
+            "first of the file first": self._first, "last of the file first": reversed(self._last),
             "longest first": longest, "highest id first": highest,
         }  # fmt: skip
+        # A list names a document once, also where its id comes twice.
+        return {name: [*dict.fromkeys(ids)] for name, ids in lists.items()}
 
 
 @dataclass(eq=False)
