@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -32,15 +31,15 @@ _BEFORE: Final = f" {_BETWEEN}"
 _BLANKED: Final = str.maketrans(_BETWEEN, " " * len(_BETWEEN))
 _NO_BLANKS: Final = "[\u3040-\uffdc]"
 _ANY_NO_BLANKS: Final = re.compile(_NO_BLANKS)
-#: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there.
-_START: Final = 6
 _NO_WORD: Final = re.compile(rf"[^\w{_BETWEEN}]+")
-_WORDS: Final = re.compile(rf"[{_BEFORE}]+(?=(.{{0,{_START}}}))")
-#: Where a sign begins with fewer letters, so many tell it.
-_HEADS: Final = (3, 2)
+#: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there; fewer where it begins
+#: with fewer.
+_STARTS: Final = (6, 3, 2)
 _BEGINS: Final = tuple(
-    re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{letters - 1}}})(?![?*{{|])") for letters in (_START, *_HEADS)
+    re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{letters - 1}}})(?![?*{{|])") for letters in _STARTS
 )
+#: Words of which is remembered whether a sign may begin with them.
+_REMEMBERED: Final = 1 << 16
 #: In ASCII, what is no part of a word becomes a blank.
 _TO_PLAIN: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in f"_{_BETWEEN}")}
 #: A choice, or something that may be lacking, at the beginning of a sign.
@@ -54,30 +53,6 @@ _SHARE_OF_MANY: Final = 0.07
 _MANY: Final = 4
 _BRIEF: Final = 4
 _MOST: Final = 0.5
-
-
-class _Plain(NamedTuple):
-    """A text as of `_plain`.
-
-    Attributes:
-        text: between blanks.
-        starts: the first signs from each beginning of a word on, and the first few of these, where signs begin so.
-        blanks: it has no letters of scripts without blanks.
-    """
-
-    text: str
-    starts: Collection[str]
-    blanks: bool
-
-    @classmethod
-    def of(cls, text: str) -> _Plain:
-        """The text, folded."""
-        plain = _plain(text)
-        starts = {*_WORDS.findall(f" {plain}")}
-        heads = (map(itemgetter(slice(letters)), starts) for letters in _HEADS)
-        return cls(
-            plain, _by_start().keys() & starts.union(*heads), plain.isascii() or not _ANY_NO_BLANKS.search(plain)
-        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,8 +104,7 @@ class Notice(NamedTuple):
 
 def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | None:
     """The kind of notice that a text is, or None where it is none, or speaks of fewer things than that."""
-    known = _Plain.of(text)
-    plain = known.text
+    plain = _plain(text)
     size = len(plain.split())
     if not size or size > _LONGEST:
         return None
@@ -138,7 +112,7 @@ def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | No
     worth: Counter[str] = Counter()
     covered: dict[str, set[int]] = {}
     (spoken_to,) = _signs()[_ADDRESS]
-    spoken_of = _spoken_of(known)
+    spoken_of = _spoken_of(plain)
     if len(spoken_of) < fewest:
         return None
     for kind, things in _signs().items():
@@ -166,31 +140,54 @@ def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | No
 
 def speaks_as_notice(text: str) -> bool:
     """Whether a text speaks to the reader, or of anything that notices speak of; alone that is no sign of a notice."""
-    return bool(_spoken_of(_Plain.of(text)))
+    return bool(_spoken_of(_plain(text)))
 
 
-def _spoken_of(plain: _Plain) -> Collection[_Thing]:
-    """The things of which a text has a sign."""
-    if not plain.blanks:
-        return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain.text)}
-    by_start, text = _by_start(), f" {plain.text}"
-    found: set[_Thing] = set()
+def _spoken_of(plain: str) -> Collection[_Thing]:
+    """The things of which a text, as of `_plain`, has a sign."""
+    if not plain.isascii() and _ANY_NO_BLANKS.search(plain):
+        return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain)}
+    by_start, may_begin, text = _by_start(), _may_begin(), f" {plain}"
     blanked = text.translate(_BLANKED)
-    for start in plain.starts:
-        at = blanked.find(f" {start}") + 1
+    found: set[_Thing] = set()
+    for word in {*filter(may_begin.__getitem__, blanked.split())}:
+        at = blanked.find(f" {word}") + 1
         while at:
-            found.update(thing for thing in by_start[start] if _begun(thing.starts[start]).match(text, at))
-            at = blanked.find(f" {start}", at) + 1
+            for start in (blanked[at : at + letters] for letters in _STARTS):
+                for thing in by_start.get(start, ()):
+                    if _begun(thing.starts[start]).match(text, at):
+                        found.add(thing)
+            at = blanked.find(f" {word}", at) + 1
     # One pattern for all others: hardly a text has one.
     if _others().search(text):
         found.update(thing for thing, pattern in _other_things() if pattern.search(text))
     return found
 
 
+class _MayBegin(dict[str, bool]):
+    """Whether a sign may begin with a word, as far as the word alone tells."""
+
+    def __init__(self, starts: Iterable[str]) -> None:
+        super().__init__()
+        self._parts = frozenset(start for start in starts if " " not in start)
+        self._words = frozenset(start.partition(" ")[0] for start in starts if " " in start)
+
+    def __missing__(self, word: str) -> bool:
+        may = word in self._words or not self._parts.isdisjoint([word[:letters] for letters in _STARTS])
+        if len(self) < _REMEMBERED:
+            self[word] = may
+        return may
+
+
+@cache
+def _may_begin() -> _MayBegin:
+    return _MayBegin(frozenset(_by_start()) - {""})
+
+
 def _choices(sign: str) -> list[str]:
     """A sign without the choices among its first letters: one for each of them."""
     found = _CHOICE.fullmatch(sign)
-    if found is None or len(found[1]) >= _START:
+    if found is None or len(found[1]) >= _STARTS[0]:
         return [sign]
     options = [*found[2].split("|"), *([""] if found[3] else [])]
     return [one for option in options for one in _choices(f"{found[1]}{option}{found[4]}")]
