@@ -153,7 +153,8 @@ def _spoken_of(plain: str) -> Collection[_Thing]:
     for word in {*filter(may_begin.__getitem__, blanked.split())}:
         at = blanked.find(f" {word}") + 1
         while at:
-            for start in (blanked[at : at + letters] for letters in _STARTS):
+            for letters in may_begin[word]:
+                start = blanked[at : at + letters]
                 for thing in by_start.get(start, ()):
                     if _begun(thing.starts[start]).match(text, at):
                         found.add(thing)
@@ -164,19 +165,19 @@ def _spoken_of(plain: str) -> Collection[_Thing]:
     return found
 
 
-class _MayBegin(dict[str, bool]):
-    """Whether a sign may begin with a word, as far as the word alone tells."""
+class _MayBegin(dict[str, tuple[int, ...]]):
+    """Of a word, how many letters tell whether a sign begins there; none where the word alone tells that none does."""
 
     def __init__(self, starts: Iterable[str]) -> None:
         super().__init__()
-        self._parts = frozenset(start for start in starts if " " not in start)
-        self._words = frozenset(start.partition(" ")[0] for start in starts if " " in start)
+        self._parts = {(len(start), start.partition(" ")[0]) for start in starts}
 
-    def __missing__(self, word: str) -> bool:
-        may = word in self._words or not self._parts.isdisjoint([word[:letters] for letters in _STARTS])
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        parts = self._parts
+        found = tuple(size for size in _STARTS if (size, word) in parts or (size, word[:size]) in parts)
         if len(self) < _REMEMBERED:
-            self[word] = may
-        return may
+            self[word] = found
+        return found
 
 
 @cache

@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -150,13 +150,12 @@ class WordOverlap:
 
     def _add(self, block: Sequence[Document]) -> None:
         words = self._words
-        texts = [[words[word] for word in plain_words(one.text)[:_READ]] for one in block]
-        held = [[word for word in set(one) if word >= 0] for one in texts]
-        places = np.array([place for one in held for place in one], np.int64)
-        ends = np.cumsum([0, *map(len, held)])
-        matrix = scipy.sparse.csr_matrix(
-            (np.ones(len(places), np.int32), places, ends), shape=(len(block), self._asked.shape[0])
-        )
+        texts = [[*map(words.__getitem__, plain_words(one.text)[:_READ])] for one in block]
+        places = np.fromiter(chain.from_iterable(texts), np.int64, sum(map(len, texts)))
+        width, held = self._asked.shape[0], places >= 0
+        rows = np.repeat(np.arange(len(block)), [*map(len, texts)])[held]
+        rows, places = np.divmod(np.unique(rows * width + places[held]), width)
+        matrix = scipy.sparse.csr_matrix((np.ones(len(places), np.int32), (rows, places)), shape=(len(block), width))
         shared = (matrix @ self._asked).tocoo()
         counts, width = shared.data.astype(np.int64), self._seen.shape[1]
         flat = np.bincount(shared.col.astype(np.int64) * width + counts, minlength=self._seen.size)
