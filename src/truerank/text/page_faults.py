@@ -34,7 +34,7 @@ _ANY_NO_BLANKS: Final = re.compile(_NO_BLANKS)
 _NO_WORD: Final = re.compile(rf"[^\w{_BETWEEN}]+")
 #: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there; fewer where it begins
 #: with fewer.
-_STARTS: Final = (6, 3, 2)
+_STARTS: Final = (6, 5, 4, 3, 2)
 _BEGINS: Final = tuple(
     re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{letters - 1}}})(?![?*{{|])") for letters in _STARTS
 )
@@ -148,17 +148,17 @@ def _spoken_of(plain: str) -> Collection[_Thing]:
     if not plain.isascii() and _ANY_NO_BLANKS.search(plain):
         return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain)}
     by_start, may_begin, text = _by_start(), _may_begin(), f" {plain}"
-    blanked = text.translate(_BLANKED)
+    blanked = f"{text.translate(_BLANKED)} "
     found: set[_Thing] = set()
     for word in {*filter(may_begin.__getitem__, blanked.split())}:
-        at = blanked.find(f" {word}") + 1
+        at = blanked.find(f" {word} ") + 1
         while at:
             for letters in may_begin[word]:
                 start = blanked[at : at + letters]
                 for thing in by_start.get(start, ()):
                     if _begun(thing.starts[start]).match(text, at):
                         found.add(thing)
-            at = blanked.find(f" {word}", at) + 1
+            at = blanked.find(f" {word} ", at) + 1
     # One pattern for all others: hardly a text has one.
     if _others().search(text):
         found.update(thing for thing, pattern in _other_things() if pattern.search(text))
