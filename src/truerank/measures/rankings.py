@@ -324,6 +324,16 @@ def places(run: pl.DataFrame) -> pl.Series:
     return pl.Series("place", _positions(np.diff(np.append(starts, len(run)))) + 1)
 
 
+def first_places(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """The rows at the first places of their topics, in their order, with the place."""
+    if not in_rank_order(run):
+        return run.with_columns(places(run)).filter(pl.col("place") <= depth)
+    starts = topic_starts(run["topic_id"])
+    lengths = np.minimum(np.diff(np.append(starts, len(run))), depth)
+    place = _positions(lengths)
+    return run[np.repeat(starts, lengths) + place].with_columns(pl.Series("place", place + 1))
+
+
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
     """The rows of a run, cut anew between topics."""
     held: pl.DataFrame | None = None

@@ -285,14 +285,16 @@ def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[s
     if layout is None:
         return None
     kinds = {name or f" {position}": schema.get(name or "", pl.String) for position, name in enumerate(layout)}
+    places = [position for position, name in enumerate(layout) if name or position == width - 1]
     try:
-        # All columns are read, since a line that is too long is noticed only then; one that is too short, has two
-        # spaces in a row or is blank holds a null.
-        frame = pl.read_csv(data, has_header=False, separator=" ", quote_char=None, schema=kinds)
+        # A line that is too short, has two spaces in a row or is blank holds a null, if only in the last column; where
+        # none does, the number of spaces says whether one is too long. What nobody wants is skipped.
+        frame = pl.read_csv(data, has_header=False, separator=" ", quote_char=None, schema=kinds, columns=places)
     except pl.exceptions.PolarsError:
         return None
     floats = [frame[name] for name, kind in schema.items() if kind == pl.Float64]
-    sound = not any(frame.null_count().row(0)) and all(column.is_finite().all() for column in floats)
+    sound = _count(data, _SPACE) == (width - 1) * len(frame) and not any(frame.null_count().row(0))
+    sound = sound and all(column.is_finite().all() for column in floats)
     return frame.select(list(schema)) if sound else None
 
 
