@@ -28,8 +28,6 @@ from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
-from truerank.lexical.analysis import Analyser
-from truerank.lexical.models import BM25, Statistics
 from truerank.measures.rankings import first_places, on_topics, places, topic_starts
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
@@ -158,6 +156,10 @@ def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
 
 def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float]:
     """BM25 of documents for topics, shape (documents, topics), and the mean share of a topic's terms in them."""
+    # Here: most judgments fit by the runs, and need no words.
+    from truerank.lexical.analysis import Analyser
+    from truerank.lexical.models import BM25, Statistics
+
     analyser, model = Analyser(), BM25()
     asked = [Counter(analyser(text)) for text in topics]
     terms = {term: at for at, term in enumerate(dict.fromkeys(term for one in asked for term in one))}
