@@ -293,6 +293,11 @@ def on_topics(run: pl.DataFrame, topics: pl.Series) -> pl.DataFrame:
     return run.filter(pl.Series(np.repeat(kept.to_numpy(), np.diff(np.append(starts, len(run))))))
 
 
+def has_topics(run: pl.DataFrame, topics: pl.Series) -> bool:
+    """Whether a run has results for one of some topics."""
+    return bool(run["topic_id"].gather(topic_starts(run["topic_id"])).is_in(topics.implode()).any())
+
+
 def in_rank_order(run: pl.DataFrame) -> bool:
     """Whether equal topics stand together and ranks rise within them."""
     starts = topic_starts(run["topic_id"])
