@@ -265,6 +265,7 @@ def pack(path: Path) -> Path:
 def columns(path: Path) -> Path:
     """The run as Parquet."""
     import polars as pl
+
     from truerank.sources import read_run_frame
 
     table = path.with_suffix(".parquet")

@@ -1,4 +1,4 @@
-"""Judgments and runs as Parquet: the same as the text, whatever the columns are called, and every fault by its reason."""
+"""Judgments and runs as Parquet: the same as the text, by any usual names of columns, and every fault."""
 
 from pathlib import Path
 

@@ -207,8 +207,8 @@ def evaluate(
     Args:
         qrels: relevance judgments: a path or irds:ID. In Python also a frame (topic_id, doc_id, relevance), records, or
             grades by topic and document.
-        run: Runs, as TREC lines or Parquet; repeat the option for several. In Python also runs by name: files, frames (topic_id, doc_id,
-            score, and rank where it is used), records, or scores by topic and document.
+        run: Runs, as TREC lines or Parquet; repeat the option for several. In Python also runs by name: files, frames
+            (topic_id, doc_id, score, and rank where it is used), records, or scores by topic and document.
         measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
         equivalence: documents that count as one.

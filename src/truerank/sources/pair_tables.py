@@ -16,8 +16,9 @@ from truerank.sources.lines import Repeat, raise_repeat, repeated_pair
 _NAMES: Final = {
     "topic_id": ("query_id", "query-id", "qid", "q_id", "topic"),
     "doc_id": ("corpus-id", "docno", "docid", "document"),
-    "relevance": ("label", "grade", "rel", "score"),
+    "relevance": ("label", "grade", "rel"),
 }
+_BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
 #: Rows that are read at once.
 _ROWS: Final = 1 << 19
 
@@ -28,7 +29,8 @@ def renamed(frame: pl.DataFrame, schema: Collection[str]) -> pl.DataFrame:
 
 
 def _other_names(columns: Sequence[str], schema: Collection[str]) -> dict[str, str]:
-    names: dict[str, str] = {}
+    # Only BEIR calls grades so: elsewhere, what has scores is a run.
+    names = {"score": "relevance"} if "relevance" in schema and _BEIR.issubset(columns) else {}
     for name in (one for one in schema if one not in columns):
         other = next((one for one in _NAMES.get(name, ()) if one in columns), None)
         names |= {} if other is None else {other: name}
