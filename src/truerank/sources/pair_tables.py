@@ -29,12 +29,11 @@ def renamed(frame: pl.DataFrame, schema: Collection[str]) -> pl.DataFrame:
 
 
 def _other_names(columns: Sequence[str], schema: Collection[str]) -> dict[str, str]:
-    # Only BEIR calls grades so: elsewhere, what has scores is a run.
-    names = {"score": "relevance"} if "relevance" in schema and _BEIR.issubset(columns) else {}
-    for name in (one for one in schema if one not in columns):
-        other = next((one for one in _NAMES.get(name, ()) if one in columns), None)
-        names |= {} if other is None else {other: name}
-    return names
+    # Only BEIR calls grades "score": elsewhere, what has scores is a run.
+    also = {"relevance": ("score",)} if _BEIR.issubset(columns) else {}
+    lacking = {name: (*_NAMES.get(name, ()), *also.get(name, ())) for name in schema if name not in columns}
+    first = {name: next((one for one in others if one in columns), None) for name, others in lacking.items()}
+    return {other: name for name, other in first.items() if other is not None}
 
 
 def conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str | Path) -> pl.DataFrame:
