@@ -293,6 +293,11 @@ def on_topics(run: pl.DataFrame, topics: pl.Series) -> pl.DataFrame:
     return run.filter(pl.Series(np.repeat(kept.to_numpy(), np.diff(np.append(starts, len(run))))))
 
 
+def has_topics(run: pl.DataFrame, topics: pl.Series) -> bool:
+    """Whether a run has results for one of some topics."""
+    return bool(run["topic_id"].gather(topic_starts(run["topic_id"])).is_in(topics.implode()).any())
+
+
 def in_rank_order(run: pl.DataFrame) -> bool:
     """Whether equal topics stand together and ranks rise within them."""
     starts = topic_starts(run["topic_id"])
@@ -322,6 +327,16 @@ def places(run: pl.DataFrame) -> pl.Series:
         return run.select(place.alias("place")).to_series()
     starts = topic_starts(run["topic_id"])
     return pl.Series("place", _positions(np.diff(np.append(starts, len(run)))) + 1)
+
+
+def first_places(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """The rows at the first places of their topics, in their order, with the place."""
+    if not in_rank_order(run):
+        return run.with_columns(places(run)).filter(pl.col("place") <= depth)
+    starts = topic_starts(run["topic_id"])
+    lengths = np.minimum(np.diff(np.append(starts, len(run))), depth)
+    place = _positions(lengths)
+    return run[np.repeat(starts, lengths) + place].with_columns(pl.Series("place", place + 1))
 
 
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:

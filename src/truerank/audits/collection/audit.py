@@ -53,7 +53,7 @@ from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
 from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
-from truerank.measures.scoring import conforming, named_runs
+from truerank.measures.scoring import named_runs
 from truerank.near_duplicates import Sketches, keep, within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
@@ -63,6 +63,7 @@ from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
+from truerank.sources.pair_tables import conforming
 from truerank.sources.queries import open_queries
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import check_kept, open_engine

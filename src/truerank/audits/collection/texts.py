@@ -9,7 +9,6 @@ from typing import Final, NamedTuple
 
 from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
-from truerank.text.page_faults import notice_of
 
 _LOST: Final = re.compile("[\ufffd\x00-\x08\x0b\x0e-\x1f\x7f]")
 _TAGS: Final = (
@@ -103,6 +102,9 @@ def placeholder(text: str) -> bool:
 
 def notice(text: str) -> str:
     """The kind of notice that stands in place of a text, such as an error page; empty where it is none."""
+    # Here: topics have no notices, and without documents an audit need not load what finds them.
+    from truerank.text.page_faults import notice_of
+
     found = None if len(text) > _NOTICE else notice_of(text, fewest=_SIGNS)
     if found is None or len(found.signs) < _SIGNS:
         return ""
