@@ -47,7 +47,7 @@ _NOTICE, _SIGNS = 400, 2
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII: Final = [chr(code) for code in range(128)]
 _TO_BLANKS: Final = {ord(sign): " " for sign in _ASCII if not sign.isalpha()}
-_NO_SIGNS: Final = "".join(sign for sign in _ASCII if not sign.isalnum()).encode()
+_NO_LETTERS: Final = "".join(sign for sign in _ASCII if not sign.isalnum()).encode()
 _FEWEST_LETTERS: Final = 4
 _TERMINAL: Final = frozenset(".!?…。！？｡؟۔।॥”’»)]}>\"'་៖။።")
 
@@ -93,7 +93,7 @@ def markup(text: str) -> str:
 
 def placeholder(text: str) -> bool:
     """Whether a text stands for a missing one, such as "null" or "[deleted]"."""
-    if len(text) > 400 or (_signs(text) > _LONGEST_PLACEHOLDER and not _LOREM.search(text)):
+    if len(text) > 400 or (_letters(text) > _LONGEST_PLACEHOLDER and not _LOREM.search(text)):
         return False
     plain = _EDGE.sub("", normalise(text).casefold())
     plain = re.sub(r"[\[\]()]", "", plain)
@@ -123,7 +123,7 @@ def script_of(text: str) -> str:
     Han and kana are one, since Japanese mixes them.
     """
     if text.isascii():
-        return "LATIN" if _signs(text[:60]) >= _FEWEST_LETTERS else ""
+        return "LATIN" if _letters(text[:60]) >= _FEWEST_LETTERS else ""
     counts: dict[str, int] = {}
     for sign in text[:_SAMPLED]:
         if sign.isalpha():
@@ -142,13 +142,13 @@ def measured(text: str) -> Measured:
     """The size of a normalised text."""
     words = text.count(" ") + 1 if text else 0
     dense = not text.isascii() and script_of(text) in _DENSE
-    return Measured(len(text), words, _signs(text) * (_DENSITY if dense else 1))
+    return Measured(len(text), words, _letters(text) * (_DENSITY if dense else 1))
 
 
-def _signs(text: str) -> int:
+def _letters(text: str) -> int:
     """How many letters and digits a text has."""
     if text.isascii():
-        return len(text.encode().translate(None, _NO_SIGNS))
+        return len(text.encode().translate(None, _NO_LETTERS))
     return sum(map(str.isalnum, text))
 
 
