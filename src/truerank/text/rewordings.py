@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Final, Literal, get_args
 
@@ -350,6 +351,84 @@ def _joined(every: list[str], rng: Random) -> list[str] | None:
 
 
 def _other_spelling(every: list[str], rng: Random) -> list[str] | None:
+    choices = [(at, other) for at, word in enumerate(every) for other in _respelled(word)]
+    if not choices:
+        return None
+    at, other = rng.choice(choices)
+    return [*every[:at], other, *every[at + 1 :]]
+
+
+def _narrower(every: list[str], rng: Random) -> list[str]:
+    new = rng.choice([word for word in _MODIFIERS if word not in every])
+    at = rng.choice((0, len(every)))
+    return [*every[:at], new, *every[at:]]
+
+
+def _broader(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if _is_content(word)]
+    if len(places) < 2:
+        return None
+    gone = rng.choice(places)
+    return [word for at, word in enumerate(every) if at != gone]
+
+
+def _two_errors(every: list[str], rng: Random) -> list[str] | None:
+    once = _typing_error(every, rng)
+    if once is None:
+        return None
+    untouched = [word if word == before else "" for word, before in zip(once, every, strict=True)]
+    twice = _typing_error(untouched, rng)
+    return twice and [new or old for new, old in zip(twice, once, strict=True)]
+
+
+def _sign(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if len(word) >= 4 and word.isalpha()]
+    if not places:
+        return None
+    at = rng.choice(places)
+    word = every[at]
+    place = rng.randrange(len(word))
+    alike = _LOOKS.get(word[place], "")
+    return [
+        *every[:at],
+        word[:place] + rng.choice(f"{alike}{alike}0123456789@$*") + word[place + 1 :],
+        *every[at + 1 :],
+    ]
+
+
+def _by_sound(every: list[str], rng: Random) -> list[str] | None:
+    places = [at for at, word in enumerate(every) if any(sound in word for sound, _ in _HEARD) and len(word) >= 5]
+    if not places:
+        return None
+    at = rng.choice(places)
+    word = every[at]
+    for _ in range(rng.choice((1, 2))):
+        sounds = [pair for pair in _HEARD if pair[0] in word]
+        if sounds:
+            word = word.replace(*rng.choice(sounds), 1)
+    return [*every[:at], word, *every[at + 1 :]]
+
+
+def _web(every: list[str], rng: Random) -> list[str] | None:
+    if len(every) < 2:
+        return None
+    tagged = rng.randrange(len(every))
+    tag = rng.choice(("b", "em", "i", "mark"))
+    ways = (
+        "%20".join(every),
+        "+".join(every),
+        " ".join([*every[:tagged], f"<{tag}>{every[tagged]}</{tag}>", *every[tagged + 1 :]]),
+        f"#{''.join(word.capitalize() for word in every)}",
+        "&nbsp;".join(every),
+    )
+    return [rng.choice(ways)]
+
+
+def _joined(every: list[str], rng: Random) -> list[str] | None:
+    return ["".join(every)] if len(every) > 1 else None
+
+
+def _other_spelling(every: list[str], rng: Random) -> list[str] | None:
     choices = [
         (at, word[: -len(one)] + other)
         for at, word in enumerate(every)
@@ -361,6 +440,16 @@ def _other_spelling(every: list[str], rng: Random) -> list[str] | None:
         return None
     at, other = rng.choice(choices)
     return [*every[:at], other, *every[at + 1 :]]
+
+
+@lru_cache(maxsize=1 << 14)
+def _respelled(word: str) -> tuple[str, ...]:
+    return tuple(
+        word[: -len(one)] + other
+        for pair in _SPELLINGS
+        for one, other in (pair, pair[::-1])
+        if word.endswith(one) and (len(word) == len(one) or (len(word) - len(one) >= 3 and one in _SUFFIXES))
+    )
 
 
 def _number(every: list[str], rng: Random) -> list[str] | None:

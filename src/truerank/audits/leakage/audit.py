@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,6 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments, annotate, scope_notes
 from truerank.judging.ratings import label_inputs
 from truerank.options import Encoding, Flag, Labels, Out, command
-from truerank.overlaps.meaning import ReadTexts
 from truerank.records import Input, TopicText
 from truerank.sources import (
     QuerySource,
@@ -76,9 +75,12 @@ def summarise(
     *,
     judgments: Judgments | None,
     checked: Mapping[str, Sensitivity],
+    unread: Collection[tuple[str, str]],
     options: AuditOptions,
 ) -> AuditResult:
-    """The result of an audit; `encoder` is in full precision and proposes the reformulation types."""
+    """The result of an audit; `encoder` is in full precision and proposes the reformulation types. `unread` are the
+    topics (test set, id) with a text that it cannot read.
+    """
     pairs = _with_evidence(proposed.pairs, options.threshold)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
     candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
@@ -109,7 +111,7 @@ def summarise(
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
                     encoder.name == options.calibrated_for,
-                    _unread(test, options, encoder),
+                    sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                 ),
@@ -172,13 +174,6 @@ def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> t
     below = pl.col("similarity") <= pl.lit(threshold, pl.Float32)
     answers = judged.filter(below & listed, test=test)["judged"].drop_nulls()
     return int(answers.sum()), int((~answers).sum())
-
-
-def _unread(test: TopicSet, options: AuditOptions, encoder: Encoder) -> int:
-    """Topics with a text that the encoder cannot read."""
-    texts = topic_texts([test], options.fields)
-    read = ReadTexts.of(encoder).reads([normalise(text.text) for text in texts])
-    return len({text.topic_id for text, known in zip(texts, read.tolist(), strict=True) if not known})
 
 
 def _recall(proposed: Proposed, texts: Sequence[TopicText], options: AuditOptions) -> PrefilterRecall | None:
@@ -431,8 +426,15 @@ class PreparedAudit:
         progress.start("reformulation types")
         tests = [test for _, test in self.tests]
         proposed = _with_columns(proposed, self.sources)
+        read = plan.topic_vectors().any(axis=1).tolist()
         result = summarise(
-            proposed, tests, self.models.encoder, judgments=self.judgments, checked=checked, options=options
+            proposed,
+            tests,
+            self.models.encoder,
+            judgments=self.judgments,
+            checked=checked,
+            unread={(text.test, text.topic_id) for text, seen in zip(self.texts, read, strict=True) if not seen},
+            options=options,
         )
         if redaction.redact:
             result = redact(result, key)
