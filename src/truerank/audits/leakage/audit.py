@@ -48,7 +48,6 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.runs import trained_on
-from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
