@@ -56,7 +56,7 @@ def limits(texts: list[str], rounds: int) -> dict[str, float]:
     left = torch.randn(SIZE, SIZE)
     half = left.to(torch.bfloat16)
     space = np.ones(1 << 26, np.float32)
-    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
+    tokenizer = TextTokenizer.of(read_model_folder(packaged_folder(), "packaged"))
     # Threads that wait for one another use processor time: one thread, times the processors.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -222,7 +222,7 @@ def main() -> None:
         return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)
-    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
+    tokenizer = TextTokenizer.of(read_model_folder(packaged_folder(), "packaged"))
     tokens = int(tokenizer.ids(texts).lengths.sum())
     rates = limits(texts, given.rounds)
     units = ("GFLOP/s", "GFLOP/s", "GB/s", "texts/s")
