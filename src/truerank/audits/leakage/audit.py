@@ -61,6 +61,7 @@ from truerank.work.artifacts import digest, hash_file, installed_versions
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
+from truerank.work.merging import PRECISION
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -348,6 +349,10 @@ class PreparedAudit:
         redaction: Redaction = Redaction(),
     ) -> PreparedAudit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
+        if options.engine.startswith("shard:") and encoding.precision == "auto":
+            fault = "the jobs of an array need one precision for all of them"
+            remedy = "give full, or that of a first pass which all machines can run: int8, bf16 or fp16"
+            raise OptionError("precision", fault, remedy)
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
         sources, tests = _sources(train, options), read_tests(test, options)
         texts = topic_texts(tests, options.fields)
@@ -416,6 +421,7 @@ class PreparedAudit:
     ) -> AuditResult:
         options, _, _, redaction = self.given
         progress = progress or Quiet()
+        keep_json(folder / PRECISION, self.given[1].precision)
         held = held_words([source for _, source in self.sources])
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
         key = open_key(redaction.redact_key) if redaction.redact else b""
@@ -455,7 +461,7 @@ class PreparedAudit:
             passes = partial(would_pass, DistinctQueries(self.sources[0][1]), plan.prefilter)
         options = self.given[0]
         # What other machines encode with may not be here, and the figures do not depend on it.
-        screens = plan.choose_screen if options.engine in ("local", "ray") else None
+        screens = None if options.engine.startswith("ray:") else plan.choose_screen
         exact = self.models.encoder
         plan = replace(plan, open_exact=lambda: exact, choose_screen=screens, floor=options.threshold)
         found = check(self.texts, plan, passes)
