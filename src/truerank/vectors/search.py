@@ -142,6 +142,7 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
 
 
 def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
+    job.progress.start("encoding topics")
     exact = ScanTask(
         plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe, device=plan.device
     )
@@ -151,6 +152,7 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
         store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
         every = _load(store, count, exact, bars)
         return NeighbourPairs(select(every, plan.floor, plan.top_k), unread=_unread(every))
+    job.progress.start("measuring the first pass")
     error = _kept_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
         coarse = replace(exact, open_encoder=plan.open_screen, error=error)

@@ -317,6 +317,8 @@ def audit(
         job.log("start", work=folder.name, engine=options.engine)
         result = replace(prepared.result(folder, progress, partial(_log_choice, job)), folder=job.folder)
         job.read(*prepared.inputs(result))
+        if progress is not None:
+            progress.start("report")
         if passes := result.summary.get("first_pass"):
             job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
         publish(result, job)
