@@ -2,6 +2,7 @@
 
     python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
     python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 6000] [--lines N] [--only WORD…]    whole audits
+    python benchmarks/encoding_limits.py --stages [--rounds 3] [--lines 3000]    what an audit's stages take
 
 Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
 hardly shows. `rate` is what the processors would do without other work. The work of the model is 21.3 MFLOP a token
@@ -22,6 +23,7 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from transformers import AutoTokenizer
 
 from leakage_audit import MFLOP_PER_TOKEN, THRESHOLD, audited, queries, topic_texts
 from reranking import candidates, ways
@@ -34,6 +36,7 @@ from truerank.vectors.encoders.model_folder import packaged_folder, read_model_f
 from truerank.vectors.encoders.speed import first_passes, instruction_sets, processor_name
 from truerank.vectors.encoders.tokenizing import TextTokenizer
 from truerank.work.engines import processors
+from truerank.work.progress import Quiet
 
 SIZE = 1536
 
@@ -52,11 +55,12 @@ def in_turn(works: dict[str, Callable[[], object]], rounds: int) -> dict[str, fl
 
 
 def limits(texts: list[str], rounds: int) -> dict[str, float]:
-    """GFLOP/s of products of matrices, GB/s of memory, texts a second of the tokenizer."""
+    """GFLOP/s of products of matrices, GB/s of memory, texts a second of the tokenizer and of transformers' call."""
     left = torch.randn(SIZE, SIZE)
     half = left.to(torch.bfloat16)
     space = np.ones(1 << 26, np.float32)
-    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
+    tokenizer = TextTokenizer.of(read_model_folder(packaged_folder(), "packaged"))
+    theirs = AutoTokenizer.from_pretrained(packaged_folder())
     # Threads that wait for one another use processor time: one thread, times the processors.
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -66,6 +70,7 @@ def limits(texts: list[str], rounds: int) -> dict[str, float]:
             "bf16 matrix products": lambda: half @ half,
             "memory, copying": space.copy,
             "tokens": lambda: tokenizer.ids(texts),
+            "tokens by transformers": lambda: theirs(texts, truncation=True),
         },
         2 * rounds + 1,
     )
@@ -75,7 +80,7 @@ def limits(texts: list[str], rounds: int) -> dict[str, float]:
         "fp32 matrix products": work / seconds["fp32 matrix products"],
         "bf16 matrix products": work / seconds["bf16 matrix products"],
         "memory, copying": 2 * space.nbytes / 1e9 / seconds["memory, copying"],
-        "tokens": len(texts) / seconds["tokens"],
+        **{name: len(texts) / seconds[name] for name in ("tokens", "tokens by transformers")},
     }
 
 
@@ -90,7 +95,14 @@ def encoding(texts: list[str], tokens: int, rounds: int, rates: dict[str, float]
     unpacked = (replace(spec, packed=False) for spec in low if spec.packed)
     full = EncoderSpec("packaged", backend="openvino")
     split = replace(full, precision="bf16x3", packed=True)
-    for spec in (full, replace(full, packed=True), split, *unpacked, *low):
+    for spec in (
+        replace(full, backend="torch", device="cpu"),
+        full,
+        replace(full, packed=True),
+        split,
+        *unpacked,
+        *low,
+    ):
         try:
             encoder = open_spec(spec)
         except InputError as fault:
@@ -183,6 +195,38 @@ def audits(sample: int, lines: int | None, rounds: int, only: list[str]) -> list
     ]  # fmt: skip
 
 
+class Stages(Quiet):
+    """Processor seconds of each stage, by what an audit tells of its progress."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self.begun, self.what = time.process_time(), "opening"
+
+    def start(self, what: str, total: int | None = None) -> None:
+        """Ends the stage before."""
+        now = time.process_time()
+        self.seconds[self.what] = self.seconds.get(self.what, 0.0) + now - self.begun
+        self.begun, self.what = now, what
+
+
+def stages(lines: int, rounds: int) -> list[tuple[object, ...]]:
+    """Median processor seconds of the stages of an audit of so many lines, divided by the processors."""
+    texts = random.Random(1).sample([query.text for name in LOGS for query in queries(name)], lines)
+    taken: list[dict[str, float]] = []
+    with tempfile.TemporaryDirectory() as temporary:
+        path = Path(temporary) / "log.tsv"
+        path.write_text("".join(f"{place}\t{text}\n" for place, text in enumerate(texts)), encoding="utf-8")
+        for number in range(rounds + 1):
+            own = Stages()
+            audited([str(path)], Path(temporary) / str(number), progress=own)
+            own.start("")
+            # The first opens models, and chooses the first pass.
+            taken += [{**own.seconds, "all": sum(own.seconds.values())}] if number else []
+    return [
+        (name, f"{statistics.median(each.get(name, 0.0) for each in taken) / processors():.2f}") for name in taken[0]
+    ]
+
+
 def reranking(count: int, rounds: int, rates: dict[str, float]) -> list[tuple[object, ...]]:
     """The ways of reranking beside `CrossEncoder.predict`, with the largest difference of a score."""
     with tempfile.TemporaryDirectory() as temporary:
@@ -208,6 +252,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--pairs", type=int, default=200)
     parser.add_argument("--audit", action="store_true", help="whole audits instead")
+    parser.add_argument("--stages", action="store_true", help="the stages of one audit instead")
     parser.add_argument("--sample", type=int, default=6000, help="lines that sentence-transformers encodes")
     parser.add_argument("--lines", type=int, help="lines that [fast] audits; by default all five logs")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="audits with such a word in their name")
@@ -216,16 +261,19 @@ def main() -> None:
     print(f"{processor_name()}, {processors()} processors ({', '.join(instruction_sets())})\n")
     # OpenMP's threads wait by spinning, which is processor time: one thread is what they cost without waiting.
     torch.set_num_threads(1)
+    if given.stages:
+        print(table(("stage", "processor s"), stages(given.lines or 3000, given.rounds)))
+        return
     if given.audit:
         header = ("way", "lines", "lines/s (median)", "range", "ratio (median)")
         print(table(header, audits(given.sample, given.lines, given.rounds, given.only)))
         return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)
-    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), "packaged"))
+    tokenizer = TextTokenizer.of(read_model_folder(packaged_folder(), "packaged"))
     tokens = int(tokenizer.ids(texts).lengths.sum())
     rates = limits(texts, given.rounds)
-    units = ("GFLOP/s", "GFLOP/s", "GB/s", "texts/s")
+    units = ("GFLOP/s", "GFLOP/s", "GB/s", "texts/s", "texts/s")
     print(table(("limit", "rate", ""), [(name, f"{rate:,.0f}", unit)
                                         for (name, rate), unit in zip(rates.items(), units, strict=True)]))  # fmt: skip
     print(f"\n{len(texts):,} queries of {tokens / len(texts):.1f} tokens:\n")

@@ -1,6 +1,6 @@
 """Shards of one run: the same bytes as one process, and how long 10⁹ lines take on 1, 16 and 256 machines.
 
-    python benchmarks/shards.py same [--parts 8] [--lines 6000]   whole commands, cut into parts and merged
+    python benchmarks/shards.py same [--parts 8] [--lines 6000] [--precision int8]   cut into parts and merged
     python benchmarks/shards.py plan [--lines 400000] [--total 1000000000] [--machines 1 16 256]
 
 `same` works on the real query logs (all lines with the prefilter, `--lines` without it), and on Vaswani and CACM. Every
@@ -51,7 +51,7 @@ from truerank.work.jobs import Job
 Way = Callable[[Path, str], object]
 
 
-def ways(folder: Path, lines: int) -> dict[str, Way]:
+def ways(folder: Path, lines: int, precision: str) -> dict[str, Way]:
     """Each command that takes shards, over real data."""
     logs = {"prefilter": 1 << 30, "exhaustive": lines // len(LOGS)}
     for mode, most in logs.items():
@@ -69,7 +69,14 @@ def ways(folder: Path, lines: int) -> dict[str, Way]:
 
     def audited(mode: str) -> Way:
         return lambda out, engine: leakage.audit(
-            str(folder / f"{mode}.tsv"), test, out=out, encoder="packaged", mode=mode, engine=engine, block_size=128
+            str(folder / f"{mode}.tsv"),
+            test,
+            out=out,
+            encoder="packaged",
+            mode=mode,
+            engine=engine,
+            precision=precision,
+            block_size=128,
         )
 
     return {
@@ -138,17 +145,16 @@ def in_shards(way: Way, folder: Path, parts: int) -> tuple[Path, int, list[float
     return folders[0], rounds, seconds, blocks
 
 
-def same(parts: int, lines: int, only: Sequence[str]) -> None:
+def same(parts: int, lines: int, only: Sequence[str], precision: str) -> None:
     """Prints a row for each command."""
     sketches._DOCUMENTS = 512  # the collections are small: with blocks of the usual size there would be one
     rows, failed = [], False
     with tempfile.TemporaryDirectory() as name:
-        for command, way in ways(Path(name), lines).items():
+        for command, way in ways(Path(name), lines, precision).items():
             if only and command not in only:
                 continue
             place = Path(name) / command.replace(" ", "-")
             begun = time.process_time()
-            # `local` may measure the first pass of an encoder and take another than the jobs of an array do.
             way(place / "whole", "shard:1/1")
             alone = time.process_time() - begun
             first, rounds, seconds, blocks = in_shards(way, place, parts)
@@ -262,12 +268,13 @@ def main() -> None:
     parser.add_argument("--parts", type=int, default=8)
     parser.add_argument("--lines", type=int)
     parser.add_argument("--only", nargs="*", default=[], metavar="COMMAND")
+    parser.add_argument("--precision", default="int8", help="of all jobs of a leakage audit: full, int8, bf16")
     parser.add_argument("--total", type=int, default=10**9)
     parser.add_argument("--machines", type=int, nargs="*", default=[1, 16, 256])
     given = parser.parse_args()
     require_shared()
     if given.what == "same":
-        same(given.parts, given.lines or 6_000, given.only)
+        same(given.parts, given.lines or 6_000, given.only, given.precision)
     else:
         plan(given.lines or 400_000, given.total, given.machines)
 

@@ -15,7 +15,7 @@ import truerank
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import encoders
 from truerank.core.result import summary
-from truerank.errors import OptionError
+from truerank.errors import InputError, OptionError, ShardFinishedError
 from truerank.vectors.encoders.base import EncoderSpec
 from truerank.vectors.encoders.speed import (
     ChosenWay,
@@ -34,7 +34,6 @@ from truerank.vectors.encoders.speed import (
     usual_first_pass,
     way_of,
 )
-from truerank.work.engines import ShardEngine
 
 
 class Watch:
@@ -238,7 +237,7 @@ def test_where_nothing_is_measured_the_processor_decides(
     way = usual_first_pass(spec).way
     assert (way.backend, way.precision, way.packed) == ("openvino", precision, precision == "bf16")
     # Other machines may lack what this one has.
-    elsewhere = usual_first_pass(spec, elsewhere=True).way
+    elsewhere = usual_first_pass(spec, "int8").way
     assert elsewhere.precision == ("int8" if "int8" in here else "fp32")
     assert usual_first_pass(EncoderSpec("toy", backend="onnx")).way.backend == "onnx"
 
@@ -310,12 +309,33 @@ def test_an_audit_goes_on_with_what_it_began_with(
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_jobs_of_an_array_do_not_measure(
+def test_jobs_of_an_array_take_the_precision_that_they_are_given(
     data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert ShardEngine(1, 1).in_process
-    found = audited(tmp_path / "out", *data, "bf16", monkeypatch, engine="shard:1/1")
-    assert "first_pass" not in found.summary
+    with pytest.raises(OptionError, match="precision"):
+        audited(tmp_path / "auto", *data, "bf16", monkeypatch, engine="shard:1/1")
+    for precision in ("full", "fp16"):
+        # What was measured here, bf16, is not taken.
+        shard = audited(
+            tmp_path / precision, *data, "bf16", monkeypatch, engine="shard:1/1", precision=precision, block_size=1024
+        )
+        passes = shard.summary.get("first_pass", {"log": {"way": "none"}})
+        assert passes["log"]["way"] == {"full": "none", "fp16": "torch fp16"}[precision]
+    with pytest.raises(OptionError, match="precision: no first pass in int8"):
+        audited(tmp_path / "int8", *data, "bf16", monkeypatch, precision="int8")
+
+
+def test_shards_of_other_precisions_are_not_merged(
+    data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folders = [tmp_path / precision for precision in ("bf16", "fp16")]
+    for part, folder in enumerate(folders, start=1):
+        given = {"engine": f"shard:{part}/2", "precision": folder.name, "block_size": 256}
+        with pytest.raises(ShardFinishedError):
+            audited(folder, *data, "bf16", monkeypatch, **given)
+    with pytest.raises(InputError, match=r"fp16.*bf16.*--precision") as refused:
+        truerank.merge(folders)
+    assert str(folders[1]) in str(refused.value)
 
 
 def test_the_table_of_this_machine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import gzip
 import os
 import pickle
@@ -84,7 +85,7 @@ def test_vectors_are_those_of_sentence_transformers(onnx: Encoder, peer) -> None
 
 
 def test_ids_are_those_of_sentence_transformers(peer) -> None:
-    tokenizer = TextTokenizer(read_model_folder(packaged_folder(), NAME))
+    tokenizer = TextTokenizer.of(read_model_folder(packaged_folder(), NAME))
     ids = tokenizer.ids(TEXTS)
     assert ids.lengths[2] == 2  # an empty text is its two special tokens
     assert ids.lengths[7] == 256  # not the 128 of the packaged tokenizer.json
@@ -101,7 +102,7 @@ def test_ids_of_real_queries_are_those_of_sentence_transformers(peer) -> None:
             queries += [line.rstrip("\n").partition("\t")[2] for _, line in zip(range(2000), lines, strict=False)]
     assert len(queries) == 10_000
     wanted = peer.tokenizer(queries, truncation=True)["input_ids"]
-    ids = TextTokenizer(read_model_folder(packaged_folder(), NAME)).ids(queries)
+    ids = TextTokenizer.of(read_model_folder(packaged_folder(), NAME)).ids(queries)
     assert np.concatenate([np.array(row) for row in wanted]).tolist() == ids.flat.tolist()
 
 
@@ -205,6 +206,39 @@ def test_torch_backend_gives_the_same_vectors(onnx: Encoder) -> None:
 
 
 @needs_torch
+@pytest.mark.parametrize("side", ["right", "left"])
+def test_the_torch_backend_makes_the_inputs_of_transformers(peer, side: str) -> None:
+    from truerank.vectors.encoders.sentence_transformers import _Inputs
+
+    other = copy.deepcopy(peer)
+    other.tokenizer.padding_side = side
+    other.max_seq_length = 40
+    inputs = _Inputs.of(other)
+    assert inputs is not None
+    texts = [*TEXTS, *map(str.upper, TEXTS), *peer.tokenizer.all_special_tokens]
+    ours = inputs.batch(inputs.tokenizer.ids(texts), np.arange(len(texts)))
+    theirs = other.preprocess(texts)
+    assert {name: getattr(value, "tolist", str)() for name, value in ours.items()} == {
+        name: getattr(value, "tolist", str)() for name, value in theirs.items()
+    }
+
+
+@needs_torch
+def test_the_torch_backend_leaves_other_models_to_sentence_transformers(peer, monkeypatch: pytest.MonkeyPatch) -> None:
+    from truerank.vectors.encoders import sentence_transformers
+
+    other = copy.deepcopy(peer)
+    other.prompts, other.default_prompt_name = {"query": "query: "}, "query"
+    assert sentence_transformers._Inputs.of(other) is None
+    direct = open_encoder("packaged", backend="torch", device="cpu")
+    monkeypatch.setattr(sentence_transformers._Inputs, "of", lambda model: None)
+    left = open_encoder("packaged", backend="torch", device="cpu")
+    assert np.abs(left.encode(TEXTS) - direct.encode(TEXTS)).max() < 2e-6
+    assert left.pieces(TEXTS[:6]) == direct.pieces(TEXTS[:6])  # type: ignore[attr-defined]
+    assert left.fingerprint != direct.fingerprint
+
+
+@needs_torch
 def test_half_precision_is_for_gpus() -> None:
     with pytest.raises(InputError, match="does not run fp16 on the CPU"):
         open_encoder("packaged", backend="torch", device="cpu", precision="fp16")
@@ -242,7 +276,7 @@ def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch)
 
 
 def test_batches_of_the_packaged_model_hold_one_length() -> None:
-    lengths = TextTokenizer(read_model_folder(packaged_folder(), NAME)).ids(TEXTS * 3).lengths
+    lengths = TextTokenizer.of(read_model_folder(packaged_folder(), NAME)).ids(TEXTS * 3).lengths
     for rows in same_length_batches(lengths, tokens=64):
         assert len(set(lengths[rows].tolist())) == 1
 

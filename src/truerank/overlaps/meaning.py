@@ -22,6 +22,7 @@ from truerank.overlaps.results import TextPart
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding
 from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.neighbours import above_bars
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
 
@@ -38,6 +39,8 @@ _FEW_PIECES: Final = 1.5
 #: How far towards itself, from what unrelated texts have, a text's cosine with its words backwards and with its letters
 #: exchanged, may lie: the first number, and the second for each word, because chance has more to say of few words.
 _MOST_ALIKE: Final = ((0.2, 0.3), (0.3, 0.6))
+#: The error that a low precision is allowed, as a multiple of the largest that `_UNRELATED` show.
+_SAFETY: Final = 2.0
 #: Texts on nothing in common: their cosines are where an encoder's scale begins.
 _UNRELATED: Final = (
     "how to repair a bicycle chain", "symptoms of low blood sugar", "history of the roman senate", "chess openings",
@@ -51,7 +54,8 @@ class ReadTexts:
 
     Args:
         encoder: makes the vectors. One without a method `pieces` is taken to read everything.
-        judge: decides what can be read, where that is another precision of the encoder; by default the encoder.
+        judge: the same encoder in full precision, where the encoder is of less. It decides wherever the encoder's
+            cosines are nearer to a bar than their error, so that both read the same texts.
     """
 
     def __init__(self, encoder: Encoder, judge: Encoder | None = None) -> None:
@@ -83,24 +87,15 @@ class ReadTexts:
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, and zeros for texts that the encoder cannot read, shape (len(texts), dimension), float32."""
         vectors = self._encoder.encode(texts)
-        own = vectors if self._judge is self._encoder else None
-        unread = ~self.reads(texts, own)
-        if unread.any():
-            vectors = vectors.copy()
-            vectors[unread] = 0
-        return vectors
-
-    def reads(self, texts: Sequence[str], vectors: Vectors | None = None) -> NDArray[np.bool_]:
-        read = np.ones(len(texts), np.bool_)
         places = self._doubtful(texts)
-        if not len(places):
-            return read
-        own = self._judge.encode([texts[place] for place in places.tolist()]) if vectors is None else vectors[places]
+        read = np.ones(len(places), np.bool_)
         for senseless, most in zip((_backwards, _exchanged), _MOST_ALIKE, strict=True):
-            blind = self._alike(own, [texts[place] for place in places.tolist()], senseless, most)
-            read[places[blind]] = False
-            places, own = places[~blind], own[~blind]
-        return read
+            left = places[read]
+            read[read] = ~self._alike(vectors[left], [texts[place] for place in left.tolist()], senseless, most)
+        if not read.all():
+            vectors = vectors.copy()
+            vectors[places[~read]] = 0
+        return vectors
 
     def _alike(
         self, own: Vectors, texts: Sequence[str], senseless: Callable[[str], str], most: tuple[float, float]
@@ -108,10 +103,18 @@ class ReadTexts:
         """Whether texts have nearly the same vectors when nothing is left of what they say."""
         if not texts:
             return np.zeros(0, np.bool_)
-        start = self._unrelated
-        others = self._judge.encode([senseless(text) for text in texts])
-        alike = (np.einsum("ij,ij->i", own, others) - start) / max(1e-6, 1 - start)
-        return alike > most[0] + most[1] / np.array([max(1, len(text.split())) for text in texts])  # type: ignore[no-any-return]
+        start, error = self._scale
+        others = [senseless(text) for text in texts]
+        bars = most[0] + most[1] / np.array([max(1, len(text.split())) for text in texts])
+
+        def alike(own: Vectors, others: Vectors) -> Vectors:
+            return (np.einsum("ij,ij->i", own, others) - start) / max(1e-6, 1 - start)  # type: ignore[no-any-return]
+
+        def judged(near: NDArray[np.intp]) -> Vectors:
+            both = ([each[place] for place in near.tolist()] for each in (texts, others))
+            return alike(*map(self._judge.encode, both))
+
+        return above_bars(alike(own, self._encoder.encode(others)), bars, error, judged)
 
     @property
     def _pieces(self) -> Callable[[Sequence[str]], Sequence[tuple[int, int]]] | None:
@@ -133,10 +136,17 @@ class ReadTexts:
         return np.union1d(np.flatnonzero(unknown), many).astype(np.intp)
 
     @cached_property
-    def _unrelated(self) -> float:
-        vectors = self._judge.encode(_UNRELATED)
-        products = vectors @ vectors.T
-        return float(products[~np.eye(len(vectors), dtype=np.bool_)].mean())
+    def _scale(self) -> tuple[float, float]:
+        """Where cosines of unrelated texts lie, and the error to allow for in how far above it another one is."""
+        texts = [change(text) for change in (str, _backwards, _exchanged) for text in _UNRELATED]
+        exact = self._judge.encode(texts)
+        products = exact @ exact.T
+        few = products[: len(_UNRELATED), : len(_UNRELATED)]
+        start = float(few[~np.eye(len(few), dtype=np.bool_)].mean())
+        if self._judge is self._encoder:
+            return start, 0.0
+        vectors = self._encoder.encode(texts)
+        return start, _SAFETY * float(np.abs(products - vectors @ vectors.T).max()) / max(1e-6, 1 - start)
 
 
 def _backwards(text: str) -> str:

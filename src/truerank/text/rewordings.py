@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
 from random import Random
 from typing import Final, Literal, get_args
 
@@ -350,17 +351,21 @@ def _joined(every: list[str], rng: Random) -> list[str] | None:
 
 
 def _other_spelling(every: list[str], rng: Random) -> list[str] | None:
-    choices = [
-        (at, word[: -len(one)] + other)
-        for at, word in enumerate(every)
-        for pair in _SPELLINGS
-        for one, other in (pair, pair[::-1])
-        if word.endswith(one) and (len(word) == len(one) or (len(word) - len(one) >= 3 and one in _SUFFIXES))
-    ]
+    choices = [(at, other) for at, word in enumerate(every) for other in _respelled(word)]
     if not choices:
         return None
     at, other = rng.choice(choices)
     return [*every[:at], other, *every[at + 1 :]]
+
+
+@lru_cache(maxsize=1 << 14)
+def _respelled(word: str) -> tuple[str, ...]:
+    return tuple(
+        word[: -len(one)] + other
+        for pair in _SPELLINGS
+        for one, other in (pair, pair[::-1])
+        if word.endswith(one) and (len(word) == len(one) or (len(word) - len(one) >= 3 and one in _SUFFIXES))
+    )
 
 
 def _number(every: list[str], rng: Random) -> list[str] | None:

@@ -114,6 +114,35 @@ def rounded(similarities: NDArray[np.floating]) -> Vectors:
     return np.clip(values, -1.0, 1.0).astype(np.float32)
 
 
+#: A low precision is trusted where the error that it shows is at most this share of what is allowed for.
+TRUSTED: Final = 0.75
+
+
+def above_bars(
+    coarse: Vectors, bars: Vectors | float, error: float, exact: Callable[[NDArray[np.intp]], Vectors]
+) -> NDArray[np.bool_]:
+    """Which exact values are above their bars, where coarse ones are known; only those near the bars are asked for.
+
+    Args:
+        coarse: shape (values,).
+        error: what to allow for in the coarse values; 0 where they are exact. It grows where more is seen.
+        exact: gives the exact values in these places.
+    """
+    above: NDArray[np.bool_] = coarse > bars
+    while error:
+        near = np.flatnonzero(np.abs(coarse - bars) <= error)
+        values = exact(near)
+        above[near] = values > np.broadcast_to(bars, coarse.shape)[near]
+        largest = float(np.abs(values - coarse[near]).max(initial=0.0))
+        error = 0.0 if largest <= TRUSTED * error else wider(error, largest)
+    return above
+
+
+def wider(error: float, shown: float) -> float:
+    """The error to allow for once a larger one was seen than `error` is trusted with."""
+    return round(2 * max(error, shown), 6)
+
+
 class Bars:
     """For each topic text, a similarity that a pair must reach to enter the top-k; rises as the stream goes by.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -22,15 +23,18 @@ from truerank.vectors.encoders.base import Encoder, Vectors
 from truerank.vectors.neighbours import (
     KEPT_SCHEMA,
     LISTS,
+    TRUSTED,
     Bars,
     PairProbe,
     Rows,
     ScanTask,
     TextBlock,
+    above_bars,
     blocks_of,
     grouped,
     rounded,
     select,
+    wider,
 )
 from truerank.vectors.prefilter import Filtered, FilterPlan, filter_blocks
 from truerank.work.blocks import BlockStore, run_blocks
@@ -46,8 +50,6 @@ _WORTH_A_PILOT = 2048
 _WORTH_SCREENING = 256
 #: The error that a scan allows for, as a multiple of the largest that the pilot showed; and its smallest value.
 _SAFETY = 2.0
-#: A scan is repeated with a wider margin when it shows an error above this share of what it allowed for.
-_TRUSTED = 0.75
 _LEAST_ERROR = 0.004
 
 
@@ -140,6 +142,7 @@ def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
 
 
 def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
+    job.progress.start("encoding topics")
     exact = ScanTask(
         plan.open_exact, plan.topic_vectors(), plan.floor, plan.top_k, probe=plan.probe, device=plan.device
     )
@@ -149,14 +152,15 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
         store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
         every = _load(store, count, exact, bars)
         return NeighbourPairs(select(every, plan.floor, plan.top_k), unread=_unread(every))
+    job.progress.start("measuring the first pass")
     error = _kept_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
         coarse = replace(exact, open_encoder=plan.open_screen, error=error)
         kept, check, unread = _screened(rows, plan, coarse, job)
-        if check.largest <= _TRUSTED * error:
+        if check.largest <= TRUSTED * error:
             return NeighbourPairs(select(kept, plan.floor, plan.top_k), check, unread=unread)
         job.progress.note(f"the low-precision pass was off by {check.largest:.4f}; scanning again with a wider margin")
-        error = _wider(error, check.largest)
+        error = wider(error, check.largest)
 
 
 def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: SearchPlan) -> NDArray[np.bool_]:
@@ -183,27 +187,13 @@ def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: Search
     error = plan.error
     if error is None:
         error = _measured_error(list(dict.fromkeys(texts)), plan)
-    coarse = nearest(plan.open_screen(), every)
-    while True:
-        near = np.flatnonzero(np.abs(coarse - floor) <= error)
-        similarity = nearest(exact, near)
-        largest = float(np.abs(similarity - coarse[near]).max(initial=0.0))
-        if largest <= _TRUSTED * error:
-            reached = coarse > floor
-            reached[near] = similarity > floor
-            return reached
-        error = _wider(error, largest)
+    return above_bars(nearest(plan.open_screen(), every), floor, error, partial(nearest, exact))
 
 
 def encode_each_once(encoder: Encoder, texts: Sequence[str]) -> Vectors:
     """The vectors of texts among which some stand several times, shape (texts, dimension)."""
     row = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     return encoder.encode(list(row))[[row[text] for text in texts]]
-
-
-def _wider(error: float, shown: float) -> float:
-    """The error to allow for once a larger one was seen than `error` is trusted with."""
-    return round(2 * max(error, shown), 6)
 
 
 def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,14 +15,16 @@ from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, command
 from truerank.work.artifacts import WORK
-from truerank.work.kept import is_whole, record
+from truerank.work.kept import is_whole, kept_json, record
 from truerank.work.runs import locked
 
 __all__ = ["Merged", "merge"]
 
 _BLOCKS: Final = "*.arrow"
 #: What a job measures once, and other processors measure otherwise: all go on with what the first one found.
-_MEASURED: Final = ("first-pass.json", "pilot-*.json")
+_MEASURED: Final = ("pilot-*.json",)
+#: The file of a run that says which precision its jobs encode in, where they encode.
+PRECISION: Final = "precision.json"
 
 
 @dataclass(frozen=True, repr=False)
@@ -82,6 +84,10 @@ def _merged(folders: Sequence[Path]) -> Merged:
     first = next(filter(runs.get, folders), folders[0])
     for folder in folders:
         if runs[folder] not in (set(), runs[first]):
+            own, other = (_precisions(each, runs[each]) for each in (folder, first))
+            if own != other and own and other:
+                fault = f"encodes in precision {own}, and the shard in {first} in {other}"
+                raise InputError(fault, "run all jobs of an array with the same --precision", where=folder)
             fault = f"unfinished work of another run than in {first}"
             raise InputError(fault, "merge shards of one command with the same inputs and options", where=folder)
     every = {path: folder for folder in reversed(folders) for path in found[folder]}
@@ -94,6 +100,11 @@ def _merged(folders: Sequence[Path]) -> Merged:
             if not is_whole(target) or target.read_bytes() != source.read_bytes():
                 _give(source, target)
     return Merged(len(every), {str(folder): len(blocks) for folder, blocks in found.items()})
+
+
+def _precisions(folder: Path, runs: Iterable[str]) -> str:
+    known = {kept_json(folder / WORK / run / PRECISION) for run in runs}
+    return ", ".join(sorted(map(str, known - {None})))
 
 
 def _paths(work: Path, *patterns: str) -> frozenset[Path]:

@@ -232,7 +232,7 @@ def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> Non
 def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path) -> None:
     few = tmp_path / "few.tsv"
     few.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in islice(open_queries(TRAIN[0]), 400)))
-    options = {**OPTIONS, "block_size": 64}
+    options = {**OPTIONS, "block_size": 64, "precision": "full"}
     given = ([str(few)], TESTS[:1])
     leakage.audit(*given, out=tmp_path / "whole", **options)
     shards = [tmp_path / f"shard-{part}" for part in (1, 2)]

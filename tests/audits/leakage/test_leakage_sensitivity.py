@@ -77,7 +77,7 @@ def test_figures_do_not_depend_on_the_first_pass(
 
 def test_a_first_pass_that_errs_more_than_it_says_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """The comparison above can fail: without the second pass the figures differ."""
-    monkeypatch.setattr("truerank.vectors.search._TRUSTED", float("inf"))
+    monkeypatch.setattr("truerank.vectors.neighbours.TRUSTED", float("inf"))
     whole = check(TEXTS, plan_of(Counting(TrigramEncoder())))
     trusted = check(TEXTS, plan_of(Counting(TrigramEncoder()), Counting(TrigramEncoder(noise=0.3)), 1e-6))
     assert trusted != whole

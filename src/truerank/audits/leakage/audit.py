@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -34,7 +34,6 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.labels import Judgments, annotate, scope_notes
 from truerank.judging.ratings import label_inputs
 from truerank.options import Encoding, Flag, Labels, Out, command
-from truerank.overlaps.meaning import ReadTexts
 from truerank.records import Input, TopicText
 from truerank.sources import (
     QuerySource,
@@ -49,7 +48,6 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.runs import trained_on
-from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
@@ -63,6 +61,7 @@ from truerank.work.artifacts import digest, hash_file, installed_versions
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
+from truerank.work.merging import PRECISION
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -76,9 +75,12 @@ def summarise(
     *,
     judgments: Judgments | None,
     checked: Mapping[str, Sensitivity],
+    unread: Collection[tuple[str, str]],
     options: AuditOptions,
 ) -> AuditResult:
-    """The result of an audit; `encoder` is in full precision and proposes the reformulation types."""
+    """The result of an audit; `encoder` is in full precision and proposes the reformulation types. `unread` are the
+    topics (test set, id) with a text that it cannot read.
+    """
     pairs = _with_evidence(proposed.pairs, options.threshold)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
     candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
@@ -109,7 +111,7 @@ def summarise(
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
                     encoder.name == options.calibrated_for,
-                    _unread(test, options, encoder),
+                    sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                 ),
@@ -172,13 +174,6 @@ def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> t
     below = pl.col("similarity") <= pl.lit(threshold, pl.Float32)
     answers = judged.filter(below & listed, test=test)["judged"].drop_nulls()
     return int(answers.sum()), int((~answers).sum())
-
-
-def _unread(test: TopicSet, options: AuditOptions, encoder: Encoder) -> int:
-    """Topics with a text that the encoder cannot read."""
-    texts = topic_texts([test], options.fields)
-    read = ReadTexts.of(encoder).reads([normalise(text.text) for text in texts])
-    return len({text.topic_id for text, known in zip(texts, read.tolist(), strict=True) if not known})
 
 
 def _recall(proposed: Proposed, texts: Sequence[TopicText], options: AuditOptions) -> PrefilterRecall | None:
@@ -322,6 +317,8 @@ def audit(
         job.log("start", work=folder.name, engine=options.engine)
         result = replace(prepared.result(folder, progress, partial(_log_choice, job)), folder=job.folder)
         job.read(*prepared.inputs(result))
+        if progress is not None:
+            progress.start("report")
         if passes := result.summary.get("first_pass"):
             job.options |= {"first_pass": {name: check["way"] for name, check in passes.items()}}
         publish(result, job)
@@ -354,6 +351,10 @@ class PreparedAudit:
         redaction: Redaction = Redaction(),
     ) -> PreparedAudit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
+        if options.engine.startswith("shard:") and encoding.precision == "auto":
+            fault = "the jobs of an array need one precision for all of them"
+            remedy = "give full, or that of a first pass which all machines can run: int8, bf16 or fp16"
+            raise OptionError("precision", fault, remedy)
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
         sources, tests = _sources(train, options), read_tests(test, options)
         texts = topic_texts(tests, options.fields)
@@ -422,6 +423,7 @@ class PreparedAudit:
     ) -> AuditResult:
         options, _, _, redaction = self.given
         progress = progress or Quiet()
+        keep_json(folder / PRECISION, self.given[1].precision)
         held = held_words([source for _, source in self.sources])
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
         key = open_key(redaction.redact_key) if redaction.redact else b""
@@ -431,8 +433,15 @@ class PreparedAudit:
         progress.start("reformulation types")
         tests = [test for _, test in self.tests]
         proposed = _with_columns(proposed, self.sources)
+        read = plan.topic_vectors().any(axis=1).tolist()
         result = summarise(
-            proposed, tests, self.models.encoder, judgments=self.judgments, checked=checked, options=options
+            proposed,
+            tests,
+            self.models.encoder,
+            judgments=self.judgments,
+            checked=checked,
+            unread={(text.test, text.topic_id) for text, seen in zip(self.texts, read, strict=True) if not seen},
+            options=options,
         )
         if redaction.redact:
             result = redact(result, key)
@@ -454,7 +463,7 @@ class PreparedAudit:
             passes = partial(would_pass, DistinctQueries(self.sources[0][1]), plan.prefilter)
         options = self.given[0]
         # What other machines encode with may not be here, and the figures do not depend on it.
-        screens = plan.choose_screen if options.engine in ("local", "ray") else None
+        screens = None if options.engine.startswith("ray:") else plan.choose_screen
         exact = self.models.encoder
         plan = replace(plan, open_exact=lambda: exact, choose_screen=screens, floor=options.threshold)
         found = check(self.texts, plan, passes)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
-from truerank.errors import InputError
+from truerank.errors import InputError, OptionError
 from truerank.options import Encoding
 from truerank.overlaps.meaning import ReadTexts
 from truerank.records import TopicText
@@ -40,12 +40,12 @@ _SAMPLE_TEXTS: Final = 512
 @dataclass(frozen=True)
 class Models:
     """The encoder in full precision, asked for as `exact` and `opened` with the backend and device that were found
-    (None: of another package); `screened` allows a first pass in low precision before it.
+    (None: of another package); `precision` is that of a first pass before it: auto for the fastest, full for none.
     """
 
     exact: EncoderSpec
     opened: EncoderSpec | None
-    screened: bool
+    precision: str
     cache: str | None
     encoder: ReadTexts
 
@@ -54,7 +54,11 @@ class Models:
         exact = EncoderSpec(encoding.encoder, backend=encoding.backend, device=encoding.device)
         encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
-        return cls(exact, opened, encoding.precision == "auto", encoding.cache, encoder)
+        low = {each.precision for each in first_passes(opened) if each.backend == opened.backend} if opened else set()
+        if encoding.precision not in ("auto", "full", *low):
+            fault = f"no first pass in {encoding.precision} with this encoder on this machine"
+            raise OptionError("precision", fault, f"choose {', '.join(('full', *sorted(low)))}")
+        return cls(exact, opened, encoding.precision, encoding.cache, encoder)
 
     def plan(
         self,
@@ -78,11 +82,11 @@ class Models:
             # A process with a GPU of its own, or a part of one: to it, that is the first.
             cuda = (opened.device or "").startswith("cuda:")
             exact = opened = replace(opened, device="cuda") if cuda else opened
-        measured = options.engine in ("local", "ray")
+        # What the machines of a cluster have is not known here: the pass is one that all of them can run.
+        precision = "int8" if self.precision == "auto" and options.engine.startswith("ray:") else self.precision
         return SearchPlan(
             open_exact=partial(_reading, exact, self.cache),
-            # Jobs of an array and machines of a cluster have to run the same pass, which all of them can.
-            choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", measured, chosen),
+            choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", precision, chosen),
             topic_vectors=_begun(partial(encode_each_once, self.encoder, normalised)),
             floor=options.lowest,
             top_k=options.k,
@@ -103,13 +107,13 @@ class _FirstPass:
     models: Models
     spec: EncoderSpec | None
     choice: Path | None
-    measured: bool
+    precision: str
     chosen: Callable[[ChosenWay], None]
 
     def __call__(self, rows: Rows) -> tuple[Callable[[], Encoder], str] | None:
         """What opens the encoder of the first pass, and how that is called; None where there is better none."""
         models, spec = self.models, self.spec
-        if spec is None or not models.screened or not (others := first_passes(spec)):
+        if spec is None or self.precision == "full" or not (others := first_passes(spec)):
             return None
         way = self._begun_with(spec, others) or self._chosen(spec, rows)
         chosen = spec_of_way(way, spec, others)
@@ -127,12 +131,12 @@ class _FirstPass:
         return way
 
     def _chosen(self, spec: EncoderSpec, rows: Rows) -> Way:
-        if self.measured:
+        if self.precision == "auto":
             texts = [row[3] for row in islice(rows(), _SAMPLE_TEXTS)]
             choice = choose_first_pass(_open(self.models.exact, None), spec, texts)
             give_back()
         else:
-            choice = usual_first_pass(spec, elsewhere=True)
+            choice = usual_first_pass(spec, self.precision)
         if self.choice is not None:
             keep_json(self.choice, asdict(choice.way))
         self.chosen(choice)

@@ -43,7 +43,7 @@ class PreparedModel:
 
 def prepare_model(model: ModelFolder, *, packed: bool = False) -> PreparedModel:
     """Opens the tokenizer and builds the graph, or finds it in the cache."""
-    tokenizer = TextTokenizer(model)
+    tokenizer = TextTokenizer.of(model)
     skip = 0 if model.pool_prompt else tokenizer.prompt_tokens
     if not packed or not can_pack(model):
         return PreparedModel(model.name, tokenizer, encoder_graph(model, skip=skip))
@@ -92,11 +92,8 @@ class GraphEncoder(OpenedEncoder):
         self._threads = spec.threads or processors()
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """How many tokens each text has, up to the length that the model reads and without special ones, and how many
-        of them are unknown."""
-        ids = self._model.tokenizer.ids(["", *texts])
-        unknown = self._model.tokenizer.unknown(ids)
-        return list(zip((ids.lengths[1:] - ids.lengths[0]).tolist(), unknown[1:].tolist(), strict=True))
+        """As `TextTokenizer.pieces`."""
+        return self._model.tokenizer.pieces(texts)
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)

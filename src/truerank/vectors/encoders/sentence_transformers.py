@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
 
 from truerank.errors import MissingExtraError, OptionError
 from truerank.vectors.encoders.base import EncoderSpec, OpenedEncoder, Vectors
 from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
+from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
 
 _CPU_BATCH: Final = 32
 _GPU_BATCH: Final = 512
@@ -43,31 +47,116 @@ class SentenceTransformerEncoder(OpenedEncoder):
         if spec.threads is not None and device == "cpu":
             torch.set_num_threads(spec.threads)
         self._model = model
+        self._inputs = _Inputs.of(model)
         self._batch = _CPU_BATCH if device == "cpu" else _GPU_BATCH
         versions = f"torch {torch.__version__}, sentence-transformers {sentence_transformers.__version__}"
         key = fingerprint(
             _content(model), str(model), model.prompts, model.default_prompt_name, spec.precision,
-            versions, device.partition(":")[0], self._batch,
+            versions, device.partition(":")[0], self._batch, self._inputs is not None,
         )  # fmt: skip
         # Another process takes the same device, or none: vectors of another kind of device would differ.
         super().__init__(replace(spec, device=device), name=name, dimension=_dimension(model), fingerprint=key)
 
     def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
-        """How many tokens each text has, up to the length that the model reads and without special ones, and how many
-        of them are unknown."""
+        """As `TextTokenizer.pieces`."""
+        if self._inputs is not None:
+            return self._inputs.tokenizer.pieces(texts)
         tokenizer = self._model.tokenizer
         found = tokenizer(_whole(texts), add_special_tokens=False, truncation=True)["input_ids"]
         return [(len(ids), ids.count(tokenizer.unk_token_id)) for ids in found]
 
     def _encode(self, texts: Sequence[str]) -> Vectors:
-        vectors = self._model.encode(
-            _whole(texts),
-            batch_size=self._batch,
-            show_progress_bar=False,
-            convert_to_tensor=True,
-            convert_to_numpy=False,
-        )
-        return to_unit_length(vectors.float().cpu().numpy().copy())
+        if self._inputs is None:
+            batches = self._model.encode(
+                _whole(texts),
+                batch_size=self._batch,
+                show_progress_bar=False,
+                convert_to_tensor=True,
+                convert_to_numpy=False,
+            )
+            return to_unit_length(batches.float().cpu().numpy().copy())
+        import torch
+
+        ids = self._inputs.tokenizer.ids(texts)
+        order = np.argsort(-ids.lengths, kind="stable")
+        found = []
+        with torch.inference_mode():
+            for start in range(0, len(order), self._batch):
+                batch = self._inputs.batch(ids, order[start : start + self._batch])
+                there = {name: _moved(value, self._spec.device) for name, value in batch.items()}
+                found.append(self._model(there)["sentence_embedding"].float())
+            # One wait for the device, at the end.
+            vectors = torch.cat(found).cpu().numpy()
+        return to_unit_length(vectors[np.argsort(order)])
+
+
+def _moved(value: Any, device: str | None) -> Any:
+    return value.to(device, non_blocking=True) if hasattr(value, "to") else value
+
+
+@dataclass(frozen=True)
+class _Inputs:
+    """What a model is given for texts: the same that `transformers` makes, which takes ten times as long.
+
+    Attributes:
+        tokenizer: makes the ids.
+        names: of the tensors.
+        extra: what the model is given beside them.
+        padding: the id of the padding token.
+        left: padding stands before a text.
+    """
+
+    tokenizer: TextTokenizer
+    names: tuple[str, ...]
+    extra: dict[str, Any]
+    padding: int
+    left: bool
+
+    @classmethod
+    def of(cls, model: Any) -> _Inputs | None:
+        """None where the model has no tokenizer of the library `tokenizers`, or makes other inputs than these."""
+        import tokenizers
+        import torch
+
+        own = getattr(model, "tokenizer", None) if type(model[0]).__name__ == "Transformer" else None
+        backend, padding = getattr(own, "backend_tokenizer", None), getattr(own, "pad_token_id", None)
+        if backend is None or padding is None or model.truncate_dim is not None:
+            return None
+        if model.default_prompt_name is not None and model.prompts.get(model.default_prompt_name):
+            return None
+        limits = [limit for limit in (model.max_seq_length, own.model_max_length) if limit and limit < _ANY_LENGTH]
+        copy = tokenizers.Tokenizer.from_str(backend.to_str())
+        tokenizer = TextTokenizer(copy, min(limits, default=None), own.truncation_side)
+        probes = [*_PROBES, " ".join(filter(None, own.all_special_tokens)), "long " * (min(limits, default=0) + 1)]
+        theirs = (getattr(model, "preprocess", None) or model.tokenize)(probes)
+        tensors = {name: value for name, value in theirs.items() if isinstance(value, torch.Tensor)}
+        extra = {name: value for name, value in theirs.items() if name not in tensors}
+        if not set(tensors) <= set(_NAMES) or not all(isinstance(value, str | bool) for value in extra.values()):
+            return None
+        inputs = cls(tokenizer, tuple(tensors), extra, padding, own.padding_side == "left")
+        ours = inputs.batch(tokenizer.ids(probes), np.arange(len(probes)))
+        return inputs if all(ours[name].tolist() == value.tolist() for name, value in tensors.items()) else None
+
+    def batch(self, ids: TokenIds, rows: NDArray[np.intp]) -> dict[str, Any]:
+        """The inputs for some texts, as long as the longest of them."""
+        import torch
+
+        lengths = ids.lengths[rows][:, None]
+        width = int(lengths.max())
+        places = np.arange(width) - (width - lengths if self.left else 0)
+        real = (places >= 0) & (places < lengths)
+        tokens = np.full(real.shape, self.padding, np.int64)
+        tokens[real] = ids.flat[(ids.starts[rows][:, None] + places)[real]]
+        values = (tokens, real.astype(np.int64), np.zeros_like(tokens))
+        named = dict(zip(_NAMES, map(torch.from_numpy, values), strict=True))
+        return {**{name: named[name] for name in self.names}, **self.extra}
+
+
+_NAMES: Final = ("input_ids", "attention_mask", "token_type_ids")
+#: Tokenizers without a limit give a number above this one.
+_ANY_LENGTH: Final = 1 << 24
+#: Texts on which a model's own inputs are compared with these.
+_PROBES: Final = ("", " Two  words ", "Größe ÉTÉ e\u0301", "漢字 हिन्दी ☎", "a\tb\n1,000.5", "\u200b\x00")
 
 
 def _whole(texts: Sequence[str]) -> list[str]:

@@ -328,11 +328,13 @@ def choose_first_pass(
     return kept_choice(key, measure, usual_first_pass(spec).way, FIRST_PASS_ERROR, anew=anew)
 
 
-def usual_first_pass(spec: EncoderSpec, *, elsewhere: bool = False) -> ChosenWay:
-    """The way of a first pass where none is measured, by what the processor has: bf16, else int8, else none."""
-    low = {each.precision: each for each in first_passes(spec) if each.backend == spec.backend == "openvino"}
-    usual = None if elsewhere else low.get("bf16")
-    if usual is None and (elsewhere or not _BYTE_PRODUCTS.isdisjoint(instruction_sets())):
+def usual_first_pass(spec: EncoderSpec, precision: str | None = None) -> ChosenWay:
+    """The way of a first pass where none is measured: that of a precision; else by what the processor has, bf16 or
+    int8. None where there is no such way.
+    """
+    low = {each.precision: each for each in first_passes(spec) if each.backend == spec.backend}
+    usual = low.get(precision or "bf16") if precision or spec.backend == "openvino" else None
+    if usual is None and not precision and not _BYTE_PRODUCTS.isdisjoint(instruction_sets()):
         usual = low.get("int8")
     return ChosenWay((MeasuredWay(_way(usual or spec), 0.0, 0.0),), 0, measured=False)
 

@@ -37,18 +37,29 @@ class TokenIds(NamedTuple):
 
 
 class TextTokenizer:
-    """The tokenizer of a model folder.
+    """Makes token ids with a tokenizer of the library `tokenizers`, after a prompt.
 
-    Padding is switched off and the file's own truncation is replaced by the model's: the packaged tokenizer.json pads
-    and cuts to 128, which sentence-transformers overrides too.
+    Padding is switched off and the tokenizer's own truncation is replaced by the model's: the packaged tokenizer.json
+    pads and cuts to 128, which sentence-transformers overrides too.
 
     Args:
-        model: the folder.
+        tokenizer: changed here.
+        max_tokens: texts are cut to this many tokens; None for any number.
+        side: the end at which they are cut.
     """
 
-    def __init__(self, model: ModelFolder) -> None:
-        self._tokenizer = _open(model)
-        self._prompt = model.prompt
+    def __init__(self, tokenizer: Any, max_tokens: int | None, side: str = "right", prompt: str = "") -> None:
+        tokenizer.no_padding()
+        tokenizer.no_truncation()
+        if max_tokens is not None:
+            tokenizer.enable_truncation(max_length=max_tokens, direction=side)
+        self._tokenizer = tokenizer
+        self._prompt = prompt
+
+    @classmethod
+    def of(cls, model: ModelFolder) -> TextTokenizer:
+        """The tokenizer of a model folder."""
+        return cls(_open(model), model.max_tokens, model.truncation_side, model.prompt)
 
     @property
     def definition(self) -> str:
@@ -77,6 +88,12 @@ class TextTokenizer:
         counts = np.array(lengths, dtype=np.int64)
         starts = np.concatenate([[0], np.cumsum(counts)[:-1]]) if lengths else counts
         return TokenIds(np.concatenate(parts) if parts else np.empty(0, np.int32), starts.astype(np.int64), counts)
+
+    def pieces(self, texts: Sequence[str]) -> list[tuple[int, int]]:
+        """How many tokens each text has, up to the length that the model reads and without special ones, and how many
+        of them are unknown."""
+        ids = self.ids(["", *texts])
+        return list(zip((ids.lengths[1:] - ids.lengths[0]).tolist(), self.unknown(ids)[1:].tolist(), strict=True))
 
     def unknown(self, ids: TokenIds) -> NDArray[np.int64]:
         """How many tokens of each text stand for something that the vocabulary lacks, shape (texts,)."""
@@ -107,8 +124,6 @@ def _open(model: ModelFolder) -> Any:
         tokenizer = Tokenizer.from_file(str(file))
     except Exception as error:  # the library raises plain Exception
         raise InputError(f"not a tokenizer ({error})", "fetch the model again", where=file) from error
-    tokenizer.no_padding()
-    tokenizer.enable_truncation(max_length=model.max_tokens, direction=model.truncation_side)
     if model.lower_case and not _lowers(tokenizer.normalizer, normalizers):
         present = [] if tokenizer.normalizer is None else [tokenizer.normalizer]
         tokenizer.normalizer = normalizers.Sequence([normalizers.Lowercase(), *present])
