@@ -286,7 +286,6 @@ def _audited(
         duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said)
     material = _Material(judgments, pairs, topics, documents, duplicates, runs, previous, options, scoring)
     found = [one for one in _instances(parts.train, material, job.progress) if one.count]
-    unjudged, contradicted_grades = _to_judge(material, found, choice)
     job.progress.start("fit of judgments")
     fit = _fit(material, found)
     if fit is not None and pairs is not None:
@@ -334,7 +333,7 @@ def _audited(
             "looked_for": looked_for(parts.given, choice),
             **({} if benchmark is None else {"gallery": [benchmark.json()]}),
         },
-        items=_items(material, unjudged, contradicted_grades),
+        items=_items(material, instances),
         suspects="" if contradicted is None else contradicted.run(),
     )
 
@@ -550,24 +549,12 @@ def _findings(
     return tuple(sorted(ordered, key=lambda one: SEVERITIES.index(one.kind.severity)))
 
 
-def _to_judge(material: _Material, found: Sequence[Instances], choice: RuleChoice) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Pairs for the judging page: near-duplicates that nobody judged, and contradictory grades."""
-    rows = [
-        one.rows
-        for one in found
-        if one.kind in ("contradicted-group", "doubtful-contradiction") and choice.takes(kinds()[one.kind])
-    ]
-    contradicted = pl.concat([pl.DataFrame(schema=INSTANCE_SCHEMA).drop("part", "kind"), *rows])
-    drawn = _drawn_pairs(material.duplicates, material.options.sample, material.options.seed)
-    if material.documents is not None:
-        material.documents.expect({*drawn["left"], *drawn["right"], *contradicted["doc_id"], *contradicted["other"]})
-    return drawn, contradicted
-
-
-def _items(material: _Material, drawn: pl.DataFrame, contradicted: pl.DataFrame) -> tuple[str, ...]:
+def _items(material: _Material, instances: pl.DataFrame) -> tuple[str, ...]:
     """Lines of pairs for the judging page."""
     if material.documents is None:
         return ()
+    drawn = _drawn_pairs(material.duplicates, material.options.sample, material.options.seed)
+    contradicted = instances.filter(pl.col("kind").is_in(["contradicted-group", "doubtful-contradiction"]))
     wanted = {*drawn["left"], *drawn["right"], *contradicted["doc_id"], *contradicted["other"]}
     topics = {} if material.topics is None else material.topics.texts()
     return tuple(_item_lines(drawn, contradicted, material.documents.texts(wanted), topics))

@@ -78,6 +78,20 @@ class _Spool:
         return map(json.loads, self._file)
 
 
+class _Texts(_Spool):
+    """Texts of some documents by id."""
+
+    def add(self, *values: Any) -> None:
+        self._file.write("".join(f"{json.dumps(value)}\n" for value in values))
+
+    def of(self, wanted: Collection[str]) -> dict[str, str]:
+        """Those of some; others are not decoded."""
+        lines = {f"{json.dumps(one)}\n" for one in wanted}
+        self._file.seek(0)
+        pairs = zip(self._file, self._file, strict=True) if lines else ()
+        return {json.loads(one): json.loads(text) for one, text in pairs if one in lines}
+
+
 class _Twice:
     """Which hashes come twice."""
 
@@ -289,6 +303,8 @@ class DocumentTable:
         extremes: the first and last documents by place, id and length.
         lengths: characters of those that were asked for.
         places: their places in the source.
+        asked: the ids that were asked for.
+        kept: the texts of those that exist, the first of each id.
         sketches: what near-duplicates are found by, of the documents that `distinct` gives; None where nobody kept it.
     """
 
@@ -302,8 +318,8 @@ class DocumentTable:
     lengths: dict[str, int] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     sketches: Sketches | None = None
-    _expected: frozenset[str] = frozenset()
-    _held: dict[str, str | None] = field(default_factory=dict)
+    asked: frozenset[str] = frozenset()
+    kept: _Texts = field(default_factory=_Texts)
 
     def distinct(self) -> Iterator[Document]:
         """The first document of each id, those without a text left out."""
@@ -331,20 +347,12 @@ class DocumentTable:
         same = kept is not None and options.identity == kept.options.identity
         return kept if kept is not None and same else self.distinct()
 
-    def expect(self, wanted: Collection[str]) -> None:
-        """The next pass for texts brings those of these documents, too, for whoever asks later."""
-        self._expected = frozenset(wanted)
-
     def texts(self, wanted: Collection[str]) -> dict[str, str]:
-        """The texts of some documents, in a pass over all of them unless they are held."""
-        found, chosen = dict[str, str](), set(wanted)
-        if chosen.difference(self._held):
-            read = chosen | self._expected
-            found = {one.doc_id: one.text for one in self.distinct() if one.doc_id in read}
-            self._held |= {one: found.get(one) for one in self._expected}
-            self._expected = frozenset()
-        both = {**self._held, **found}
-        return {one: text for one in chosen if (text := both.get(one)) is not None}
+        """The texts of some documents; only those that were not asked for cost a pass over all."""
+        chosen = frozenset(wanted)
+        others = chosen - self.asked
+        found = self.kept.of((chosen & self.present) - self.empty)
+        return found | ({one.doc_id: one.text for one in self.distinct() if one.doc_id in others} if others else {})
 
     def instances(self) -> Iterator[Instances]:
         """What was found, by kind."""
@@ -371,7 +379,7 @@ class DocumentScan:
     """
 
     def __init__(self, source: str, asked: Collection[str] = ()) -> None:
-        self.table, self.asked = DocumentTable(open_documents(source, keep_empty=True)), frozenset(asked)
+        self.table = DocumentTable(open_documents(source, keep_empty=True), asked=frozenset(asked))
         self.ids = _Twice()
         #: How many documents have each number of characters, words and letters, and of characters of the body.
         self.sizes: tuple[Counter[int], ...] = (Counter(), Counter(), Counter(), Counter())
@@ -396,7 +404,7 @@ class DocumentScan:
         for block in self.table.source.records():
             names = [record.document.doc_id for record in block]
             self.ids.add(pl.Series(names, dtype=pl.String).hash().to_numpy())
-            self.table.present |= self.asked.intersection(names)
+            self.table.present |= self.table.asked.intersection(names)
             self.table.count += len(block)
             for record in block:
                 self._look(record)
@@ -408,7 +416,9 @@ class DocumentScan:
         raw = document.text
         text = normalise(raw)
         self.table.extremes.add(document.doc_id, len(text))
-        if document.doc_id in self.asked:
+        if document.doc_id in self.table.asked:
+            if document.doc_id not in self.table.lengths:
+                self.table.kept.add(document.doc_id, raw)
             self.table.lengths[document.doc_id] = len(text)
             self.table.places[document.doc_id] = len(self.table.places) + 1
         if unwritable(document.doc_id):
