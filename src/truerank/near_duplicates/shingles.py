@@ -302,18 +302,25 @@ def _windows(
     lengths = np.diff(starts)
     every, owner = np.arange(len(values)), np.repeat(np.arange(len(lengths)), lengths)
     ends = every + size
-    if measure is not None:
+    if measure is not None and len(measure) and measure[-1] != len(measure) * _WHOLE:
         ends = np.searchsorted(measure, np.append(0, measure)[:-1] + size * _WHOLE) + 1
     # Of a text without a whole window, all is one.
     first = np.flatnonzero((ends <= starts[1:][owner]) | (every == starts[:-1][owner]))
     owner = owner[first]
     ends = np.minimum(ends[first], starts[1:][owner])
     widths = ends - first
-    total = np.zeros(len(owner), np.uint64)
+    # Nearly all windows have as many neighbours, and theirs are computed for all places at once.
+    total, usual = np.zeros(len(owner), np.uint64), widths == size
+    every_total = np.zeros(max(0, len(values) - size + 1), np.uint64)
+    for at in range(size):
+        every_total *= np.uint64(_WORD)
+        every_total += values[at : at + len(every_total)]
+    total[usual] = every_total[first[usual]]
     # What other texts are beside it does not change the hash of a window.
-    for at in range(int(widths.max(initial=0))):
-        part = values[np.minimum(first + at, len(values) - 1)]
-        total = np.where(at < widths, total * np.uint64(_WORD) + part, total)
+    rest = np.flatnonzero(~usual)
+    for at in range(int(widths[rest].max(initial=0))):
+        part = values[np.minimum(first[rest] + at, len(values) - 1)]
+        total[rest] = np.where(at < widths[rest], total[rest] * np.uint64(_WORD) + part, total[rest])
     # A short text is no beginning of a longer one.
     return _mixed(total + widths.astype(np.uint64)), owner, ends
 
@@ -327,22 +334,27 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     lowered = list(map(_lowered, texts))
     sizes = np.fromiter(map(len, lowered), np.int64, len(lowered)) + 1
     ends = np.cumsum(sizes)
-    codes = np.frombuffer((" ".join(lowered) + " ").encode("utf-32-le", "surrogatepass"), np.uint32)
-    most = int(codes.max(initial=0))
-    if most >= _CODES:
-        codes, most = np.minimum(codes, np.uint32(_CODES - 1)), _CODES - 1
-    kinds = _kinds(max(_FEWEST_CODES, 1 << most.bit_length()))[codes]
+    joined = " ".join(lowered) + " "
+    codes: NDArray[np.unsignedinteger]
+    if joined.isascii():
+        codes = np.frombuffer(joined.encode(), np.uint8)
+        kinds = np.frombuffer(joined.encode().translate(_kinds(_FEWEST_CODES)[:256].tobytes()), np.uint8)
+    else:
+        codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
+        most = int(codes.max(initial=0))
+        if most >= _CODES:
+            codes, most = np.minimum(codes, np.uint32(_CODES - 1)), _CODES - 1
+        kinds = _kinds(max(_FEWEST_CODES, 1 << most.bit_length()))[codes]
     inside = kinds != _SEPARATOR
     begins = inside.copy()
     begins[1:] &= (kinds[1:] != _LETTER) | (kinds[:-1] != _LETTER)
     letters = np.flatnonzero(inside)
     first = np.flatnonzero(begins[letters])
     values = _values()[codes[letters]]
-    word = np.cumsum(begins[letters]) - 1
-    place = np.arange(len(letters)) - first[word]
+    place = np.arange(len(letters)) - np.repeat(first, np.diff(np.append(first, len(letters))))
     hashes = _mixed(_sums(values * _powers(int(place.max(initial=0)) + 1)[place], np.append(first, len(letters))))
-    text = np.searchsorted(ends, letters[first], side="right")
-    starts = np.searchsorted(text, np.arange(len(texts) + 1))
+    starts = np.append(0, np.searchsorted(letters[first], ends))
+    text = np.repeat(np.arange(len(texts)), np.diff(starts))
     last = np.append(first[1:], len(letters))[: len(first)] - 1
     part = kinds[letters[first]].astype(np.int64)
     measure = np.cumsum(np.where(part == _LETTER, _WHOLE, part))
