@@ -52,8 +52,8 @@ def block_passages(texts: Sequence[str], found: TextShingles, share: float) -> B
     windows, owner = found.windows[first[owner]], owner[first[owner]]
     # Few are there twice: to sort numbers is many times faster than to find their order.
     ordered = np.sort(windows)
-    several = among(windows, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
-    windows, owner = windows[several], owner[several]
+    twice = among(windows, np.unique(ordered[1:][ordered[1:] == ordered[:-1]]))
+    windows, owner = windows[twice], owner[twice]
     order = np.lexsort((owner, windows))
     windows, owner = windows[order], owner[order]
     # Once in a document.
