@@ -39,7 +39,7 @@ _BEGINS: Final = tuple(
     re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{letters - 1}}})(?![?*{{|])") for letters in _STARTS
 )
 #: Words of which is remembered whether a sign may begin with them.
-_REMEMBERED: Final = 1 << 16
+_REMEMBERED: Final = 1 << 18
 #: In ASCII, what is no part of a word becomes a blank.
 _TO_PLAIN: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in f"_{_BETWEEN}")}
 #: A choice, or something that may be lacking, at the beginning of a sign.
@@ -171,10 +171,13 @@ class _MayBegin(dict[str, tuple[int, ...]]):
     def __init__(self, starts: Iterable[str]) -> None:
         super().__init__()
         self._parts = {(len(start), start.partition(" ")[0]) for start in starts}
+        self._known = frozenset(part for _, part in self._parts)
 
     def __missing__(self, word: str) -> tuple[int, ...]:
-        parts = self._parts
-        found = tuple(size for size in _STARTS if (size, word) in parts or (size, word[:size]) in parts)
+        found: tuple[int, ...] = ()
+        if not self._known.isdisjoint([word, *[word[:size] for size in _STARTS]]):
+            parts = self._parts
+            found = tuple(size for size in _STARTS if (size, word) in parts or (size, word[:size]) in parts)
         if len(self) < _REMEMBERED:
             self[word] = found
         return found
