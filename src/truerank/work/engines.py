@@ -203,11 +203,13 @@ class LocalEngine:
         workers: processes; 0 for this one alone, which yields results in block order.
         threads: of the numerical libraries in each of the processes.
         tolerant: the result of a block whose process dies is `Lost`, and the others go on.
+        ahead: read by a thread, which costs more than it saves where reading is Python that computes.
     """
 
     workers: int = 0
     threads: int = 1
     tolerant: bool = field(default=False, kw_only=True)
+    ahead: bool = field(default=True, kw_only=True)
 
     @property
     def in_process(self) -> bool:
@@ -220,7 +222,7 @@ class LocalEngine:
             yield from _checked(in_processes(task, blocks, self.workers, self.threads), self.tolerant)
             return
         work: Callable[[B], R] | None = None
-        for block in _read_ahead(blocks):
+        for block in _read_ahead(blocks) if self.ahead else blocks:
             work = task.open() if work is None else work
             yield block.number, work(block)
 

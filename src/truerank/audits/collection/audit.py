@@ -66,7 +66,7 @@ from truerank.sources.notebook import frame_of
 from truerank.sources.pair_tables import conforming
 from truerank.sources.queries import open_queries
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
-from truerank.work.engines import check_kept, open_engine
+from truerank.work.engines import LocalEngine, check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -424,7 +424,9 @@ def _read(
     def kept(documents: Iterator[Document], folder: str) -> tuple[Sketches, WordOverlap | None]:
         counted = None if overlap is None else overlap()
         stream = documents if counted is None else counted.passing(documents)
-        return keep(stream, shingles, job.part(folder)), counted
+        # What is asked of every document is computed while it is read.
+        engine = replace(job.engine, ahead=False) if isinstance(job.engine, LocalEngine) else job.engine
+        return keep(stream, shingles, replace(job.part(folder), engine=engine)), counted
 
     scan = DocumentScan(source, asked)
     sketches, counted = kept(scan.documents(), "sketches")
