@@ -47,8 +47,8 @@ SIZES = {
     "trec-covid": Size(50, 20, 1000, 171_332, 1_300, 490),
     "fever": Size(6_666, 2, 1000, 5_416_568, 1, 1),
 }
-#: Words of a generated document, cut.
-_WORDS = 200
+#: Words of a generated document on average, and the spread of their logarithm.
+_WORDS, _SPREAD = 200, 0.3
 
 
 def write(size: Size, folder: Path, seed: int = 1, *, documents: bool = False) -> None:
@@ -87,11 +87,10 @@ def write(size: Size, folder: Path, seed: int = 1, *, documents: bool = False) -
     if documents:
         words = vocabulary()
         with (folder / "docs.jsonl").open("w", encoding="ascii") as target:
-            for place, text in enumerate(texts(size.documents, words)):
-                short = " ".join(text.split(" ")[:_WORDS])
-                target.write(json.dumps({"_id": f"D{place:07d}", "title": "", "text": short}) + "\n")
+            for place, text in enumerate(texts(size.documents, words, mean=_WORDS, spread=_SPREAD)):
+                target.write(json.dumps({"_id": f"D{place:07d}", "title": "", "text": text}) + "\n")
         with (folder / "topics.tsv").open("w", encoding="ascii") as target:
-            for topic, text in zip(range(size.topics), texts(size.topics, words, seed=2), strict=True):
+            for topic, text in enumerate(texts(size.topics, words, seed=2)):
                 target.write(f"q{topic}\t{' '.join(text.split(' ')[5:13])}\n")
 
 
