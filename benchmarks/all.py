@@ -22,8 +22,8 @@ SMALL: Final[Mapping[str, Small]] = {
     "check_scale": Small(
         ["scifact --topics 20"], {"seconds of a check": r"\| scifact \| 20 \| 20 \| 1000 \| 0 \| #"}, shared=False,
     ),
-    "collection_documents": Small(
-        ["--collection cacm --times 1"], {"µs a document": r"\| [\d,]+ \| # \|"},
+    "collection_scale": Small(
+        ["2000x60"], {"seconds of an audit of 2,000 documents": r"\| all of [\d,]+ × \d+ \| #"}, shared=False,
     ),
     "encoders": Small(
         ["--queries 200 --rounds 2 --no-error"],
@@ -84,7 +84,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "mteb_exports": "needs the package mteb",
     "planted_duplicates": "no script: near_duplicates reads it",
     "sarif_validation": "needs Microsoft's validator of SARIF",
-    "generated_documents": "no script: lexical and triples_scale read it",
+    "generated_documents": "no script: lexical, check_scale and collection_scale read it",
     "pool_scale": "no script: pool_simulation runs it",
     "training_sets": "has no size below several minutes",
 }

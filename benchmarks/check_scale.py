@@ -1,6 +1,6 @@
 """Processor time and memory of `check` on folders of real sizes, by question.
 
-    python benchmarks/check_scale.py [nfcorpus scifact trec-covid fever] [--documents] [--topics N]
+    python benchmarks/check_scale.py [nfcorpus scifact trec-covid fever] [--documents] [--topics N] [--ignore QUESTION]
 
 Topics, judgments, runs and documents are generated; numbers of topics, runs, results and documents are those of the
 collections that the sizes are named after. Each size runs in a process of its own. Without `--documents`, only runs and
@@ -26,7 +26,7 @@ import polars as pl
 import truerank
 from generated_documents import texts, vocabulary
 from shared_data import table
-from truerank.claims.inquiry import ClaimSources
+from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.work.progress import Quiet
 
 
@@ -124,13 +124,14 @@ def largest() -> float:
     return int(found.split()[1]) / 2**20
 
 
-def checked(folder: Path) -> None:
+def checked(folder: Path, ignore: Sequence[str]) -> None:
     """One check, with its times by question, in a process of its own."""
     progress, start = Questions(), time.process_time()
     given = {"qrels": str(folder / "test.qrels"), "run": tuple(map(str, sorted(folder.glob("*.run"))))}
     if (folder / "docs.jsonl").exists():
         given |= {"docs": str(folder / "docs.jsonl"), "test": str(folder / "topics.tsv")}
-    found = truerank.check(sources=ClaimSources(**given), progress=progress)
+    options = ClaimOptions(ignore=tuple(ignore))
+    found = truerank.check(sources=ClaimSources(**given), options=options, progress=progress)
     progress.end()
     total = time.process_time() - start
     peak = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, *(gib for _, gib in progress.taken.values()))
@@ -142,10 +143,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("sizes", nargs="*", default=["nfcorpus", "scifact", "trec-covid"])
     parser.add_argument("--documents", action="store_true")
     parser.add_argument("--topics", type=int, help="fewer topics than the collection has")
+    parser.add_argument("--ignore", action="append", default=[], help="a question to leave out")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.folder:
-        checked(options.folder)
+        checked(options.folder, options.ignore)
         return
     rows = []
     for name in options.sizes:
@@ -154,7 +156,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             size = size._replace(topics=min(size.topics, options.topics))
         with tempfile.TemporaryDirectory() as folder:
             write(size, Path(folder), documents=options.documents)
-            own = [sys.executable, __file__, "--folder", folder]
+            own = [sys.executable, __file__, "--folder", folder, *(f"--ignore={one}" for one in options.ignore)]
             line = subprocess.run(own, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
         found = json.loads(line)
         by = ", ".join(f"{key} {value:.1f} s {gib:.2f}" for key, (value, gib) in found["by"].items() if value >= 0.05)

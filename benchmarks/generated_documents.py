@@ -44,13 +44,16 @@ def vocabulary(seed: int = 1) -> list[str]:
     return list(words)
 
 
-def texts(number: int, words: list[str], seed: int = 1) -> Iterator[str]:
-    """So many texts."""
+def texts(
+    number: int, words: list[str], seed: int = 1, *, mean: int = MEAN_LENGTH, spread: float = _SPREAD
+) -> Iterator[str]:
+    """So many texts, of so many words on average."""
     head = np.log(_KERNEL / _OFFSET) / (np.log(_KERNEL / _OFFSET) + 1)
-    for first in range(0, number, _PART):
+    part = max(_PART, _PART * MEAN_LENGTH // mean)
+    for first in range(0, number, part):
         draw = np.random.default_rng((seed, first))
-        some = min(_PART, number - first)
-        lengths = np.exp(draw.normal(np.log(MEAN_LENGTH) - _SPREAD**2 / 2, _SPREAD, some)).astype(int) + 5
+        some = min(part, number - first)
+        lengths = np.exp(draw.normal(np.log(mean) - spread**2 / 2, spread, some)).astype(int) + 5
         even = draw.random(int(lengths.sum())) / head
         ranks = (_OFFSET * (_KERNEL / _OFFSET) ** np.minimum(even, 1) - _OFFSET).astype(np.int64)
         tail = np.flatnonzero(even > 1)

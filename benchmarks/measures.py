@@ -5,6 +5,7 @@ Every tool reads the same files in a process of its own, and every time includes
     python benchmarks/measures.py                    # 10 measures, 2,000 topics x 1,000 results, one run
     python benchmarks/measures.py --large            # and 7,000 topics x 1,000 results, five runs
     python benchmarks/measures.py --gzip             # the same runs, compressed
+    python benchmarks/measures.py --parquet          # the same runs as Parquet; for the others, read by polars
     python benchmarks/measures.py --ranx PYTHON      # ranx too, in the environment of another interpreter
 
 ranx brings numba and stays out of this project's environment. To have it: `python -m venv /tmp/ranx &&
@@ -24,6 +25,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, TextIO
 
@@ -48,6 +50,13 @@ def opened(path: str) -> TextIO:
     return gzip.open(path, "rt") if path.endswith(".gz") else open(path)  # noqa: PTH123
 
 
+def rows(path: str) -> Iterable[tuple[str, str, float]]:
+    """Topic, document and score of each row of a Parquet file."""
+    import polars as pl
+
+    return pl.read_parquet(path, columns=["topic_id", "doc_id", "score"]).iter_rows()
+
+
 def score_with_truerank(qrels: str, runs: list[str]) -> Callable[[], Values]:
     """The library under test."""
     from truerank.measures import evaluate
@@ -69,8 +78,14 @@ def score_with_pytrec_eval(qrels: str, runs: list[str]) -> Callable[[], Values]:
         evaluator = pytrec_eval.RelevanceEvaluator(judged, set(TREC.values()))
         values: Values = {name: [] for name in TREC}
         for path in runs:
-            with opened(path) as lines:
-                found = evaluator.evaluate(pytrec_eval.parse_run(lines))
+            if path.endswith(".parquet"):
+                run: dict[str, dict[str, float]] = {}
+                for topic, doc, number in rows(path):
+                    run.setdefault(topic, {})[doc] = number
+                found = evaluator.evaluate(run)
+            else:
+                with opened(path) as lines:
+                    found = evaluator.evaluate(pytrec_eval.parse_run(lines))
             for name, trec in TREC.items():
                 values[name] += [found[topic][trec] if topic in found else 0.0 for topic in judged]
         return values
@@ -91,8 +106,12 @@ def score_with_ir_measures(qrels: str, runs: list[str]) -> Callable[[], Values]:
         values: Values = {str(measure): [] for measure in measures}
         for path in runs:
             found = {name: [0.0] * len(topics) for name in values}
-            with opened(path) as lines:
-                for metric in evaluator.iter_calc(ir_measures.read_trec_run(lines)):
+            packed = path.endswith(".parquet")
+            with nullcontext(None) if packed else opened(path) as lines:
+                results = (ir_measures.ScoredDoc(*row) for row in rows(path)) if packed else (
+                    ir_measures.read_trec_run(lines)
+                )  # fmt: skip
+                for metric in evaluator.iter_calc(results):
                     found[str(metric.measure)][topics[metric.query_id]] = metric.value
             for name, column in found.items():
                 values[name] += column
@@ -199,14 +218,14 @@ def generate(folder: Path, topics: int, depth: int, runs: int, seed: int = 0) ->
     return qrels, paths
 
 
-def compare(topics: int, depth: int, runs: int, ranx: str | None, repeats: int, *, packed: bool = False) -> None:
+def compare(topics: int, depth: int, runs: int, ranx: str | None, repeats: int, *, packed: str = "") -> None:
     """One size: every tool, the medians of some rounds in turn."""
     with tempfile.TemporaryDirectory(prefix="truerank-measures-") as name:
         qrels, paths = generate(Path(name), topics, depth, runs)
         size = sum(path.stat().st_size for path in paths) / 1e6
         if packed:
-            paths = [pack(path) for path in paths]
-        how = ", gzip" if packed else ""
+            paths = [(pack if packed == "gzip" else columns)(path) for path in paths]
+        how = f", {packed}" if packed else ""
         print(f"\n10 measures, {topics:,} topics x {depth:,} results x {runs} runs ({size:,.0f} MB of runs{how})\n")
         print(f"{'tool':<12}{'seconds':>9}{'x':>7}{'cpu s':>9}{'x cpu':>7}{'peak MB':>9}{'import s':>10}  values")
         pythons = {tool: ranx if tool == "ranx" else sys.executable for tool in TOOLS if tool != "ranx" or not packed}
@@ -243,6 +262,17 @@ def pack(path: Path) -> Path:
     return packed
 
 
+def columns(path: Path) -> Path:
+    """The run as Parquet."""
+    import polars as pl
+
+    from truerank.sources import read_run_frame
+
+    table = path.with_suffix(".parquet")
+    read_run_frame(path).select("topic_id", "doc_id", "rank", pl.col("score")).write_parquet(table)
+    return table
+
+
 def run_tool(python: str, tool: str, qrels: Path, runs: list[Path]) -> dict[str, Any]:
     """One tool in a process of its own."""
     words = [python, str(Path(__file__).resolve()), "--worker", tool, str(qrels), *map(str, runs)]
@@ -263,8 +293,10 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--repeats", type=int, default=3, help="rounds in turn, of which the medians count")
     parser.add_argument("--gzip", action="store_true", help="compressed runs, without ranx")
+    parser.add_argument("--parquet", action="store_true", help="runs as Parquet, without ranx")
     options = parser.parse_args()
-    compare(options.topics, options.depth, options.runs, options.ranx, options.repeats, packed=options.gzip)
+    packed = "gzip" if options.gzip else "Parquet" if options.parquet else ""
+    compare(options.topics, options.depth, options.runs, options.ranx, options.repeats, packed=packed)
     if options.large:
         compare(7_000, 1_000, 5, options.ranx, 1)
 

@@ -131,13 +131,39 @@ def test_edits_lead_from_one_version_to_the_other_and_random_ones_are_as_many() 
     assert drawn.select("topic_id", "doc_id").is_unique().all()
 
 
-def test_random_judgments_are_scored_as_by_evaluate() -> None:
+@pytest.mark.parametrize(
+    ("measure", "scoring"),
+    [
+        ("nDCG@5", Scoring()),
+        ("AP", Scoring(ties="rank", rel=2)),
+        ("R@10", Scoring(ties="ascending", depth=7)),
+        ("Bpref", Scoring()),
+        ("nDCG(gains={1:3,2:1})@5", Scoring()),
+        ("SetF(beta=2.0)", Scoring()),
+        ("P@3", Scoring(missing="skip")),
+    ],
+)
+def test_random_judgments_are_scored_as_by_evaluate(measure: str, scoring: Scoring) -> None:
     rng = np.random.default_rng(17)
-    pairs = _judgments(rng, 6)
-    runs = _runs(rng, pairs, 2)
-    none = edits_between(pairs, pairs)
-    found = JudgmentPlacebo(runs, pairs, none, "nDCG@5", Scoring(), {}).means(np.random.default_rng(0), 3)
-    assert found == pytest.approx(np.tile(evaluate(pairs, runs, "nDCG@5").mean[:, 0], (3, 1)))
+    # Topics do not stand together.
+    pairs = _judgments(rng, 12).sample(fraction=1, shuffle=True, seed=1)
+    runs, gone = _runs(rng, pairs, 2), pairs[:9]
+    changed = gone[:5].with_columns((2 - pl.col("relevance")).cast(pl.Int32).alias("relevance"))
+    new = runs["r0"].join(pairs, on=["topic_id", "doc_id"], how="anti")[:3].select("topic_id", "doc_id", relevance=1)
+    after = pairs.join(gone, on=["topic_id", "doc_id"], how="anti")
+    edits = edits_between(pairs, pl.concat([after, changed, new.cast(pairs.schema)]))
+    assert edits["old"].null_count() == 3 and edits["new"].null_count() == 4
+    found = JudgmentPlacebo(runs, pairs, edits, measure, scoring, {"r0": 4}).means(np.random.default_rng(0), 3)
+    pool = pl.concat([run.select("topic_id", "doc_id") for run in runs.values()]).unique(maintain_order=True)
+    pool, rng = pool.join(pairs, on=["topic_id", "doc_id"], how="anti", maintain_order="left"), np.random.default_rng(0)
+    drawn = [edited(pairs, random_edits(pairs, edits, pool, rng)) for _ in range(3)]
+    lost = [[rng.choice(len(run), 4 * (name == "r0"), replace=False) for _ in drawn] for name, run in runs.items()]
+    for at, judged in enumerate(drawn):
+        rest = {
+            name: run.with_row_index("row").filter(~pl.col("row").is_in(rows[at].tolist())).drop("row")
+            for (name, run), rows in zip(runs.items(), lost, strict=True)
+        }
+        assert found[at].tolist() == pytest.approx(evaluate(judged, rest, measure, scoring).mean[:, 0], abs=1e-15)
 
 
 def test_random_changes_of_judgments_keep_the_level() -> None:

@@ -19,6 +19,7 @@ from truerank.measures.document_placebo import RankedDocuments, document_placebo
 from truerank.measures.equivalence import EquivalenceOptions
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.placebo import SystemPlacebo, edited, placebo_removal
+from truerank.measures.rankings import has_topics
 from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 from truerank.sources.qrels import QREL_SCHEMA
@@ -184,13 +185,17 @@ class Claim:
                 qrels = edited(qrels, repair.edits)
         topics = pl.Series([*{topic for repair in repairs for topic in repair.topics}], dtype=pl.String)
         documents = pl.Series([*{document for repair in repairs for document in repair.documents}], dtype=pl.String)
-        touched = pl.col("topic_id").is_in(topics.implode()) | pl.col("doc_id").is_in(documents.implode())
-        if len(topics) or len(documents):
-            qrels, runs = qrels.filter(~touched), {name: run.filter(~touched) for name, run in runs.items()}
-        left = qrels.select("topic_id").unique()
-        if any(not len(runs[name].join(left, on="topic_id", how="semi")) for name in self.pair):
+        if len(topics):
+            # Of the runs, only topics that are judged count: large ones are not held a second time.
+            qrels = qrels.filter(~pl.col("topic_id").is_in(topics.implode()))
+        if len(documents):
+            others = ~pl.col("doc_id").is_in(documents.implode())
+            qrels, runs = qrels.filter(others), {name: run.filter(others) for name, run in runs.items()}
+        left = qrels["topic_id"].unique()
+        answering = {name for name, run in runs.items() if has_topics(run, left)}
+        if not answering.issuperset(self.pair):
             return None
-        runs = {name: run for name, run in runs.items() if len(run.join(left, on="topic_id", how="semi"))}
+        runs = {name: run for name, run in runs.items() if name in answering}
         equivalent = {**self.equivalent, **{key: to for repair in repairs for key, to in repair.equivalent.items()}}
         same = EquivalenceOptions(equivalent=equivalent or None)
         evaluation = evaluate(qrels, runs, self.measure, self.scoring, same)

@@ -12,9 +12,6 @@ from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
 from truerank.claims.questions import Question, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
-from truerank.core.figures.export import Picture
-from truerank.core.figures.forest import ForestMark, ForestRow, forest_plot
-from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.core.page import AnswerLine, AnswerList, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
@@ -30,6 +27,8 @@ from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
 
 if TYPE_CHECKING:
+    from truerank.core.figures.export import Picture
+    from truerank.core.figures.forest import ForestMark, ForestRow
     from truerank.sources.recognition import Reading
 
 _EFFECT_LEVELS: Final[dict[Effect, Level]] = {
@@ -262,6 +261,8 @@ def _verdict(result: Check) -> Verdict:
 
 def forest_rows(result: Check) -> tuple[ForestRow, ...]:
     """The rows of the forest plot: the difference as the data are, then under each condition, by question."""
+    from truerank.core.figures.forest import ForestRow
+
     rows: list[ForestRow] = []
     for answer in result.answers:
         if answer.question == "chance":
@@ -281,6 +282,8 @@ def _without(answer: ClaimAnswer) -> str:
 
 
 def _forest_row(one: ClaimEstimate) -> ForestRow:
+    from truerank.core.figures.forest import ForestRow
+
     mark = "range" if one.is_range else _MARKS.get(one.effect)
     figures = one.figures().partition(" ")[2].strip("()") if one.is_range else one.figures()
     return ForestRow(one.label, one.value, one.low, one.high, figures, mark)
@@ -367,6 +370,10 @@ def _runs(result: Check) -> Table:
 
 def _forest(result: Check, claim: Claim) -> Iterator[Picture]:
     """The forest plot in two layouts."""
+    # Here: what is printed needs no pictures.
+    from truerank.core.figures.export import Picture
+    from truerank.core.figures.forest import forest_plot
+
     label = f"{claim.system} minus {claim.baseline} (right: {claim.system} is better)"
     value = None if result.base is None else result.base.value
     many = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
@@ -390,6 +397,9 @@ def _best_of_many(result: Check, claim: Claim) -> Iterator[Picture]:
     chance = () if choice is None else choice.facts.get("by_chance", ())
     if choice is None or len(chance) < 2:
         return
+    from truerank.core.figures.export import Picture
+    from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
+
     lead = choice.facts["lead"]
     quantile = f"{(1 + claim.confidence) / 2:.1%} quantile"
     values = {"mean": [one[1] for one in chance], quantile: [one[2] for one in chance]}

@@ -466,8 +466,10 @@ class ConventionScorer:
         at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int32)[rows.topic]
 
         def made() -> Ints:
-            found = rows.pairs.join(judged.pairs, on=["topic_id", "doc_id"], how="left", maintain_order="left")
-            return found["relevance"].fill_null(_UNJUDGED).cast(pl.Int32).to_numpy()
+            found = rows.pairs.with_row_index("row").join(judged.pairs, on=["topic_id", "doc_id"])
+            grades = np.full(len(rows.frame), _UNJUDGED, np.int32)
+            grades[found["row"].to_numpy()] = found["relevance"].to_numpy()
+            return grades
 
         grade: Ints = self._once(key, made)
         keep = at >= 0

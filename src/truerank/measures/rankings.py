@@ -293,6 +293,11 @@ def on_topics(run: pl.DataFrame, topics: pl.Series) -> pl.DataFrame:
     return run.filter(pl.Series(np.repeat(kept.to_numpy(), np.diff(np.append(starts, len(run))))))
 
 
+def has_topics(run: pl.DataFrame, topics: pl.Series) -> bool:
+    """Whether a run has results for one of some topics."""
+    return bool(run["topic_id"].gather(topic_starts(run["topic_id"])).is_in(topics.implode()).any())
+
+
 def in_rank_order(run: pl.DataFrame) -> bool:
     """Whether equal topics stand together and ranks rise within them."""
     starts = topic_starts(run["topic_id"])
@@ -324,23 +329,36 @@ def places(run: pl.DataFrame) -> pl.Series:
     return pl.Series("place", _positions(np.diff(np.append(starts, len(run)))) + 1)
 
 
+def first_places(run: pl.DataFrame, depth: int) -> pl.DataFrame:
+    """The rows at the first places of their topics, in their order, with the place."""
+    if not in_rank_order(run):
+        return run.with_columns(places(run)).filter(pl.col("place") <= depth)
+    starts = topic_starts(run["topic_id"])
+    lengths = np.minimum(np.diff(np.append(starts, len(run))), depth)
+    place = _positions(lengths)
+    return run[np.repeat(starts, lengths) + place].with_columns(pl.Series("place", place + 1))
+
+
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
     """The rows of a run, cut anew between topics."""
-    held: pl.DataFrame | None = None
+    held = next(frames, None)
     seen: set[str] = set()
-    for frame in frames:
-        frame = frame if held is None else pl.concat([held, frame])
-        starts = topic_starts(frame["topic_id"])
-        names = frame["topic_id"].gather(starts).to_list()
+    # The last topic of a block may go on in the next one; most runs are one block.
+    while held is not None:
+        following = next(frames, None)
+        starts = topic_starts(held["topic_id"])
+        names = held["topic_id"].gather(starts).to_list()
         if len(set(names)) < len(names) or not seen.isdisjoint(names):
             yield None
             return
+        if following is None:
+            yield held
+            return
         seen.update(names[:-1])
-        held = frame.slice(int(starts[-1]))
-        if starts[-1]:
-            yield frame.slice(0, int(starts[-1]))
-    if held is not None:
-        yield held
+        last = int(starts[-1])
+        if last:
+            yield held.slice(0, last)
+        held = pl.concat([held.slice(last), following])
 
 
 def grouped(frame: pl.DataFrame) -> pl.DataFrame:

@@ -237,7 +237,7 @@ def compare(
 
     Args:
         qrels: relevance judgments.
-        run: TREC runs; repeat the option for several.
+        run: Runs, as TREC lines or Parquet; repeat the option for several.
         repeats: runs that are repetitions of one system, such as a=a.*.run; repeat the option for other systems. In
             Python a dictionary of runs for each system. Scores are means over the repetitions; the noise between them
             is stated beside the difference. A table has a column for the repetition instead.

@@ -23,8 +23,8 @@ from truerank.options import Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
 from truerank.sources import SourceSpec, parse, read_qrels_frame, read_run_frame, run_frames, unique_names
 from truerank.sources.inputs import input_of, inputs_of
-from truerank.sources.lines import repeated_pair
 from truerank.sources.notebook import frame_of, is_single, of_ranx
+from truerank.sources.pair_tables import conforming, refuse_repeats
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.work.publishing import publish
@@ -207,8 +207,8 @@ def evaluate(
     Args:
         qrels: relevance judgments: a path or irds:ID. In Python also a frame (topic_id, doc_id, relevance), records, or
             grades by topic and document.
-        run: TREC runs; repeat the option for several. In Python also runs by name: files, frames (topic_id, doc_id,
-            score, and rank where it is used), records, or scores by topic and document.
+        run: Runs, as TREC lines or Parquet; repeat the option for several. In Python also runs by name: files, frames
+            (topic_id, doc_id, score, and rank where it is used), records, or scores by topic and document.
         measures: measures of ir_measures, DCG@k, NCG@k, MFR, HMFR, RR_MSMARCO, separated by blanks.
         scoring: how ties, missing topics, depth and grades are dealt with.
         equivalence: documents that count as one.
@@ -338,14 +338,8 @@ def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
 def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:
     gathered = _Gathered(plan)
     if not gathered.add(grouped(frame.select(plan.columns))):
-        _refuse_repeats(name, frame)
+        refuse_repeats(frame, name)
     return gathered.scored(name)
-
-
-def _refuse_repeats(name: str, frame: pl.DataFrame) -> None:
-    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
-        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
-        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=name)
 
 
 def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
@@ -369,7 +363,7 @@ def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFram
     if isinstance(run, str | Path):
         return read_run_frame(run).select(columns)
     frame = _frame_of("run", run, columns)
-    _refuse_repeats("run", frame)
+    refuse_repeats(frame, "run")
     return frame
 
 
@@ -378,25 +372,7 @@ def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
     if isinstance(qrels, str | Path | SourceSpec):
         return read_qrels_frame(qrels if isinstance(qrels, SourceSpec) else str(qrels))
     frame = conforming(frame_of(qrels, QREL_SCHEMA, "relevance"), QREL_SCHEMA, "the qrels")
-    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
-        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
-        raise InputError(
-            f"topic {topic} has document {document} twice", "remove one of the judgments", where="the qrels"
-        )
-    return frame
-
-
-def conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str) -> pl.DataFrame:
-    """The wanted columns of a frame in their types."""
-    if missing := [name for name in schema if name not in frame.columns]:
-        raise InputError(f"columns missing: {', '.join(missing)}", f"needed are {', '.join(schema)}", where=where)
-    try:
-        frame = frame.select([pl.col(name).cast(kind) for name, kind in schema.items()])
-    except pl.exceptions.PolarsError as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"a value has another type ({reason})", "convert the columns", where=where) from error
-    if any(frame.null_count().row(0)):
-        raise InputError("a value is missing", "fill it in, or drop the row", where=where)
+    refuse_repeats(frame, "the qrels")
     return frame
 
 

@@ -18,17 +18,9 @@ import polars as pl
 from truerank.errors import InputError, OptionError
 from truerank.options import adopter
 from truerank.sources.grammar import ENDINGS, Scheme
+from truerank.sources.pair_tables import renamed
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
-
-#: What other programs call the columns.
-_NAMES: Final = {
-    "topic_id": ("query_id", "query-id", "qid", "topic"),
-    "doc_id": ("corpus-id", "docno", "docid", "document"),
-    "relevance": ("label", "grade", "rel"),
-    "score": (),
-    "rank": (),
-}
 
 
 def of_ranx(value: object) -> bool:
@@ -58,7 +50,7 @@ def frame_of(value: Any, schema: Mapping[str, Any], number: str) -> pl.DataFrame
         frame = (
             value if isinstance(value, pl.DataFrame) else pl.DataFrame({n: value[n].to_list() for n in value.columns})
         )
-        return _renamed(frame)
+        return renamed(frame, schema)
     if of_ranx(value):
         value = value.to_dict()
     if isinstance(value, Mapping):
@@ -85,20 +77,10 @@ def _of_records(rows: Sequence[Any], schema: Mapping[str, Any]) -> pl.DataFrame:
     fields = type(rows[0])._fields
     if any(type(row)._fields != fields for row in rows):
         raise InputError("records of several kinds", "give records of one kind")
-    frame = _renamed(
-        pl.DataFrame({name: [row[place] for row in rows] for place, name in enumerate(fields)}, strict=False)
+    frame = renamed(
+        pl.DataFrame({name: [row[place] for row in rows] for place, name in enumerate(fields)}, strict=False), schema
     )
     return frame.cast({name: kind for name, kind in schema.items() if name in frame.columns})
-
-
-def _renamed(frame: pl.DataFrame) -> pl.DataFrame:
-    names = {
-        other: name
-        for name, others in _NAMES.items()
-        for other in others
-        if other in frame.columns and name not in frame.columns
-    }
-    return frame.rename(names)
 
 
 Noun = Literal["texts", "documents", "qrels", "run"]

@@ -16,6 +16,7 @@ from truerank.sources import compressed, formats, grammar, irds, lines
 from truerank.sources.distinct import pair_records
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
+from truerank.sources.pair_tables import parquet_frames, refuse_repeat
 from truerank.sources.sharing import shared_frames
 
 #: The columns of judgments as a frame.
@@ -42,7 +43,8 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
     """Reads relevance judgments.
 
     TREC lines `topic iteration document relevance` (blanks or tabs), BEIR lines `query TAB document TAB score` (with
-    or without their header), a BEIR folder (`qrels/test.tsv`), an ir_datasets id.
+    or without their header), a BEIR folder (`qrels/test.tsv`), Parquet with the columns of `QREL_SCHEMA` (or the names
+    that other programs give them), an ir_datasets id.
 
     Args:
         spec: the source, see `grammar.parse`.
@@ -80,7 +82,7 @@ def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
             pass
         raise
     if spec.scheme != "irds" and (pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"])):
-        lines.raise_repeat(qrels_path(spec.path), pair, BEIR_HEADER)
+        refuse_repeat(qrels_path(spec.path), frame, pair, BEIR_HEADER)
     return frame
 
 
@@ -93,6 +95,9 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
             yield pl.DataFrame(records, schema=QREL_SCHEMA, orient="row")
         return
     path = qrels_path(spec.path)
+    if formats.detect(path) == "parquet":
+        yield from parquet_frames(path, QREL_SCHEMA)
+        return
     found = False
     blocks = partial(lines.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
     for frame in shared_frames(path, "qrels", blocks):
@@ -152,6 +157,9 @@ def qrels_path(path: Path) -> Path:
 
 
 def _file_qrels(path: Path) -> Iterator[Qrel]:
+    if formats.detect(path) == "parquet":
+        yield from (Qrel(*row) for frame in parquet_frames(path, QREL_SCHEMA) for row in frame.iter_rows())
+        return
     if not (yield from pair_records(path, _qrel, BEIR_HEADER)):
         raise _nothing(path)
 

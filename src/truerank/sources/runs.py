@@ -17,6 +17,7 @@ from truerank.records import RunRow
 from truerank.sources import compressed, formats, grammar, lines
 from truerank.sources.distinct import pair_records
 from truerank.sources.lines import metadata_header
+from truerank.sources.pair_tables import parquet_frames, refuse_repeat
 from truerank.sources.sharing import is_shared, shared_frames
 
 #: The columns of a run as a frame.
@@ -33,7 +34,9 @@ _LARGEST: Final = 2**63 - 1
 
 
 def read_run(path: str | Path) -> Iterator[RunRow]:
-    """Reads a run: lines `topic Q0 document rank score tag`, compressed or not.
+    """Reads a run: lines `topic Q0 document rank score tag`, compressed or not, or Parquet.
+
+    Parquet has the columns of `RUN_SCHEMA`, by these names or those of other programs; without `rank`, scores give it.
 
     Args:
         path: the file.
@@ -70,7 +73,7 @@ def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA
     # One column after the other, so that no more than one is held twice.
     frame = pl.DataFrame([pl.concat(parts.pop(name), rechunk=True) for name in wanted])
     if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
-        lines.raise_repeat(_checked(path), pair)
+        refuse_repeat(_checked(path), frame, pair)
     return frame
 
 
@@ -87,8 +90,11 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     Raises:
         InputError: as in `read_run`.
     """
-    checked = _checked(path)
+    checked, form = _formed(path)
     schema = {name: kind for name, kind in RUN_SCHEMA.items() if name in columns}
+    if form == "parquet":
+        yield from parquet_frames(checked, schema)
+        return
     # Ranks and scores are read in any case: they may be no numbers. What is kept for other readers is the whole.
     read = {name: kind for name, kind in RUN_SCHEMA.items() if name in schema or kind != pl.String or is_shared()}
     layout = tuple(name if name in read else None for name in _LAYOUT)
@@ -101,11 +107,15 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
 
 
 def _checked(path: str | Path) -> Path:
+    return _formed(path)[0]
+
+
+def _formed(path: str | Path) -> tuple[Path, str]:
+    """The file of a run, and its format."""
     spec = grammar.parse(str(path))
     if spec.scheme != "file":
         raise InputError("runs are read from files", "give a path", where=spec.spec)
-    formats.detect(compressed.checked_file(spec.path))
-    return spec.path
+    return spec.path, formats.detect(compressed.checked_file(spec.path))
 
 
 def _values_of(columns: Collection[str]) -> lines.LineReader:
@@ -119,6 +129,9 @@ def _values_of(columns: Collection[str]) -> lines.LineReader:
 
 
 def _rows(path: Path) -> Iterator[RunRow]:
+    if formats.detect(path) == "parquet":
+        yield from (RunRow(*row) for frame in parquet_frames(path, RUN_SCHEMA) for row in frame.iter_rows())
+        return
     if not (yield from pair_records(path, _row)):
         raise InputError("no rows in this run", f"{_REMEDY}, one a line", where=path)
 

@@ -27,15 +27,21 @@ _PLAIN: Final = "plain"
 _LETTERS: Final = str.maketrans({"ł": "l", "ø": "o", "đ": "d", "ı": "i", "æ": "ae"})
 #: What stands between words in a text as of `_plain`, beside blanks; and letters of scripts without blanks.
 _BETWEEN: Final = "$€£/.@-"
+_BEFORE: Final = f" {_BETWEEN}"
+_BLANKED: Final = str.maketrans(_BETWEEN, " " * len(_BETWEEN))
 _NO_BLANKS: Final = "[\u3040-\uffdc]"
 _ANY_NO_BLANKS: Final = re.compile(_NO_BLANKS)
-#: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there.
-_START: Final = 6
-_WORDS: Final = re.compile(rf"[ {_BETWEEN}]+(?=(.{{0,{_START}}}))")
-_BEGINS: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_START - 1}}})(?![?*{{|])")
-#: Where a sign begins with fewer letters, so many tell it.
-_HEAD: Final = 3
-_BEGINS_SHORT: Final = re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{_HEAD - 1}}})(?![?*{{|])")
+_NO_WORD: Final = re.compile(rf"[^\w{_BETWEEN}]+")
+#: So many letters and blanks, from the beginning of a word on, tell whether a sign may be there; fewer where it begins
+#: with fewer.
+_STARTS: Final = (6, 5, 4, 3, 2)
+_BEGINS: Final = tuple(
+    re.compile(rf"(?:\\b)?([^\W\d_](?:[^\W\d_]| ){{{letters - 1}}})(?![?*{{|])") for letters in _STARTS
+)
+#: Words of which is remembered whether a sign may begin with them.
+_REMEMBERED: Final = 1 << 16
+#: In ASCII, what is no part of a word becomes a blank.
+_TO_PLAIN: Final = {code: " " for code in range(128) if not (chr(code).isalnum() or chr(code) in f"_{_BETWEEN}")}
 #: A choice, or something that may be lacking, at the beginning of a sign.
 _CHOICE: Final = re.compile(r"((?:[^\W\d_]| )*)\(\?:([^()]*)\)(\?|(?![?*+{]))(.*)")
 #: A longer text is about its subject, whatever it mentions.
@@ -47,27 +53,6 @@ _SHARE_OF_MANY: Final = 0.07
 _MANY: Final = 4
 _BRIEF: Final = 4
 _MOST: Final = 0.5
-
-
-class _Plain(NamedTuple):
-    """A text as of `_plain`.
-
-    Attributes:
-        text: between blanks.
-        starts: the first signs from each beginning of a word on, and the first few of these.
-        blanks: it has no letters of scripts without blanks.
-    """
-
-    text: str
-    starts: frozenset[str]
-    blanks: bool
-
-    @classmethod
-    def of(cls, text: str) -> _Plain:
-        """The text, folded."""
-        plain = _plain(text)
-        starts = {*_WORDS.findall(f" {plain}")}
-        return cls(plain, frozenset(starts | {one[:_HEAD] for one in starts}), _ANY_NO_BLANKS.search(plain) is None)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,7 +77,7 @@ class _Thing:
         # where a text has one.
         starts: dict[str, list[str]] = {}
         for one in (one for sign in folded for one in _choices(sign) if not _ANY_NO_BLANKS.match(one)):
-            match = _BEGINS.match(one) or _BEGINS_SHORT.match(one)
+            match = next(filter(None, (begin.match(one) for begin in _BEGINS)), None)
             starts.setdefault(match[1] if match else "", []).append(one)
         return cls(folded, {start: "|".join(some) for start, some in starts.items()}, worth)
 
@@ -105,8 +90,8 @@ class _Thing:
 
 @cache
 def _begun(signs: str) -> re.Pattern[str]:
-    """Signs at the beginning of a word; compiled where a text may have one: few of them ever are."""
-    return re.compile(f"[ {_BETWEEN}](?:{signs})")
+    """Signs, compiled where a text may have one: few of them ever are."""
+    return re.compile(signs)
 
 
 class Notice(NamedTuple):
@@ -117,10 +102,9 @@ class Notice(NamedTuple):
     share: float
 
 
-def notice_of(text: str, *, title: bool = False) -> Notice | None:
-    """The kind of notice that a text is, or None where it is none."""
-    known = _Plain.of(text)
-    plain = known.text
+def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | None:
+    """The kind of notice that a text is, or None where it is none, or speaks of fewer things than that."""
+    plain = _plain(text)
     size = len(plain.split())
     if not size or size > _LONGEST:
         return None
@@ -128,9 +112,11 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
     worth: Counter[str] = Counter()
     covered: dict[str, set[int]] = {}
     (spoken_to,) = _signs()[_ADDRESS]
-    spoken_of = _spoken_of(known)
+    spoken_of = _spoken_of(plain)
+    if len(spoken_of) < fewest:
+        return None
     for kind, things in _signs().items():
-        for thing in things if spoken_of and kind != _ADDRESS else ():
+        for thing in things if kind != _ADDRESS else ():
             if thing in spoken_of:
                 worth[kind] += thing.worth
                 hits = list(thing.pattern.finditer(plain))
@@ -154,26 +140,55 @@ def notice_of(text: str, *, title: bool = False) -> Notice | None:
 
 def speaks_as_notice(text: str) -> bool:
     """Whether a text speaks to the reader, or of anything that notices speak of; alone that is no sign of a notice."""
-    return bool(_spoken_of(_Plain.of(text)))
+    return bool(_spoken_of(_plain(text)))
 
 
-def _spoken_of(plain: _Plain) -> Collection[_Thing]:
-    """The things of which a text has a sign."""
-    if not plain.blanks:
-        return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain.text)}
-    by_start, text = _by_start(), f" {plain.text}"
+def _spoken_of(plain: str) -> Collection[_Thing]:
+    """The things of which a text, as of `_plain`, has a sign."""
+    if not plain.isascii() and _ANY_NO_BLANKS.search(plain):
+        return {thing for things in _signs().values() for thing in things if thing.pattern.search(plain)}
+    by_start, may_begin, text = _by_start(), _may_begin(), f" {plain}"
+    blanked = f"{text.translate(_BLANKED)} "
     found: set[_Thing] = set()
-    for start in (*(plain.starts & by_start.keys()), ""):
-        # One pattern for all others: hardly a text has one.
-        if start or _begun(_others()).search(text):
-            found.update(thing for thing in by_start[start] if _begun(thing.starts[start]).search(text))
+    for word in {*filter(may_begin.__getitem__, blanked.split())}:
+        at = blanked.find(f" {word} ") + 1
+        while at:
+            for letters in may_begin[word]:
+                start = blanked[at : at + letters]
+                for thing in by_start.get(start, ()):
+                    if _begun(thing.starts[start]).match(text, at):
+                        found.add(thing)
+            at = blanked.find(f" {word} ", at) + 1
+    # One pattern for all others: hardly a text has one.
+    if _others().search(text):
+        found.update(thing for thing, pattern in _other_things() if pattern.search(text))
     return found
+
+
+class _MayBegin(dict[str, tuple[int, ...]]):
+    """Of a word, how many letters tell whether a sign begins there; none where the word alone tells that none does."""
+
+    def __init__(self, starts: Iterable[str]) -> None:
+        super().__init__()
+        self._parts = {(len(start), start.partition(" ")[0]) for start in starts}
+
+    def __missing__(self, word: str) -> tuple[int, ...]:
+        parts = self._parts
+        found = tuple(size for size in _STARTS if (size, word) in parts or (size, word[:size]) in parts)
+        if len(self) < _REMEMBERED:
+            self[word] = found
+        return found
+
+
+@cache
+def _may_begin() -> _MayBegin:
+    return _MayBegin(frozenset(_by_start()) - {""})
 
 
 def _choices(sign: str) -> list[str]:
     """A sign without the choices among its first letters: one for each of them."""
     found = _CHOICE.fullmatch(sign)
-    if found is None or len(found[1]) >= _START:
+    if found is None or len(found[1]) >= _STARTS[0]:
         return [sign]
     options = [*found[2].split("|"), *([""] if found[3] else [])]
     return [one for option in options for one in _choices(f"{found[1]}{option}{found[4]}")]
@@ -194,7 +209,8 @@ def _folded(text: str) -> str:
 
 def _plain(text: str) -> str:
     """Folded, with single blanks between words."""
-    return " ".join(re.sub(rf"[^\w{_BETWEEN}]+", " ", _folded(text)).split())
+    folded = _folded(text)
+    return " ".join((folded.translate(_TO_PLAIN) if folded.isascii() else _NO_WORD.sub(" ", folded)).split())
 
 
 @cache
@@ -218,8 +234,14 @@ def _by_start() -> dict[str, list[_Thing]]:
 
 
 @cache
-def _others() -> str:
-    return "|".join(thing.starts[""] for thing in _by_start()[""])
+def _other_things() -> list[tuple[_Thing, re.Pattern[str]]]:
+    """The things with signs that do not begin with letters, and these behind what is between words."""
+    return [(thing, re.compile(f"[{_BEFORE}](?:{thing.starts['']})")) for thing in _by_start()[""]]
+
+
+@cache
+def _others() -> re.Pattern[str]:
+    return re.compile(f"[{_BEFORE}](?:{'|'.join(thing.starts[''] for thing in _by_start()[''])})")
 
 
 #: The classes, from the plainest to the one that is left over.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,8 +13,10 @@ import pytest
 from collection_example import docs, text
 
 from truerank import collection
+from truerank.audits.collection import documents
 from truerank.audits.collection.documents import Endings, limits, read_document_table
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
+from truerank.sources.documents import DocumentSource
 
 
 @pytest.mark.parametrize(
@@ -107,6 +110,46 @@ def test_the_second_reading_gives_each_id_once(tmp_path: Path) -> None:
     assert table.texts({"c", "zz"}) == {"c": "more"} and table.texts(()) == {}
 
 
+def test_documents_are_read_twice_and_once_more_for_ids_that_come_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    records = [(f"d{n}", text(n)) for n in range(120)] + [("copy", text(5)), ("near", f"{text(6)} too")]
+    (tmp_path / "topics.tsv").write_text("".join(f"q{n}\t{text(n, 7)[:-1]}\n" for n in range(20)))
+    (tmp_path / "q.qrels").write_text("".join(f"q{n} 0 d{n + m} {m}\n" for n in range(20) for m in range(2)))
+    passes, read = [], DocumentSource.records
+    monkeypatch.setattr(DocumentSource, "records", lambda self: passes.append(1) or read(self))
+
+    def found(given: list[tuple[str, str]]) -> tuple[collection.CollectionAudit, int]:
+        passes.clear()
+        given_docs = docs(tmp_path / "docs.jsonl", given)
+        audit = collection.audit(
+            docs=given_docs, topics=str(tmp_path / "topics.tsv"), qrels=str(tmp_path / "q.qrels"), run=()
+        )
+        return audit, len(passes)
+
+    clean, of_clean = found(records)
+    # One for all that is asked of every document, one for the texts of a few.
+    assert of_clean == 2
+    # What the second of two equal ids says counts for nothing; the first one may be empty, too.
+    twice, of_twice = found([*records, ("d3", text(900)), ("d4", text(4)), ("copy", "")])
+    assert of_twice == 4
+    without, _ = found([one for one in records if one[0] != "copy"])
+    assert twice.pairs.equals(without.pairs) and not twice.pairs.equals(clean.pairs)
+    assert twice.facts["echo"] == without.facts["echo"] and twice.facts["floors"]
+    assert clean.rows("topic-in-document")["topic_id"].to_list() == [f"q{n}" for n in range(20)]
+
+
+def test_values_that_come_twice_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    hashes = np.random.default_rng(2).integers(0, 3_000, 4_000).astype(np.uint64)
+    values, counts = np.unique(hashes, return_counts=True)
+    for size in (64, 1 << 20):
+        monkeypatch.setattr(documents, "_IN_MEMORY", size)
+        twice = documents._Twice()
+        for piece in np.array_split(hashes, 7):
+            twice.add(piece)
+        assert sorted(twice.found().tolist()) == values[counts > 1].tolist()
+
+
 def test_topics_are_looked_through(tmp_path: Path) -> None:
     topics = [(f"q{n}", text(n, 8)) for n in range(60)]
     topics += [("same", text(3, 8).upper()), ("near", f"{text(4, 8)} too"), ("void", "null")]
@@ -181,13 +224,15 @@ def test_cut_documents_among_sentences_and_titles(tmp_path: Path, cut_off: Calla
 
 def test_limits_of_length_and_words_that_end_nothing() -> None:
     draw = np.random.default_rng(1)
-    lengths = draw.integers(100, 900, 1400)
-    assert limits(lengths) == {} == limits(draw.normal(300, 3, 1400).astype(np.int64)) == limits(np.array([], np.int64))
-    assert list(limits(np.append(lengths, np.repeat([300, 299], [14, 3])))) == [300]
+    lengths = draw.integers(100, 900, 1400).tolist()
+    for usual in (lengths, np.rint(draw.normal(300, 3, 1400)).tolist(), []):
+        assert limits(Counter(map(int, usual))) == {}
+    assert list(limits(Counter([*lengths, *[300] * 14, *[299] * 3]))) == [300]
     ends = Endings()
     assert ends.add("the way of a plane. the sky", ["sky"]) and not ends.add("version 2.5 of it", ["it"])
     for _ in range(300):
         ends.add("", ["plane"])
+    ends.only({"the", "plane", "a"})
     assert ends.never_last({"the": 600, "plane": 600, "a": 600, "rare": 2}) == {"the"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -13,9 +13,9 @@ from typing import Annotated, Any, Final, cast
 import numpy as np
 import polars as pl
 
-from truerank.audits.collection.documents import DocumentTable, read_document_table
+from truerank.audits.collection.documents import DocumentScan, DocumentTable
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
-from truerank.audits.collection.echo import echoes
+from truerank.audits.collection.echo import WordOverlap, shared_words
 from truerank.audits.collection.effects import CollectionChange, measured_effect, told_removal
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
 from truerank.audits.collection.floors import candidate_instances, floors, shared_candidates
@@ -39,7 +39,13 @@ from truerank.audits.collection.references import (
 )
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
 from truerank.audits.collection.suspects import KINDS, Suspects, suspects
-from truerank.audits.collection.together import ceiling_instances, ceilings, group_instances, verbatim_instances
+from truerank.audits.collection.together import (
+    VERBATIM,
+    ceiling_instances,
+    ceilings,
+    group_instances,
+    verbatim_instances,
+)
 from truerank.audits.collection.topics import TopicTable, other_splits, read_topic_table, topic_instances
 from truerank.audits.collection.verdicts import effect_here, looked_for, verdicts
 from truerank.core.plain import plain
@@ -47,15 +53,17 @@ from truerank.core.rules import SEVERITIES, RuleChoice
 from truerank.errors import OptionError
 from truerank.measures.document_placebo import RankedDocuments, Unseen, document_placebos
 from truerank.measures.magnitudes import proportion
-from truerank.measures.scoring import conforming, named_runs
-from truerank.near_duplicates import within
+from truerank.measures.scoring import named_runs
+from truerank.near_duplicates import Sketches, keep, within
 from truerank.near_duplicates.shingles import Shingles
 from truerank.options import Flag, Labels, Out, Resampling, Scoring, Workers, command
+from truerank.records import Document
 from truerank.sources.benchmarks import recognised
 from truerank.sources.documents import open_documents
 from truerank.sources.grammar import parse
 from truerank.sources.inputs import inputs_of
 from truerank.sources.notebook import frame_of
+from truerank.sources.pair_tables import conforming
 from truerank.sources.queries import open_queries
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 from truerank.work.engines import check_kept, open_engine
@@ -267,31 +275,40 @@ def _audited(
     previous = None if parts.previous_qrels is None else usable(read_judgments(parts.previous_qrels))
     topics = None if parts.topics is None else read_topic_table(parts.topics)
     runs = _runs(parts.run) if "run" in parts.given else {}
-    documents, duplicates = None, no_duplicates()
+    pairs = None if judgments is None else usable(judgments)
+    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
+    overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
+    documents, duplicates, echo = None, no_duplicates(), None
     if parts.docs is not None:
         asked = asked_for(None if judgments is None else judgments.frame, runs, topics)
-        documents = read_document_table(parts.docs, asked, job.progress)
-        job.progress.start("duplicates")
-        same = within(documents.distinct(), shingles, job.part("duplicates"))
+        documents, echo = _read(parts.docs, asked, overlap, shingles, job.part("duplicates"))
+        same = within(documents.compared(shingles), shingles, job.part("duplicates"))
         duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said)
-    pairs = None if judgments is None else usable(judgments)
     material = _Material(judgments, pairs, topics, documents, duplicates, runs, previous, options, scoring)
-    found = [one for one in _instances(parts.train, material) if one.count]
+    found = [one for one in _instances(parts.train, material, job.progress) if one.count]
+    unjudged, contradicted_grades = _to_judge(material, found, choice)
+    job.progress.start("fit of judgments")
     fit = _fit(material, found)
     if fit is not None and pairs is not None:
         found += [one for one in fit_instances(fit, pairs["topic_id"].n_unique(), len(runs)) if one.count]
+    job.progress.start("suspect judgments")
     contradicted = _suspects(material, fit, choice)
     if contradicted is not None:
         found += [one for one in contradicted.instances() if one.count]
+    job.progress.start("scores")
     facts, low = _facts(material, found)
-    echo, repeated = _echo(material, parts.asked, choice)
-    low += repeated
+    repeats = None
+    if echo is not None and topics is not None:
+        repeats, repeated = shared_words(echo, len(topics.texts()), options.confidence)
+        low += repeated
+    job.progress.start("other judgments and versions")
     smaller, gone = _smaller(material, parts.previous)
     low += gone
     noise, wrong = _noise(material, parts)
     low += wrong
     found += [one for one in low if one.count]
     found = [one for one in found if choice.takes(kinds()[one.kind])]
+    job.progress.start("findings")
     findings = _findings(found, pairs, scoring.rel, choice)
     benchmark = recognised(None if topics is None else topics.ids, pairs)
     frames = [
@@ -309,7 +326,7 @@ def _audited(
         read=_counts(material),
         facts={
             **facts,
-            **({} if echo is None else {"echo": echo}),
+            **({} if repeats is None else {"echo": repeats}),
             **({} if smaller is None else {"smaller": smaller}),
             **({} if noise is None else {"noise": noise}),
             **({} if fit is None else {"fit": fit.json()}),
@@ -317,7 +334,7 @@ def _audited(
             "looked_for": looked_for(parts.given, choice),
             **({} if benchmark is None else {"gallery": [benchmark.json()]}),
         },
-        items=_items(material, instances),
+        items=_items(material, unjudged, contradicted_grades),
         suspects="" if contradicted is None else contradicted.run(),
     )
 
@@ -337,9 +354,10 @@ def _runs(given: Any) -> dict[str, pl.DataFrame]:
     return found
 
 
-def _instances(train: Sequence[str], material: _Material) -> Iterator[Instances]:
+def _instances(train: Sequence[str], material: _Material, progress: Progress) -> Iterator[Instances]:
     judgments, pairs, topics, documents = material.judgments, material.pairs, material.topics, material.documents
     options, rel, runs = material.options, material.scoring.rel, material.runs
+    progress.start("judgments")
     if judgments is not None:
         yield from judgment_instances(judgments, rel, options.grades)
         yield from reference_instances(judgments.frame, topics, documents)
@@ -347,15 +365,18 @@ def _instances(train: Sequence[str], material: _Material) -> Iterator[Instances]
         yield from documents.instances()
         yield from material.duplicates.instances()
     if topics is not None:
+        progress.start("topics")
         yield from topic_instances(topics, options.topic_similarity)
         if train:
             yield from other_splits(topics, train, options.topic_similarity)
         if documents is not None:
-            yield from verbatim_instances(topics.texts(), documents.distinct(), pairs)
+            progress.start("topics in documents")
+            yield from verbatim_instances(topics.texts(), documents.compared(VERBATIM), pairs)
     if pairs is not None:
         if documents is not None:
             yield from group_instances(material.duplicates, pairs, rel)
         if runs:
+            progress.start("runs")
             yield from run_instances(runs, pairs, rel, documents)
             yield from run_fault_instances(runs, pairs, material.scoring)
         if material.previous is not None:
@@ -382,18 +403,37 @@ def _fit(material: _Material, found: Sequence[Instances]) -> Fit | None:
     )
 
 
-def _echo(material: _Material, asked: str | None, choice: RuleChoice) -> tuple[dict[str, Any] | None, list[Instances]]:
-    """What topics have in common with their relevant documents, in a pass over the documents."""
-    topics, documents, pairs, options = material.topics, material.documents, material.pairs, material.options
-    wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
-    if topics is None or documents is None or pairs is None or not wanted:
-        return None, []
-    relevant = pairs.filter(pl.col("relevance") >= material.scoring.rel).group_by("topic_id").agg("doc_id")
-    questions = [] if asked is None else [one.text for one in open_queries(parse(asked))]
-    return echoes(
-        topics.texts(), documents.distinct(), dict(relevant.iter_rows()), questions,
-        confidence=options.confidence, seed=options.seed,
-    )  # fmt: skip
+def _overlap(
+    parts: Parts, topics: TopicTable | None, pairs: pl.DataFrame | None, rel: int, seed: int
+) -> Callable[[], WordOverlap] | None:
+    """Makes what counts the words that topics have in common with documents; None where there is nothing to count."""
+    if topics is None or pairs is None or parts.docs is None:
+        return None
+    relevant = pairs.filter(pl.col("relevance") >= rel).group_by("topic_id").agg("doc_id")
+    questions = [] if parts.asked is None else [one.text for one in open_queries(parse(parts.asked))]
+    return partial(WordOverlap.of, topics.texts(), dict(relevant.iter_rows()), questions, seed)
+
+
+def _read(
+    source: str, asked: Collection[str], overlap: Callable[[], WordOverlap] | None, shingles: Shingles, job: Job
+) -> tuple[DocumentTable, WordOverlap | None]:
+    """All that has to be known of every document, in one pass.
+
+    Where ids come twice, another pass follows, in which only the first document of each id counts.
+    """
+
+    def kept(documents: Iterator[Document], folder: str) -> tuple[Sketches, WordOverlap | None]:
+        counted = None if overlap is None else overlap()
+        stream = documents if counted is None else counted.passing(documents)
+        return keep(stream, shingles, job.part(folder)), counted
+
+    scan = DocumentScan(source, asked)
+    sketches, counted = kept(scan.documents(), "sketches")
+    table = scan.finish()
+    if table.repeated:
+        sketches, counted = kept(table.distinct(), "sketches-of-first")
+    table.sketches = sketches
+    return table, counted
 
 
 def _smaller(material: _Material, previous: str | None) -> tuple[dict[str, Any] | None, list[Instances]]:
@@ -510,12 +550,24 @@ def _findings(
     return tuple(sorted(ordered, key=lambda one: SEVERITIES.index(one.kind.severity)))
 
 
-def _items(material: _Material, instances: pl.DataFrame) -> tuple[str, ...]:
+def _to_judge(material: _Material, found: Sequence[Instances], choice: RuleChoice) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Pairs for the judging page: near-duplicates that nobody judged, and contradictory grades."""
+    rows = [
+        one.rows
+        for one in found
+        if one.kind in ("contradicted-group", "doubtful-contradiction") and choice.takes(kinds()[one.kind])
+    ]
+    contradicted = pl.concat([pl.DataFrame(schema=INSTANCE_SCHEMA).drop("part", "kind"), *rows])
+    drawn = _drawn_pairs(material.duplicates, material.options.sample, material.options.seed)
+    if material.documents is not None:
+        material.documents.expect({*drawn["left"], *drawn["right"], *contradicted["doc_id"], *contradicted["other"]})
+    return drawn, contradicted
+
+
+def _items(material: _Material, drawn: pl.DataFrame, contradicted: pl.DataFrame) -> tuple[str, ...]:
     """Lines of pairs for the judging page."""
     if material.documents is None:
         return ()
-    drawn = _drawn_pairs(material.duplicates, material.options.sample, material.options.seed)
-    contradicted = instances.filter(pl.col("kind").is_in(["contradicted-group", "doubtful-contradiction"]))
     wanted = {*drawn["left"], *drawn["right"], *contradicted["doc_id"], *contradicted["other"]}
     topics = {} if material.topics is None else material.topics.texts()
     return tuple(_item_lines(drawn, contradicted, material.documents.texts(wanted), topics))

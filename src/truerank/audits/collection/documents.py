@@ -1,21 +1,26 @@
-"""Propose: what is wrong with the documents by themselves. One pass over the collection; texts are not kept."""
+"""Propose: what is wrong with the documents by themselves. One pass over the collection; texts are not kept.
+
+What grows with the documents lies in temporary files: hashes of ids, and texts of which only all documents together
+tell whether something is wrong with them.
+"""
 
 from __future__ import annotations
 
 import heapq
+import json
 import re
-from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from statistics import median
+from itertools import chain
+from tempfile import SpooledTemporaryFile
 from typing import Any, Final
 
 import numpy as np
 import polars as pl
 import scipy
-from numpy.typing import NDArray
 
+from truerank.arrays import Hashes
 from truerank.audits.collection.identifiers import unwritable
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import (
@@ -30,6 +35,7 @@ from truerank.audits.collection.texts import (
     plain_words,
     script_of,
 )  # fmt: skip
+from truerank.near_duplicates import Shingles, Sketches
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
 from truerank.text.normalising import normalise
@@ -44,12 +50,64 @@ _LOOKED_AT, _FEWEST_WORDS = 300, 20
 _UNLIKE, _FEWEST_TEXTS, _APART = 0.25, 50, 0.25
 #: Candidates that are remembered.
 _MOST: Final = 20_000
-#: The end of a sentence inside a text, behind a word.
-_INNER: Final = re.compile(r"\b([^\W\d_]+)[.!?…。！？؟।]+[\"'”’»)\]]*\s")
+#: The end of a sentence inside a text, and a word before it.
+_INNER: Final = re.compile(r"[.!?…。！？؟।]+[\"'”’»)\]]*\s")
+_BEFORE: Final = re.compile(r"\b[^\W\d_]+\Z")
 #: A word that should have ended so many texts or sentences by chance, and ended at most this share of them, ends none.
 _EXPECTED, _NEVER = 20.0, 0.05
 #: One length that is so much more frequent than its neighbours, at this level over all lengths, is a limit.
 _SPIKE, _AROUND, _LEVEL, _LEAST, _LONGEST = 5, 10, 0.001, 100, 1 << 20
+
+
+#: Bytes of values that stay in memory.
+_IN_MEMORY: Final = 1 << 20
+
+
+class _Spool:
+    """Rows of plain values that are written one after the other and read again, all of them, from the first on."""
+
+    def __init__(self) -> None:
+        # No context: it ends with the object.
+        self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii")  # noqa: SIM115
+
+    def add(self, *values: Any) -> None:
+        self._file.write(f"{json.dumps(values)}\n")
+
+    def __iter__(self) -> Iterator[list[Any]]:
+        self._file.seek(0)
+        return map(json.loads, self._file)
+
+
+class _Twice:
+    """Which hashes come twice."""
+
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._count = 0
+
+    def add(self, hashes: Hashes) -> None:
+        self._count += len(hashes)
+        self._file.write(hashes.tobytes())
+
+    def found(self) -> Hashes:
+        """Those that do, ascending in each part of all: one part at a time is in memory."""
+        parts = np.uint64(1 + self._count // _IN_MEMORY)
+        found = [np.zeros(0, np.uint64)]
+        for part in range(int(parts)):
+            self._file.seek(0)
+            pieces = (np.frombuffer(piece, np.uint64) for piece in iter(lambda: self._file.read(8 * _IN_MEMORY), b""))
+            values = np.sort(np.concatenate([found[0], *(piece[piece % parts == part] for piece in pieces)]))
+            found.append(np.unique(values[1:][values[1:] == values[:-1]]))
+        return np.concatenate(found)
+
+
+def _middle(counts: Mapping[Any, int]) -> float:
+    """The median of values that come so often each; 0 of none."""
+    if not counts:
+        return 0.0
+    values, ends = sorted(counts), np.cumsum([counts[value] for value in sorted(counts)])
+    low, high = (values[int(np.searchsorted(ends, at, side="right"))] for at in ((ends[-1] - 1) // 2, ends[-1] // 2))
+    return float(low + high) / 2
 
 
 class UsualWords:
@@ -59,9 +117,9 @@ class UsualWords:
         self._counts: Counter[str] = Counter()
         self._usual: frozenset[str] = frozenset()
         self._next = _FEWEST_TEXTS
-        self._shares = array("d")
-        self._seen = 0
-        self._candidates: list[tuple[Row, list[str]]] = []
+        self._shares: Counter[float] = Counter()
+        self._seen = self._held = 0
+        self._candidates = _Spool()
 
     def add(self, row: Row, words: Sequence[str]) -> None:
         """Takes the words of a text."""
@@ -76,9 +134,10 @@ class UsualWords:
             self._usual = self._half()
         share = self._share(words) if self._usual else 0.0
         if self._usual:
-            self._shares.append(share)
-        if share < 0.5 * _UNLIKE and len(self._candidates) < _MOST:  # a median share is about a half
-            self._candidates.append((row, list(words)))
+            self._shares[share] += 1
+        if share < 0.5 * _UNLIKE and self._held < _MOST:  # a median share is about a half
+            self._held += 1
+            self._candidates.add(row, words)
 
     def _half(self) -> frozenset[str]:
         words, counts = zip(*self._counts.most_common(), strict=True)
@@ -86,13 +145,13 @@ class UsualWords:
         return frozenset(words[: int(np.searchsorted(ends, ends[-1] / 2)) + 1])
 
     def _share(self, words: Sequence[str]) -> float:
-        return sum(word in self._usual for word in words) / len(words)
+        return len([*filter(self._usual.__contains__, words)]) / len(words)
 
     def unlike(self) -> list[Row]:
         """The texts that hold few of the usual words, with what shows it."""
         if self._seen < 2 * _FEWEST_TEXTS:
             return []
-        self._usual, middle = self._half(), median(self._shares)
+        self._usual, middle = self._half(), _middle(self._shares)
         if middle < _APART:
             return []
         shares = ((row, words, self._share(words)) for row, words in self._candidates)
@@ -108,17 +167,25 @@ class Endings:
 
     def __init__(self) -> None:
         self._ends: Counter[str] = Counter()
+        self._total = 0
+        self._wanted: Collection[str] | None = None
 
     def add(self, text: str, words: Sequence[str]) -> bool:
-        """Takes a text and its words; says whether a sentence ends inside it."""
-        inner = [word.casefold() for word in _INNER.findall(text)]
-        self._ends.update(inner)
-        self._ends.update(words[-1:])
+        """Takes a normalised text and its words; says whether a sentence ends inside it."""
+        inner = [word.casefold() for found in _INNER.finditer(text) if (word := _word_before(text, found.start()))]
+        ends = [*inner, *words[-1:]]
+        self._total += len(ends)
+        self._ends.update(ends if self._wanted is None else filter(self._wanted.__contains__, ends))
         return bool(inner)
+
+    def only(self, words: Collection[str]) -> None:
+        """Counts no others from now on: nobody will ask for these."""
+        self._wanted = words
+        self._ends = Counter({word: count for word, count in self._ends.items() if word in words})
 
     def never_last(self, words: Mapping[str, int]) -> frozenset[str]:
         """Frequent words that end next to no text or sentence, such as articles; one letter may be a name's."""
-        share = self._ends.total() / max(1, sum(words.values()))
+        share = self._total / max(1, sum(words.values()))
         return frozenset(
             word
             for word, count in words.items()
@@ -126,12 +193,23 @@ class Endings:
         )
 
 
-def limits(lengths: NDArray[np.int64]) -> dict[int, int]:
+def _word_before(text: str, place: int) -> str:
+    """The word of a normalised text that ends at a place; empty where none does."""
+    last = text[text.rfind(" ", 0, place) + 1 : place]
+    if last.isalpha():
+        return last
+    found = _BEFORE.search(last)
+    return "" if found is None else found[0]
+
+
+def limits(lengths: Mapping[int, int]) -> dict[int, int]:
     """Lengths at which far more texts end than at any length beside them, with the number of texts.
 
     A text that was cut at a blank is one shorter: the two lengths count as one.
     """
-    counts = np.bincount(lengths[lengths <= _LONGEST], minlength=_LEAST).astype(float)
+    short = [length for length in lengths if length <= _LONGEST]
+    counts = np.zeros(max([_LEAST - 1, *short]) + 1)
+    counts[short] = [lengths[length] for length in short]
     found = {}
     for length in np.flatnonzero(counts >= _SPIKE):
         here = counts[length - 1 : length + 1].sum()
@@ -168,19 +246,17 @@ class ExtremeDocuments:
     def __init__(self) -> None:
         self._seen = 0
         self._first: list[str] = []
-        self._kept: dict[str, list[tuple[Any, ...]]] = {
-            name: [] for name in ("last of the file first", "longest first", "highest id first")
-        }
+        self._last = deque[str](maxlen=_LISTED)
+        self._longest, self._highest = list[tuple[int, str]](), list[tuple[int, str]]()
 
     def add(self, doc_id: str, characters: int) -> None:
         """Takes a document."""
         self._seen += 1
         if len(self._first) < _LISTED:
             self._first.append(doc_id)
-        keys: tuple[tuple[Any, ...], ...] = (
-            (self._seen, doc_id), (characters, doc_id), (len(doc_id) if doc_id.isdecimal() else 0, doc_id)
-        )  # fmt: skip
-        for kept, key in zip(self._kept.values(), keys, strict=True):
+        self._last.append(doc_id)
+        digits = len(doc_id) if doc_id.isdecimal() else 0
+        for kept, key in ((self._longest, (characters, doc_id)), (self._highest, (digits, doc_id))):
             if len(kept) < _LISTED:
                 heapq.heappush(kept, key)
             elif key > kept[0]:
@@ -188,8 +264,17 @@ class ExtremeDocuments:
 
     def lists(self) -> dict[str, list[str]]:
         """The lists by name, the first document first."""
-        kept = {name: [key[-1] for key in sorted(keys, reverse=True)] for name, keys in self._kept.items()}
-        return {"first of the file first": self._first, **kept} if self._seen else {}
+        if not self._seen:
+            return {}
+        longest, highest = (
+            [doc_id for _, doc_id in sorted(kept, reverse=True)] for kept in (self._longest, self._highest)
+        )
+        lists = {
+            "first of the file first": self._first, "last of the file first": reversed(self._last),
+            "longest first": longest, "highest id first": highest,
+        }  # fmt: skip
+        # A list names a document once, also where its id comes twice.
+        return {name: [*dict.fromkeys(ids)] for name, ids in lists.items()}
 
 
 @dataclass(eq=False)
@@ -204,6 +289,7 @@ class DocumentTable:
         extremes: the first and last documents by place, id and length.
         lengths: characters of those that were asked for.
         places: their places in the source.
+        sketches: what near-duplicates are found by, of the documents that `distinct` gives; None where nobody kept it.
     """
 
     source: DocumentSource
@@ -215,6 +301,9 @@ class DocumentTable:
     extremes: ExtremeDocuments = field(default_factory=ExtremeDocuments)
     lengths: dict[str, int] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
+    sketches: Sketches | None = None
+    _expected: frozenset[str] = frozenset()
+    _held: dict[str, str | None] = field(default_factory=dict)
 
     def distinct(self) -> Iterator[Document]:
         """The first document of each id, those without a text left out."""
@@ -230,13 +319,32 @@ class DocumentTable:
                     yield document
 
     def ids(self) -> Iterator[str]:
-        """All ids in order."""
-        return (record.document.doc_id for block in self.source.records() for record in block)
+        """All ids; those that come twice may be given once."""
+        if self.sketches is None:
+            return (record.document.doc_id for block in self.source.records() for record in block)
+        kept = (self.sketches.ids(block) for block in range(len(self.sketches.sizes)))
+        return chain(chain.from_iterable(kept), self.empty)
+
+    def compared(self, options: Shingles) -> Iterator[Document] | Sketches:
+        """The documents of `distinct`, or what was kept to compare them by such shingles."""
+        kept = self.sketches
+        same = kept is not None and options.identity == kept.options.identity
+        return kept if kept is not None and same else self.distinct()
+
+    def expect(self, wanted: Collection[str]) -> None:
+        """The next pass for texts brings those of these documents, too, for whoever asks later."""
+        self._expected = frozenset(wanted)
 
     def texts(self, wanted: Collection[str]) -> dict[str, str]:
-        """The texts of some documents."""
-        chosen = set(wanted)
-        return {one.doc_id: one.text for one in self.distinct() if one.doc_id in chosen} if chosen else {}
+        """The texts of some documents, in a pass over all of them unless they are held."""
+        found, chosen = dict[str, str](), set(wanted)
+        if chosen.difference(self._held):
+            read = chosen | self._expected
+            found = {one.doc_id: one.text for one in self.distinct() if one.doc_id in read}
+            self._held |= {one: found.get(one) for one in self._expected}
+            self._expected = frozenset()
+        both = {**self._held, **found}
+        return {one: text for one in chosen if (text := both.get(one)) is not None}
 
     def instances(self) -> Iterator[Instances]:
         """What was found, by kind."""
@@ -246,33 +354,34 @@ class DocumentTable:
 
 def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
     """Looks through the documents once."""
-    table = DocumentTable(open_documents(source, keep_empty=True))
-    scan = _Scan(table, frozenset(asked))
+    scan = DocumentScan(source, asked)
     progress = progress or Quiet()
     progress.start("documents")
-    for block in table.source.records():
-        scan.add(block)
-        progress.advance(len(block))
-    scan.finish()
-    return table
+    for _ in scan.documents():
+        progress.advance(1)
+    return scan.finish()
 
 
-class _Scan:
-    """What is gathered over the documents: rows by kind, and a few numbers of each document."""
+class DocumentScan:
+    """What is gathered over the documents in one pass: rows by kind, and how often each length comes.
 
-    def __init__(self, table: DocumentTable, asked: frozenset[str]) -> None:
-        self.table, self.asked = table, asked
-        self.ids: list[NDArray[np.uint64]] = []
-        #: Characters, words and letters of each document, and characters of its body, one after the other.
-        self.sizes = array("q")
+    Args:
+        source: the documents.
+        asked: ids of which has to be known whether they exist.
+    """
+
+    def __init__(self, source: str, asked: Collection[str] = ()) -> None:
+        self.table, self.asked = DocumentTable(open_documents(source, keep_empty=True)), frozenset(asked)
+        self.ids = _Twice()
+        #: How many documents have each number of characters, words and letters, and of characters of the body.
+        self.sizes: tuple[Counter[int], ...] = (Counter(), Counter(), Counter(), Counter())
+        self.sized = 0
         self.endings: Counter[str] = Counter()
         self.scripts: Counter[str] = Counter()
         self.in_sentences: Counter[str] = Counter()
         self.words: Counter[str] = Counter()
-        self.short: list[tuple[Row, int]] = []
-        self.long: list[tuple[Row, int]] = []
-        self.last: list[tuple[Row, str, str, bool, tuple[int, int, int]]] = []
-        self.foreign: list[tuple[Row, str, str]] = []
+        self.held: Counter[str] = Counter()
+        self.short, self.long, self.last, self.foreign = _Spool(), _Spool(), _Spool(), _Spool()
         self.ends, self.usual = Endings(), UsualWords()
         self.kinds: dict[str, list[Row]] = {
             kind: []
@@ -282,14 +391,16 @@ class _Scan:
             )
         }  # fmt: skip
 
-    def add(self, block: list[FoundDocument]) -> None:
-        """Takes some records."""
-        names = [record.document.doc_id for record in block]
-        self.ids.append(pl.Series(names, dtype=pl.String).hash().to_numpy())
-        self.table.present |= self.asked.intersection(names)
-        self.table.count += len(block)
-        for record in block:
-            self._look(record)
+    def documents(self) -> Iterator[Document]:
+        """Reads all documents, and hands on those that have a text."""
+        for block in self.table.source.records():
+            names = [record.document.doc_id for record in block]
+            self.ids.add(pl.Series(names, dtype=pl.String).hash().to_numpy())
+            self.table.present |= self.asked.intersection(names)
+            self.table.count += len(block)
+            for record in block:
+                self._look(record)
+            yield from (record.document for record in block if record.document.doc_id not in self.table.empty)
 
     def _look(self, record: FoundDocument) -> None:
         document = record.document
@@ -319,42 +430,47 @@ class _Scan:
             return
         if seen := notice(text):
             self._note("error-page", row, seen)
-        body = normalise(document.body)
+        body = normalise(document.body) if document.title else text
         if doubled(body):
             self._note("doubled-text", row, f"'{text[:60]}'")
         self._sized(row, text, len(body))
 
     def _sized(self, row: Row, text: str, body: int) -> None:
         size = measured(text)
-        self.sizes.extend((*size, body))
+        for counts, length in zip(self.sizes, (*size, body), strict=True):
+            counts[length] += 1
         if size.letters < _SHORT_LETTERS:
-            self.short.append(({**row, "detail": f"'{text[:60]}'"}, size.letters))
+            self.short.add({**row, "detail": f"'{text[:60]}'"}, size.letters)
         if size.letters > _LONG_LETTERS:
-            self.long.append((row, size.letters))
+            self.long.add(row, size.letters)
         script = script_of(text)
         self.scripts[script] += 1
         usual = self.scripts.most_common(1)[0][0]
-        if script and script != usual and len(self.foreign) < _MOST_HELD:
-            self.foreign.append(({**row, "detail": f"'{text[:60]}'"}, script, text[:600]))
-        counted = len(self.sizes) <= 4 * _COUNTED
+        if script and script != usual and self.held["foreign"] < _MOST_HELD:
+            self.held["foreign"] += 1
+            self.foreign.add({**row, "detail": f"'{text[:60]}'"}, script, text[:600])
+        self.sized += 1
+        counted = self.sized <= _COUNTED
         words = plain_words(text if counted else text[:_LETTERS_LOOKED_AT])
         if counted:
             self.words.update(words)
+        elif self.sized == _COUNTED + 1:
+            self.ends.only(self.words)
         if script == usual:
             self.usual.add(row, words)
         kind, sentences = ending(text), self.ends.add(text, words if counted else ())
         self.endings[kind] += 1
         self.in_sentences[kind] += sentences
-        if kind != "mark" and len(self.last) < _MOST_HELD:
-            self.last.append((row, kind, text[-60:], sentences, (size.characters, size.words, body)))
+        if kind != "mark" and self.held["last"] < _MOST_HELD:
+            self.held["last"] += 1
+            self.last.add(row, kind, text[-60:], sentences, (size.characters, size.words, body))
 
     def _note(self, kind: str, row: Row, detail: str) -> None:
         self.kinds[kind].append({**row, "detail": detail})
 
-    def finish(self) -> None:
+    def finish(self) -> DocumentTable:
         """Brings together what only the whole collection shows."""
-        sizes = np.array(self.sizes, np.int64).reshape(-1, 4)
-        middle = float(np.median(sizes[:, 2])) if len(sizes) else 0.0
+        middle = _middle(self.sizes[2])
         self.kinds["short-document"] = [
             {**row, "detail": f"{size} letters, median {middle:,.0f}: {row['detail']}"}
             for row, size in self.short
@@ -365,15 +481,16 @@ class _Scan:
             for row, size in self.long
             if size > _LONG * middle
         ]
-        self.kinds["cut-document"] = self._cut(sizes)
+        self.kinds["cut-document"] = self._cut()
         self.kinds["foreign-script"] = self._foreign()
         self.kinds["foreign-words"] = self.usual.unlike()
         self._repeats()
         self.table.found = self.kinds
+        return self.table
 
-    def _cut(self, sizes: NDArray[np.int64]) -> list[Row]:
+    def _cut(self) -> list[Row]:
         """Documents that end at one length, in an unusual way, behind a word that ends nothing, or inside a word."""
-        places = self._limits(sizes)
+        places = self._limits()
         total, within = self.endings.total(), self.in_sentences.total()
         odd = total >= _ODD_FEWEST and self.endings["letter"] < _ODD_SHARE * total
         odd_within = within >= _ODD_FEWEST and self.in_sentences["letter"] < _ODD_IN_SENTENCES * within
@@ -396,17 +513,17 @@ class _Scan:
                 found.append({**row, "detail": f"'{last}' may be the beginning of '{starts[last]}': '…{end}'"})
         return found
 
-    def _limits(self, sizes: NDArray[np.int64]) -> list[tuple[int, int, float, str]]:
+    def _limits(self) -> list[tuple[int, int, float, str]]:
         """Lengths at which documents were cut: which length, from where, to where, and what shows it."""
         found: list[tuple[int, int, float, str]] = []
         for column, at, noun in ((0, 0, "characters"), (1, 1, "words"), (3, 2, "characters of the body")):
-            values = sizes[:, column]
-            top = int(values.max()) if len(values) else 0
-            here = int((values >= top - (at == 0)).sum())
-            if top >= _CUT_LEAST and here >= max(_CUT_COUNT, _CUT_SHARE * len(values)) and here < 0.9 * len(values):
+            counts = self.sizes[column]
+            top = max(counts, default=0)
+            here = sum(counts[length] for length in range(top - (at == 0), top + 1))
+            if top >= _CUT_LEAST and max(_CUT_COUNT, _CUT_SHARE * self.sized) <= here < 0.9 * self.sized:
                 found.append((at, top, np.inf, f"{here:,d} documents end at {top:,d} {noun}"))
             # Words have few lengths, and many documents at each.
-            spikes = {} if at == 1 else limits(values)
+            spikes = {} if at == 1 else limits(counts)
             found += [(at, one, one, f"{count:,d} documents end at {one:,d} {noun}") for one, count in spikes.items()]
         return found
 
@@ -440,9 +557,7 @@ class _Scan:
 
     def _repeats(self) -> None:
         """Ids that are there twice; only where there are some, the source is read again."""
-        hashes = np.concatenate(self.ids) if self.ids else np.empty(0, np.uint64)
-        values, counts = np.unique(hashes, return_counts=True)
-        several = values[counts > 1]
+        several = self.ids.found()
         same, other = list[Row](), list[Row]()
         first, repeated = dict[str, str](), set[str]()
         for block in self.table.source.records() if len(several) else ():

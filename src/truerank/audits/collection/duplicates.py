@@ -38,6 +38,8 @@ class Duplicates:
     @property
     def answered(self) -> pl.DataFrame:
         """The pairs with the column `answer`: same, holds or different; null where nobody said anything."""
+        if not self.said:
+            return self.pairs.with_columns(pl.lit(None, pl.String).alias("answer"))
         pairs = self.pairs.select("left", "right").iter_rows()
         answers = [self.said.get((left, right)) or self.said.get((right, left)) for left, right in pairs]
         return self.pairs.with_columns(pl.Series("answer", answers, pl.String))

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -126,24 +127,35 @@ class WordOverlap:
             for doc in sorted(wanted.get(topic, ()))[:_OF_TOPIC] if self.sizes[at] >= _FEWEST else ():
                 self._of.setdefault(doc, []).append(at)
 
-    def read(self, documents: Iterable[Document]) -> WordOverlap:
-        """Takes all documents."""
+    @classmethod
+    def of(
+        cls, texts: Mapping[str, str], wanted: Mapping[str, Collection[str]], asked: Collection[str], seed: int
+    ) -> WordOverlap:
+        """Of topics, and of a sample of questions that people asked."""
+        return cls({**texts, **_sample(asked, frozenset(texts.values()), seed)}, wanted)
+
+    def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
+        """Takes all documents, and hands them on."""
         stream = iter(documents)
         while block := list(islice(stream, _BLOCK)):
             self._add(block)
+            yield from block
         # Documents that share no word were not counted.
         self._seen[:, 0] = self.documents - self._seen[:, 1:].sum(axis=1)
+
+    def read(self, documents: Iterable[Document]) -> WordOverlap:
+        """Takes all documents."""
+        deque(self.passing(documents), maxlen=0)
         return self
 
     def _add(self, block: Sequence[Document]) -> None:
         words = self._words
-        texts = [[words[word] for word in plain_words(one.text)[:_READ]] for one in block]
-        held = [[word for word in set(one) if word >= 0] for one in texts]
-        places = np.array([place for one in held for place in one], np.int64)
-        ends = np.cumsum([0, *map(len, held)])
-        matrix = scipy.sparse.csr_matrix(
-            (np.ones(len(places), np.int32), places, ends), shape=(len(block), self._asked.shape[0])
-        )
+        texts = [[*map(words.__getitem__, plain_words(one.text)[:_READ])] for one in block]
+        places = np.fromiter(chain.from_iterable(texts), np.int64, sum(map(len, texts)))
+        width, held = self._asked.shape[0], places >= 0
+        rows = np.repeat(np.arange(len(block)), [*map(len, texts)])[held]
+        rows, places = np.divmod(np.unique(rows * width + places[held]), width)
+        matrix = scipy.sparse.csr_matrix((np.ones(len(places), np.int32), (rows, places)), shape=(len(block), width))
         shared = (matrix @ self._asked).tocoo()
         counts, width = shared.data.astype(np.int64), self._seen.shape[1]
         flat = np.bincount(shared.col.astype(np.int64) * width + counts, minlength=self._seen.size)
@@ -190,8 +202,11 @@ def echoes(
         echo; how far all that is above people's topics of public collections; what `asked` shows, None where too few of
         them have as many words as topics; and how many of them are no topics. None with fewer than ten topics.
     """
-    others = _sample(asked, frozenset(texts.values()), seed)
-    seen = WordOverlap({**texts, **others}, relevant).read(documents)
+    return shared_words(WordOverlap.of(texts, relevant, asked, seed).read(documents), len(texts), confidence)
+
+
+def shared_words(seen: WordOverlap, topics: int, confidence: float) -> tuple[dict[str, Any] | None, list[Instances]]:
+    """The same of words that were counted already, of so many topics and the questions after them."""
     by_topic: dict[int, list[_Relevant]] = {}
     for one in seen.relevant:
         by_topic.setdefault(one.topic, []).append(one)
@@ -217,8 +232,8 @@ def echoes(
     facts: dict[str, Any] = {
         "topics": len(by_topic), **{name: _interval(column, z) for name, column in columns.items()},
         "people": {of: {name: _apart(columns[name], *own[name], z) for name in MEASURED} for of, own in PEOPLE.items()},
-        "others": float(np.mean([seen.share(at) for at in by_topic])), "asked": _compared(seen, len(texts), z),
-        "questions": len(others),
+        "others": float(np.mean([seen.share(at) for at in by_topic])), "asked": _compared(seen, topics, z),
+        "questions": len(seen.topics) - topics,
     }  # fmt: skip
     kinds = []
     if echoed[1] >= _HIGH:

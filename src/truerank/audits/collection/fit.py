@@ -28,14 +28,14 @@ from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
-from truerank.lexical.analysis import Analyser
-from truerank.lexical.models import BM25, Statistics
-from truerank.measures.rankings import on_topics, places, topic_starts
+from truerank.measures.rankings import first_places, on_topics, places, topic_starts
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
 #: Down to a depth, most results are judged; above a few ranks grades have no order.
 _MOST_JUDGED, _SHALLOWEST = 0.75, 5
+#: Places that are looked at before all: most runs have unjudged results among them.
+_FIRST: Final = 50
 #: Fewer judged topics than that show nothing.
 FEWEST: Final = 10
 #: Offsets and topics, together, at most.
@@ -156,6 +156,10 @@ def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
 
 def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float]:
     """BM25 of documents for topics, shape (documents, topics), and the mean share of a topic's terms in them."""
+    # Here: most judgments fit by the runs, and need no words.
+    from truerank.lexical.analysis import Analyser
+    from truerank.lexical.models import BM25, Statistics
+
     analyser, model = Analyser(), BM25()
     asked = [Counter(analyser(text)) for text in topics]
     terms = {term: at for at, term in enumerate(dict.fromkeys(term for one in asked for term in one))}
@@ -191,11 +195,14 @@ def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
     Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
-    results = on_topics(run.select("topic_id", "doc_id", places(run)), qrels["topic_id"].unique())
-    judged = results.join(qrels, on=["topic_id", "doc_id"], how="left")
-    shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
-    shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
-    below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
+    results = on_topics(run.select("topic_id", "doc_id", "rank"), qrels["topic_id"].unique())
+    for looked_at in (_FIRST, len(results)):
+        judged = first_places(results, looked_at).join(qrels, on=["topic_id", "doc_id"], how="left")
+        shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
+        shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
+        below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
+        if len(below):
+            break
     depth = int(below[0]) if len(below) else len(shares)
     whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0), pl.col("relevance").is_not_null())
     return whole.select("topic_id", "relevance", (1 / (1 + pl.col("place")).log(2)).alias("fit"))

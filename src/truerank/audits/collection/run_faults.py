@@ -7,10 +7,11 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
+import numpy as np
 import polars as pl
 
 from truerank.audits.collection.identifiers import likely, what_differs
-from truerank.measures.rankings import in_rank_order, on_topics, places
+from truerank.measures.rankings import first_places, in_rank_order, on_topics, topic_starts
 from truerank.text.normalising import normalise
 from truerank.text.printable import and_more
 
@@ -128,7 +129,7 @@ def _of_run(files: Files, name: str) -> Iterable[RunFault]:
 
 def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """Results that are in no collection: with documents by their ids, without them by the form of the ids."""
-    first = own.filter(places(own) <= max(files.depth, 10))
+    first = first_places(own, max(files.depth, 10))
     if files.documents is not None:
         known = files.documents
     else:
@@ -172,10 +173,16 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
 def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """Scores that rise from rank to rank, contradict the ranks, or are all the same."""
     ordered = own if in_rank_order(own) else own.sort("topic_id", "rank", maintain_order=True)
-    first = ordered["topic_id"] != ordered["topic_id"].shift()
-    ordered = ordered.with_columns(pl.when(~first.fill_null(True)).then(pl.col("score").diff()).alias("step"))
-    by_topic = ordered.group_by("topic_id").agg(
-        (pl.col("step") > 0).sum().alias("up"), (pl.col("step") < 0).sum().alias("down"), pl.len().alias("results")
+    starts = topic_starts(ordered["topic_id"])
+    steps = np.diff(ordered["score"].to_numpy(), prepend=np.nan)
+    steps[starts] = np.nan
+    by_topic = pl.DataFrame(
+        {
+            "topic_id": ordered["topic_id"].gather(starts),
+            "up": np.add.reduceat(steps > 0, starts, dtype=np.int64),
+            "down": np.add.reduceat(steps < 0, starts, dtype=np.int64),
+            "results": np.diff(np.append(starts, len(ordered))),
+        }
     )
     several = by_topic.filter(pl.col("results") > 1)
     if not len(several):
@@ -183,13 +190,13 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     share = pl.col("up") / (pl.col("up") + pl.col("down"))
     rising = several.filter(share > _RISING)
     up, down = int(several["up"].sum()), int(several["down"].sum())
-    steps = up + down
+    both = up + down
     text = (
-        f"The scores of {name} rise from rank to rank in {up:,d} of {steps:,d} steps, "
+        f"The scores of {name} rise from rank to rank in {up:,d} of {both:,d} steps, "
         f"in {len(rising):,d} of {len(several):,d} topics: {{why}}"
     )
     if len(rising):
-        why = "they look like distances." if up > _WHOLE * steps else "scores and ranks contradict each other."
+        why = "they look like distances." if up > _WHOLE * both else "scores and ranks contradict each other."
         remedy = "Write scores that fall from rank to rank: evaluation programs sort by score, not by rank."
         whole = len(rising) >= _HALF * len(several)
         topics = frozenset() if whole else frozenset(rising["topic_id"])
@@ -210,7 +217,7 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
 
 def _fixed(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     """A list that hardly depends on the topic."""
-    first = own.filter(places(own) <= files.depth)
+    first = first_places(own, files.depth)
     topics = first["topic_id"].n_unique()
     if topics < _FIXED_TOPICS:
         return

@@ -11,7 +11,7 @@ import scipy
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
-from truerank.measures.rankings import on_topics, places
+from truerank.measures.rankings import first_places, on_topics, places
 from truerank.sources.lines import repeated_pair
 from truerank.text.printable import and_more
 
@@ -44,7 +44,7 @@ _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
     """What runs show of how they were made, beside all others."""
     judged = files.qrels["topic_id"].unique()
-    first = {name: _ranked(run, judged).filter(pl.col("place") <= DEEPEST) for name, run in files.runs.items()}
+    first = {name: _first(run, judged) for name, run in files.runs.items()}
     heads = {name: heads_of(lists, max(files.depth, _RESULTS)) for name, lists in first.items()}
     shown_by = pl.concat([lists.select(_KEYS) for lists in first.values()]).group_by(_KEYS).len("runs")
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
@@ -77,6 +77,14 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
             if files.documents is not None:
                 found += _stretch(name, own, every, files.documents)
     return tuple(found)
+
+
+def _first(run: pl.DataFrame, judged: pl.Series) -> pl.DataFrame:
+    """The first results of judged topics with their place."""
+    rows = first_places(on_topics(run.select(*_KEYS, "rank"), judged), DEEPEST)
+    if repeated_pair(rows["topic_id"], rows["doc_id"]):
+        rows = _ranked(run, judged).filter(pl.col("place") <= DEEPEST)
+    return rows.select(*_KEYS, "place")
 
 
 def _ranked(run: pl.DataFrame, judged: pl.Series) -> pl.DataFrame:
@@ -288,7 +296,7 @@ def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]
 
 def _other_index(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]:
     """Results that no other run has, of topics that are like each other as in the other runs: ids of another index."""
-    topics = sorted({*own["topic_id"]} & {*every["topic_id"]})
+    topics = sorted({*own["topic_id"].unique()} & {*every["topic_id"].unique()})
     topics = topics[:: max(1, len(topics) // _COMPARED)]
     if len(topics) < _RELEVANT:
         return []

@@ -10,13 +10,13 @@ import polars as pl
 from truerank.audits.collection.duplicates import Duplicates
 from truerank.audits.collection.instances import Instances, instances
 from truerank.measures import evaluate
-from truerank.near_duplicates import Shingles, between
+from truerank.near_duplicates import Documents, Shingles, Sketches, between
 from truerank.options import Scoring
-from truerank.records import Document
 
 #: A topic of fewer words stands in some document by chance.
 _FEWEST_WORDS: Final = 5
-_VERBATIM: Final = Shingles(similarity=0.9, containment=1.0, contained_words=_FEWEST_WORDS)
+#: What counts as the same there.
+VERBATIM: Final = Shingles(similarity=0.9, containment=1.0, contained_words=_FEWEST_WORDS)
 _FULL: Final = 1 - 1e-9
 
 
@@ -63,10 +63,10 @@ def _graded(
 
 
 def verbatim_instances(
-    topics: dict[str, str], documents: Iterator[Document], pairs: pl.DataFrame | None
+    topics: dict[str, str], documents: Documents | Sketches, pairs: pl.DataFrame | None
 ) -> Iterator[Instances]:
     """Topics that are in a document word for word, or are one."""
-    found = between(topics.items(), documents, _VERBATIM).pairs
+    found = between(topics.items(), documents, VERBATIM).pairs
     grades = {} if pairs is None else {(topic, doc): grade for topic, doc, grade in pairs.iter_rows()}
     own: dict[tuple[str, str], dict[str, str]] = {}
     inside: dict[str, dict[str, str]] = {}

@@ -1,0 +1,104 @@
+"""Judgments and runs as tables: their columns by the names that other programs use, and Parquet files of them."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import polars as pl
+
+from truerank.errors import InputError
+from truerank.sources import formats
+from truerank.sources.lines import Repeat, raise_repeat, repeated_pair
+
+#: What other programs call the columns.
+_NAMES: Final = {
+    "topic_id": ("query_id", "query-id", "qid", "q_id", "topic"),
+    "doc_id": ("corpus-id", "docno", "docid", "document"),
+    "relevance": ("label", "grade", "rel"),
+}
+_BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
+#: Rows that are read at once.
+_ROWS: Final = 1 << 19
+
+
+def renamed(frame: pl.DataFrame, schema: Collection[str]) -> pl.DataFrame:
+    """The frame with those columns of a schema that other programs call by other names."""
+    return frame.rename(_other_names(frame.columns, schema))
+
+
+def _other_names(columns: Sequence[str], schema: Collection[str]) -> dict[str, str]:
+    # Only BEIR calls grades "score": elsewhere, what has scores is a run.
+    also = {"relevance": ("score",)} if _BEIR.issubset(columns) else {}
+    lacking = {name: (*_NAMES.get(name, ()), *also.get(name, ())) for name in schema if name not in columns}
+    first = {name: next((one for one in others if one in columns), None) for name, others in lacking.items()}
+    return {other: name for name, other in first.items() if other is not None}
+
+
+def conforming(frame: pl.DataFrame, schema: Mapping[str, Any], where: str | Path) -> pl.DataFrame:
+    """The wanted columns of a frame in their types."""
+    if missing := [name for name in schema if name not in frame.columns]:
+        raise InputError(f"columns missing: {', '.join(missing)}", f"needed are {', '.join(schema)}", where=where)
+    for name, kind in schema.items():
+        own = frame[name]
+        if kind.is_integer() and own.dtype.is_float() and (odd := own.filter(own != own.round())).len():
+            raise InputError(f"the {name} {odd[0]} is not a whole number", "write whole numbers", where=where)
+    try:
+        frame = frame.select([pl.col(name).cast(kind) for name, kind in schema.items()])
+    except pl.exceptions.PolarsError as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"a value has another type ({reason})", "convert the columns", where=where) from error
+    if any(frame.null_count().row(0)):
+        raise InputError("a value is missing", "fill it in, or drop the row", where=where)
+    return frame
+
+
+def refuse_repeats(frame: pl.DataFrame, where: str | Path) -> None:
+    """Raises an InputError where a topic has a document twice."""
+    if pair := repeated_pair(frame["topic_id"], frame["doc_id"]):
+        topic, document = frame["topic_id"][pair.second], frame["doc_id"][pair.second]
+        raise InputError(f"topic {topic} has document {document} twice", "remove one of them", where=where)
+
+
+def refuse_repeat(path: Path, frame: pl.DataFrame, pair: Repeat, header: tuple[str, ...] = ()) -> None:
+    """Says of a pair that occurs twice in a file, with its lines where it has lines."""
+    if formats.detect(path) == "parquet":
+        refuse_repeats(frame, path)
+    raise_repeat(path, pair, header)
+
+
+def parquet_frames(path: Path, schema: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+    """A Parquet file of judgments or of a run, some rows at a time.
+
+    Args:
+        path: the file.
+        schema: the wanted columns. A file without `rank` has the ranks of its scores, one without `tag` its own name.
+    """
+    try:
+        known = pl.read_parquet_schema(path)
+        table = pl.scan_parquet(path, glob=False).rename(_other_names(list(known), schema))
+        columns = table.collect_schema().names()
+        needed = {name: kind for name, kind in schema.items() if name in columns or name not in ("rank", "tag")}
+        ranked = "rank" in schema and "rank" not in columns
+        if ranked:
+            needed["score"] = pl.Float64
+        if missing := [name for name in needed if name not in columns]:
+            raise InputError(f"columns missing: {', '.join(missing)}", f"there are {', '.join(known)}", where=path)
+        table = table.select(list(needed))
+        size = table.select(pl.len()).collect().item()
+        # Ranks need whole topics.
+        for start in range(0, size, size if ranked else _ROWS):
+            frame = conforming(table.slice(start, size if ranked else _ROWS).collect(), needed, path)
+            if "score" in needed and not frame["score"].is_finite().all():
+                row = frame.filter(~pl.col("score").is_finite()).row(0, named=True)
+                fault = f"topic {row['topic_id']}, document {row['doc_id']}: the score {row['score']} is not finite"
+                raise InputError(fault, "write a finite number", where=path)
+            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64)
+            more = {**({"rank": ranks} if ranked else {}), **({"tag": pl.lit(path.stem)} if "tag" in schema else {})}
+            yield frame.with_columns(**{name: one for name, one in more.items() if name not in needed}).select(
+                list(schema)
+            )
+    except (pl.exceptions.PolarsError, OSError) as error:
+        reason = str(error).partition("\n")[0]
+        raise InputError(f"not a readable Parquet file ({reason})", "write it anew", where=path) from error
