@@ -1,6 +1,6 @@
 """Processor time and memory of `check` on folders of real sizes, by question.
 
-    python benchmarks/check_scale.py [nfcorpus scifact trec-covid fever] [--documents] [--topics N]
+    python benchmarks/check_scale.py [nfcorpus scifact trec-covid fever] [--documents] [--topics N] [--ignore QUESTION]
 
 Topics, judgments, runs and documents are generated; numbers of topics, runs, results and documents are those of the
 collections that the sizes are named after. Each size runs in a process of its own. Without `--documents`, only runs and
@@ -26,7 +26,7 @@ import polars as pl
 import truerank
 from generated_documents import texts, vocabulary
 from shared_data import table
-from truerank.claims.inquiry import ClaimSources
+from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.work.progress import Quiet
 
 
@@ -47,8 +47,8 @@ SIZES = {
     "trec-covid": Size(50, 20, 1000, 171_332, 1_300, 490),
     "fever": Size(6_666, 2, 1000, 5_416_568, 1, 1),
 }
-#: Words of a generated document, cut.
-_WORDS = 200
+#: Words of a generated document on average, and the spread of their logarithm.
+_WORDS, _SPREAD = 200, 0.3
 
 
 def write(size: Size, folder: Path, seed: int = 1, *, documents: bool = False) -> None:
@@ -87,11 +87,10 @@ def write(size: Size, folder: Path, seed: int = 1, *, documents: bool = False) -
     if documents:
         words = vocabulary()
         with (folder / "docs.jsonl").open("w", encoding="ascii") as target:
-            for place, text in enumerate(texts(size.documents, words)):
-                short = " ".join(text.split(" ")[:_WORDS])
-                target.write(json.dumps({"_id": f"D{place:07d}", "title": "", "text": short}) + "\n")
+            for place, text in enumerate(texts(size.documents, words, mean=_WORDS, spread=_SPREAD)):
+                target.write(json.dumps({"_id": f"D{place:07d}", "title": "", "text": text}) + "\n")
         with (folder / "topics.tsv").open("w", encoding="ascii") as target:
-            for topic, text in zip(range(size.topics), texts(size.topics, words, seed=2), strict=True):
+            for topic, text in enumerate(texts(size.topics, words, seed=2)):
                 target.write(f"q{topic}\t{' '.join(text.split(' ')[5:13])}\n")
 
 
@@ -124,13 +123,14 @@ def largest() -> float:
     return int(found.split()[1]) / 2**20
 
 
-def checked(folder: Path) -> None:
+def checked(folder: Path, ignore: Sequence[str]) -> None:
     """One check, with its times by question, in a process of its own."""
     progress, start = Questions(), time.process_time()
     given = {"qrels": str(folder / "test.qrels"), "run": tuple(map(str, sorted(folder.glob("*.run"))))}
     if (folder / "docs.jsonl").exists():
         given |= {"docs": str(folder / "docs.jsonl"), "test": str(folder / "topics.tsv")}
-    found = truerank.check(sources=ClaimSources(**given), progress=progress)
+    options = ClaimOptions(ignore=tuple(ignore))
+    found = truerank.check(sources=ClaimSources(**given), options=options, progress=progress)
     progress.end()
     total = time.process_time() - start
     peak = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, *(gib for _, gib in progress.taken.values()))
@@ -142,10 +142,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("sizes", nargs="*", default=["nfcorpus", "scifact", "trec-covid"])
     parser.add_argument("--documents", action="store_true")
     parser.add_argument("--topics", type=int, help="fewer topics than the collection has")
+    parser.add_argument("--ignore", action="append", default=[], help="a question to leave out")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.folder:
-        checked(options.folder)
+        checked(options.folder, options.ignore)
         return
     rows = []
     for name in options.sizes:
@@ -154,7 +155,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
             size = size._replace(topics=min(size.topics, options.topics))
         with tempfile.TemporaryDirectory() as folder:
             write(size, Path(folder), documents=options.documents)
-            own = [sys.executable, __file__, "--folder", folder]
+            own = [sys.executable, __file__, "--folder", folder, *(f"--ignore={one}" for one in options.ignore)]
             line = subprocess.run(own, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
         found = json.loads(line)
         by = ", ".join(f"{key} {value:.1f} s {gib:.2f}" for key, (value, gib) in found["by"].items() if value >= 0.05)

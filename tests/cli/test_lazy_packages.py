@@ -77,3 +77,11 @@ def test_help_waits_for_nothing_that_only_the_work_needs(words: str, heavy: str)
     code += "from truerank.cli import main; main([*sys.argv[1:], '--help'])"
     done = subprocess.run([sys.executable, "-c", code, *words.split()], check=True, capture_output=True, text=True)
     assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_no_help_waits_for_numerical_functions() -> None:
+    """SciPy's special functions bring a quarter of a second of NumPy's Fortran compiler and test tools."""
+    code = "import sys; from importlib import import_module as bring; from truerank.cli.commands import COMMANDS; "
+    code += "[bring(path.partition(':')[0]) for path in COMMANDS.values()]; print('scipy.special' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
+    assert done.stdout.strip() == "False"

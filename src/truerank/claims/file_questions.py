@@ -308,12 +308,12 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
 
 def _among(docs: str, wanted: pl.Series) -> pl.Series:
     """The ids of documents that are wanted, in the order of the collection."""
-    blocks = open_documents(docs, keep_empty=True).batches()
-    ids = (document.doc_id for block in blocks for document in block)
+    # What is wrong with the documents is the question of the collection.
+    ids = (found.document.doc_id for block in open_documents(docs, keep_empty=True).records() for found in block)
     found = pl.Series(dtype=pl.String)
     while len(some := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)):
         found = found.append(some.filter(some.is_in(wanted.implode())))
-    return found
+    return found.unique(maintain_order=True)
 
 
 def _scores(claim: Claim) -> dict[str, dict[str, Any]]:

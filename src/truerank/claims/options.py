@@ -80,9 +80,9 @@ class ClaimOptions(Options):
         trials: how often the judging of the runs is simulated anew without the team of either run, where `test` and
             `docs` are given; it takes minutes, and 0 leaves it out.
         variants: the file of the topics' query variants, which are looked for in the training data too.
-        select: codes of the questions that are asked, such as CLAIM03, beside those that the conclusion needs; by
-            default all.
-        ignore: codes of questions to leave out; their answers stay unknown.
+        select: the questions that are asked, such as collection or its code CLAIM04, beside those that the conclusion
+            needs; by default all.
+        ignore: questions to leave out, by their names or codes; their answers stay unknown.
         dry_run: show which questions can be answered and what they cost, and run nothing.
     """
 
@@ -91,6 +91,6 @@ class ClaimOptions(Options):
     comparisons: Annotated[int | None, Range(at_least=1), Flag(rare=True)] = None
     trials: Annotated[int, Range(at_least=0), Flag(rare=True)] = 0
     variants: Annotated[str | None, Flag(metavar="FILE", rare=True)] = None
-    select: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
-    ignore: Annotated[tuple[str, ...], Flag(metavar="CODE", reads=list[str], commas=True, rare=True)] = ()
+    select: Annotated[tuple[str, ...], Flag(metavar="QUESTION", reads=list[str], commas=True, rare=True)] = ()
+    ignore: Annotated[tuple[str, ...], Flag(metavar="QUESTION", reads=list[str], commas=True, rare=True)] = ()
     dry_run: bool = False

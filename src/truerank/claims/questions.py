@@ -172,11 +172,13 @@ def planned(
     Raises:
         OptionError: no question has such a code, or the word of the conclusion rests on it.
     """
-    codes, chosen = (tuple(code.upper() for code in given) for given in (ignore, select))
+    codes, chosen = (tuple(map(_code, given)) for given in (ignore, select))
     for option, code in (*(("ignore", code) for code in codes), *(("select", code) for code in chosen)):
         named = [each for each in QUESTIONS if each.rule.code.startswith(code)]
         if not named:
-            raise OptionError(option, f"no question has the code {code}", "'truerank rules CLAIM' lists them")
+            raise OptionError(
+                option, f"no question has the code {code}", f"there are {', '.join(NAMES)} (or their codes)"
+            )
         if option == "select":
             continue
         if needed := [each.rule.code for each in named if each.name in _ALWAYS]:
@@ -196,6 +198,11 @@ def planned(
         seconds = 0.0 if lacking else round(each.seconds(sources, trials), 1)
         plan.append(PlannedQuestion(each.name, not lacking, lacking, "" if lacking else what, seconds))
     return tuple(plan)
+
+
+def _code(given: str) -> str:
+    """The code, or its beginning, that a code or a name of a question stands for."""
+    return question(given).rule.code if given in NAMES else given.upper()
 
 
 def _simulated(sources: ClaimSources, trials: int) -> float:

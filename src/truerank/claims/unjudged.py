@@ -440,7 +440,7 @@ class DrawnGrades:
         order = np.random.default_rng(_SEED + 1).permuted(np.tile(np.arange(self._draws), (len(first), 1)), axis=1)
         return (order + first) / self._draws
 
-    @property
+    @cached_property
     def _grade(self) -> int:
         claim = self.results.claim
         known = claim.qrels.filter(pl.col("relevance") >= claim.scoring.rel)["relevance"]

@@ -341,21 +341,24 @@ def first_places(run: pl.DataFrame, depth: int) -> pl.DataFrame:
 
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
     """The rows of a run, cut anew between topics."""
-    held: pl.DataFrame | None = None
+    held = next(frames, None)
     seen: set[str] = set()
-    for frame in frames:
-        frame = frame if held is None else pl.concat([held, frame])
-        starts = topic_starts(frame["topic_id"])
-        names = frame["topic_id"].gather(starts).to_list()
+    # The last topic of a block may go on in the next one; most runs are one block.
+    while held is not None:
+        following = next(frames, None)
+        starts = topic_starts(held["topic_id"])
+        names = held["topic_id"].gather(starts).to_list()
         if len(set(names)) < len(names) or not seen.isdisjoint(names):
             yield None
             return
+        if following is None:
+            yield held
+            return
         seen.update(names[:-1])
-        held = frame.slice(int(starts[-1]))
-        if starts[-1]:
-            yield frame.slice(0, int(starts[-1]))
-    if held is not None:
-        yield held
+        last = int(starts[-1])
+        if last:
+            yield held.slice(0, last)
+        held = pl.concat([held.slice(last), following])
 
 
 def grouped(frame: pl.DataFrame) -> pl.DataFrame:

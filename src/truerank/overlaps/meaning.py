@@ -86,8 +86,13 @@ class ReadTexts:
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Unit vectors, and zeros for texts that the encoder cannot read, shape (len(texts), dimension), float32."""
+        return self.encode_where(texts, lambda vectors: np.ones(len(vectors), np.bool_))
+
+    def encode_where(self, texts: Sequence[str], matters: Callable[[Vectors], NDArray[np.bool_]]) -> Vectors:
+        """As `encode`; but texts may keep vectors that say nothing where these show that it does not matter."""
         vectors = self._encoder.encode(texts)
-        places = self._doubtful(texts)
+        asked = np.flatnonzero(matters(vectors))
+        places = asked[self._doubtful([texts[place] for place in asked.tolist()])]
         read = np.ones(len(places), np.bool_)
         for senseless, most in zip((_backwards, _exchanged), _MOST_ALIKE, strict=True):
             left = places[read]

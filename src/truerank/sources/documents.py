@@ -7,7 +7,7 @@ import io
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -79,16 +79,19 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
     names: tuple[str, ...] = ()
     keys = _Keys(None, None, None, None)
     for row in rows:
-        first = first or row
-        if tuple(row.values) != names:
-            names = tuple(row.values)
+        first, values = first or row, row.values
+        if tuple(values) != names:
+            names = tuple(values)
             keys = _keys(names, column)
-        url, title, body = (_text(row.values, key) for key in keys[1:])
+        _, at_url, at_title, at_body = keys
+        url = None if at_url is None else _text(values.get(at_url))
+        title = None if at_title is None else _text(values.get(at_title))
+        body = None if at_body is None else _text(values.get(at_body))
         if body is None and (title is None or column is not None):
             yield 1
             continue
         usable = True
-        if url is None and isinstance(extra := row.values.get("metadata"), dict):
+        if url is None and isinstance(extra := values.get("metadata"), dict):
             url = as_text(extra.get("url"))
         document = Document(identifier_of(row, keys.identifier), url or "", title or "", body or "")
         yield _repaired(FoundDocument(document, where, row.line, row.repaired))
@@ -116,7 +119,7 @@ def document_rows(source: str) -> Iterator[tuple[str, frozenset[str], Row, str]]
             names = tuple(row.values)
             keys = _keys(names, spec.column)
         own = frozenset(key for key in (keys.identifier, keys.title, keys.body) if key is not None)
-        yield identifier_of(row, keys.identifier), own, row, _text(row.values, keys.body) or ""
+        yield identifier_of(row, keys.identifier), own, row, _text(row.values.get(keys.body or "")) or ""
 
 
 def documents_of_parquet(path: Path, column: str | None) -> FoundStream:
@@ -199,10 +202,9 @@ def _keys(names: Sequence[str], column: str | None) -> _Keys:
     return _Keys(columns.named(names, _IDS), columns.named(names, _URLS), columns.named(names, titles), body)
 
 
-def _text(values: Mapping[str, Any], key: str | None) -> str | None:
-    if key is None:
-        return None
-    value = values.get(key)
+def _text(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value
     if isinstance(value, list) and all(isinstance(part, str) for part in value):
         return " ".join(value)
     return as_text(value)
@@ -210,8 +212,11 @@ def _text(values: Mapping[str, Any], key: str | None) -> str | None:
 
 def _repaired(found: FoundDocument) -> FoundDocument:
     """With halves of surrogate pairs, which JSON escapes can hold, replaced."""
+    document = found.document
+    if document.body.isascii() and document.title.isascii() and document.doc_id.isascii() and document.url.isascii():
+        return found
     try:
-        "".join(found.document).encode()
+        "".join(document).encode()
         return found
     except UnicodeEncodeError:
         return found._replace(document=Document(*map(well_formed, found.document)), repaired=True)

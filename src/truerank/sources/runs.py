@@ -90,9 +90,9 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     Raises:
         InputError: as in `read_run`.
     """
-    checked = _checked(path)
+    checked, form = _formed(path)
     schema = {name: kind for name, kind in RUN_SCHEMA.items() if name in columns}
-    if formats.detect(checked) == "parquet":
+    if form == "parquet":
         yield from parquet_frames(checked, schema)
         return
     # Ranks and scores are read in any case: they may be no numbers. What is kept for other readers is the whole.
@@ -107,11 +107,15 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
 
 
 def _checked(path: str | Path) -> Path:
+    return _formed(path)[0]
+
+
+def _formed(path: str | Path) -> tuple[Path, str]:
+    """The file of a run, and its format."""
     spec = grammar.parse(str(path))
     if spec.scheme != "file":
         raise InputError("runs are read from files", "give a path", where=spec.spec)
-    formats.detect(compressed.checked_file(spec.path))
-    return spec.path
+    return spec.path, formats.detect(compressed.checked_file(spec.path))
 
 
 def _values_of(columns: Collection[str]) -> lines.LineReader:

@@ -119,7 +119,10 @@ TRUSTED: Final = 0.75
 
 
 def above_bars(
-    coarse: Vectors, bars: Vectors | float, error: float, exact: Callable[[NDArray[np.intp]], Vectors]
+    coarse: Vectors,
+    bars: NDArray[np.floating] | np.floating,
+    error: float,
+    exact: Callable[[NDArray[np.intp]], Vectors],
 ) -> NDArray[np.bool_]:
     """Which exact values are above their bars, where coarse ones are known; only those near the bars are asked for.
 

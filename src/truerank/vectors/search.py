@@ -19,7 +19,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import Encoder, SelectiveEncoder, Vectors
 from truerank.vectors.neighbours import (
     KEPT_SCHEMA,
     LISTS,
@@ -176,18 +176,31 @@ def reach_floor(texts: Sequence[str], own: Sequence[Sequence[int]], plan: Search
     topics = plan.topic_vectors()
     floor = np.float32(plan.floor)
 
-    def nearest(encoder: Encoder, places: NDArray[np.intp]) -> Vectors:
-        vectors = encode_each_once(encoder, [texts[place] for place in places])
-        best = ((topics[list(own[place])] @ vectors[row]).max() for row, place in enumerate(places.tolist()))
-        return rounded(np.fromiter(best, np.float32, len(places)))
+    def nearest(encoder: Encoder, bar: float, places: NDArray[np.intp]) -> Vectors:
+        """The highest similarity of each text; below the bar, also of those that the encoder cannot read."""
+        row_of = {text: row for row, text in enumerate(dict.fromkeys(texts[place] for place in places.tolist()))}
+        rows = np.array([row_of[texts[place]] for place in places.tolist()], np.intp)
+
+        def best(vectors: Vectors) -> Vectors:
+            every = zip(rows.tolist(), places.tolist(), strict=True)
+            highest = ((topics[list(own[place])] @ vectors[row]).max() for row, place in every)
+            return rounded(np.fromiter(highest, np.float32, len(places)))
+
+        def matters(vectors: Vectors) -> NDArray[np.bool_]:
+            return np.isin(np.arange(len(vectors)), rows[best(vectors) > bar])
+
+        if isinstance(encoder, SelectiveEncoder):
+            return best(encoder.encode_where(list(row_of), matters))
+        return best(encoder.encode(list(row_of)))
 
     exact, every = plan.open_exact(), np.arange(len(texts))
     if plan.open_screen is None:
-        return nearest(exact, every) > floor
+        return nearest(exact, plan.floor, every) > floor
     error = plan.error
     if error is None:
         error = _measured_error(list(dict.fromkeys(texts)), plan)
-    return above_bars(nearest(plan.open_screen(), every), floor, error, partial(nearest, exact))
+    coarse = nearest(plan.open_screen(), plan.floor - error, every)
+    return above_bars(coarse, floor, error, partial(nearest, exact, plan.floor))
 
 
 def encode_each_once(encoder: Encoder, texts: Sequence[str]) -> Vectors:

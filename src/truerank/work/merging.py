@@ -84,9 +84,9 @@ def _merged(folders: Sequence[Path]) -> Merged:
     first = next(filter(runs.get, folders), folders[0])
     for folder in folders:
         if runs[folder] not in (set(), runs[first]):
-            own, other = (_precisions(each, runs[each]) for each in (folder, first))
-            if own != other and own and other:
-                fault = f"encodes in precision {own}, and the shard in {first} in {other}"
+            own, theirs = (_precisions(each, runs[each]) for each in (folder, first))
+            if own != theirs and own and theirs:
+                fault = f"encodes in precision {own}, and the shard in {first} in {theirs}"
                 raise InputError(fault, "run all jobs of an array with the same --precision", where=folder)
             fault = f"unfinished work of another run than in {first}"
             raise InputError(fault, "merge shards of one command with the same inputs and options", where=folder)

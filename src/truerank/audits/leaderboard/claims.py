@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 import polars as pl
-from scipy.special import ndtri
+import scipy
 
 from truerank.audits.leaderboard.board import ChosenScores
 from truerank.audits.leaderboard.order import Questions, questions_of
@@ -94,5 +94,5 @@ def on_fixed_tasks(questions: Questions, confidence: float) -> tuple[float, floa
     centre = (np.bincount(questions.tasks, gap) / sizes)[questions.tasks]
     spread = (sizes / (sizes - 1))[questions.tasks]
     error = float(np.sqrt(np.sum((questions.weights * (gap - centre)) ** 2 * spread)))
-    value, half = float(questions.weights @ gap), float(ndtri((1 + confidence) / 2)) * error
+    value, half = float(questions.weights @ gap), float(scipy.special.ndtri((1 + confidence) / 2)) * error
     return value - half, value + half

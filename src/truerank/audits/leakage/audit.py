@@ -433,7 +433,7 @@ class PreparedAudit:
         progress.start("reformulation types")
         tests = [test for _, test in self.tests]
         proposed = _with_columns(proposed, self.sources)
-        read = plan.topic_vectors().any(axis=1).tolist()
+        read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
         result = summarise(
             proposed,
             tests,

@@ -118,7 +118,7 @@ class _Inputs:
         import tokenizers
         import torch
 
-        own = getattr(model, "tokenizer", None) if type(model[0]).__name__ == "Transformer" else None
+        own: Any = getattr(model, "tokenizer", None) if type(model[0]).__name__ == "Transformer" else None
         backend, padding = getattr(own, "backend_tokenizer", None), getattr(own, "pad_token_id", None)
         if backend is None or padding is None or model.truncate_dim is not None:
             return None

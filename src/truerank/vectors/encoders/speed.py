@@ -332,7 +332,7 @@ def usual_first_pass(spec: EncoderSpec, precision: str | None = None) -> ChosenW
     """The way of a first pass where none is measured: that of a precision; else by what the processor has, bf16 or
     int8. None where there is no such way.
     """
-    low = {each.precision: each for each in first_passes(spec) if each.backend == spec.backend}
+    low: dict[str, EncoderSpec] = {each.precision: each for each in first_passes(spec) if each.backend == spec.backend}
     usual = low.get(precision or "bf16") if precision or spec.backend == "openvino" else None
     if usual is None and not precision and not _BYTE_PRODUCTS.isdisjoint(instruction_sets()):
         usual = low.get("int8")

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
+import scipy
 from numpy.typing import NDArray
-from scipy.special import gammainc
 
 from truerank.audits.transfer.scanning.scores import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -119,7 +119,7 @@ def _on_subject(forms: set[str], subject: frozenset[str], weights: WordWeights) 
     values = weights.of(known)
     rare = values >= _RARE
     both = sum(form in subject for form, is_rare in zip(known, rare.tolist(), strict=True) if is_rare)
-    return both > 1 and float(gammainc(both, np.exp(-values[rare]).sum())) < _BY_CHANCE
+    return both > 1 and float(scipy.special.gammainc(both, np.exp(-values[rare]).sum())) < _BY_CHANCE
 
 
 def _some(lines: Iterable[Sequence[tuple[str, ...]]]) -> list[tuple[str, ...]]:
