@@ -465,7 +465,7 @@ class ConventionScorer:
         numbers = {topic: place for place, topic in enumerate(judged.topics)}
         at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int32)[rows.topic]
 
-        def made() -> Ints:
+        def made() -> Order:
             found = rows.pairs.with_row_index("row").join(judged.pairs, on=["topic_id", "doc_id"])
             grades = np.full(len(rows.frame), _UNJUDGED, np.int32)
             grades[found["row"].to_numpy()] = found["relevance"].to_numpy()
