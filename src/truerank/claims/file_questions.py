@@ -309,7 +309,7 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
 def _among(docs: str, wanted: pl.Series) -> pl.Series:
     """The ids of documents that are wanted, in the order of the collection."""
     # What is wrong with the documents is the question of the collection.
-    ids = (found.document.doc_id for block in open_documents(docs, keep_empty=True).records() for found in block)
+    ids = open_documents(docs, keep_empty=True).ids()
     found = pl.Series(dtype=pl.String)
     while len(some := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)):
         found = found.append(some.filter(some.is_in(wanted.implode())))

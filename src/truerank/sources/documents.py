@@ -23,7 +23,7 @@ from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import LineBlock, block_of, line_blocks, whole_text
+from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, whole_text
 from truerank.sources.markup import html_text, is_html, trec_document
 from truerank.sources.query_files import as_text, identifier_of, well_formed
 from truerank.sources.rows import Row, parquet_frames, rows, saved_files
@@ -316,6 +316,24 @@ class DocumentSource(StreamedSource):
         if not read:
             raise InputError("no documents in it", "give a source that holds some", where=self.spec.location)
 
+    def ids(self) -> Iterator[str]:
+        """The ids of `records`; of plain lines of JSON, no more is made.
+
+        Raises:
+            InputError: as for `records`.
+        """
+        given, read = _plain_ids(self.spec.path, self.spec.column) if self._form in ("jsonl", "beir") else iter(()), 0
+        for some in given:
+            yield from some
+            read += len(some)
+            if not some:
+                break
+        else:
+            if read:
+                return
+        every = (found.document.doc_id for block in self.records() for found in block)
+        yield from islice(every, read, None)
+
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
         keys = ["\t".join(document[1:]) for document in documents]
@@ -365,6 +383,40 @@ class DocumentSource(StreamedSource):
             name = file.relative_to(path).as_posix()
             together.update(f"{name}\n{compressed.fingerprint(file)}\n".encode())
         return f"sha256:{together.hexdigest()};files={len(files)}"
+
+
+def _plain_ids(path: Path, column: str | None) -> Iterator[list[str]]:
+    """The ids of lines of JSON, block by block; an empty list, and no more, where a line needs a closer look."""
+    file = cast(Path, formats.corpus_file(path)) if compressed.is_folder(path) else path
+    for _, data in byte_blocks(file, _AT_ONCE):
+        yield (ids := _ids_in(data, column))
+        if not ids:
+            return
+
+
+def _ids_in(data: bytes, column: str | None) -> list[str]:
+    """The ids of a block of such lines; empty where one lacks an id or a text, or may not be what it seems."""
+    try:
+        frame = pl.read_ndjson(data, infer_schema_length=None)
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return []
+    keys = _keys(frame.columns, column)
+    if keys.identifier is None or keys.body is None or "data" in frame.columns or b"\\ud" in data or b"\\uD" in data:
+        return []
+    ids, bodies = frame[keys.identifier], frame[keys.body]
+    if ids.null_count() or bodies.null_count() or bodies.dtype != pl.String or ids.dtype not in (pl.String, pl.Int64):
+        return []
+    ids = ids.cast(pl.String)
+    # All values become texts here, and of a name that comes twice another value counts.
+    once = data.count(f'"{keys.identifier}"'.encode()) == len(frame)
+    changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
+    return ids.to_list() if once and not changed else []
+
+
+#: Bytes of lines that are looked at together; values that may be no texts, and ids that are written otherwise then.
+_AT_ONCE: Final = 1 << 24
+_NO_TEXT: Final = r"^[\[{]|^(?:true|false)$"
+_CHANGED: Final = rf"{_NO_TEXT}|^\s|\s$|^$|^[-+.0-9]*[.eE][-+0-9eE]*$"
 
 
 def _length(found: FoundDocument | int) -> int:
