@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from truerank.text.page_faults import PageWords, _Plain, _signs, _spoken_of, page_fault
+from truerank.text.page_faults import PageWords, _plain, _signs, _spoken_of, page_fault
 
 BEFORE = PageWords(
     "Growing roses in clay",
@@ -113,8 +113,8 @@ def test_short_texts_of_their_own_subject(title: str, body: str) -> None:
     ],
 )
 def test_the_quick_look_finds_what_the_patterns_find(text: str) -> None:
-    plain = _Plain.of(text)
+    plain = _plain(text)
     found = _spoken_of(plain)
     for things in _signs().values():
         for thing in things:
-            assert (thing in found) == (thing.pattern.search(plain.text) is not None), thing
+            assert (thing in found) == (thing.pattern.search(plain) is not None), thing
