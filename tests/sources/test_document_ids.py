@@ -31,10 +31,13 @@ _LINES = st.one_of(
 )  # fmt: skip
 
 
-def _all(path: Path, *, quick: bool) -> list[str] | str:
+def _all(path: Path, *, quick: bool) -> list[object] | str:
     try:
         source = open_documents(str(path), keep_empty=True)
-        return [*source.ids()] if quick else [one.document.doc_id for block in source.records() for one in block]
+        every = [] if quick else [one.document for block in source.records() for one in block]
+        ids = [*source.ids()] if quick else [one.doc_id for one in every]
+        wanted = {"a", "c", "line-2", "1.5", "q"}
+        return [*ids, *(source.chosen(wanted) if quick else (one for one in every if one.doc_id in wanted))]
     except InputError as error:
         return str(error)
 
@@ -53,11 +56,10 @@ def test_a_line_that_needs_a_closer_look_may_come_late(tmp_path: Path, monkeypat
     path = tmp_path / "docs.jsonl"
     plain = [json.dumps({"_id": f"d{at}", "text": "some words"}) for at in range(50)]
     path.write_text("\n".join([*plain, json.dumps({"_id": " late ", "text": ["in", "parts"]}), *plain]))
-    assert (
-        _all(path, quick=True)
-        == _all(path, quick=False)
-        == [f"d{at}" for at in range(50)] + ["late"] + [f"d{at}" for at in range(50)]
-    )
+    assert _all(path, quick=True) == _all(path, quick=False)
+    source, names = open_documents(str(path)), [f"d{at}" for at in range(50)]
+    assert [*source.ids()] == [*names, "late", *names]
+    assert [one.body for one in source.chosen({"d7", "late"})] == ["some words", "in parts", "some words"]
 
 
 def test_plain_lines_make_no_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

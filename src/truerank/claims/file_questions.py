@@ -349,8 +349,8 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     """Judgments, or a run, that belong to other topics than those whose ids they have."""
 
     def texts(wanted: Collection[str]) -> dict[str, str]:
-        source, asked = open_documents(str(given.sources.docs), keep_empty=True), frozenset(wanted)
-        return {each.doc_id: each.text for block in source.batches() for each in block if each.doc_id in asked}
+        found = [*open_documents(str(given.sources.docs), keep_empty=True).chosen(wanted)]
+        return {each.doc_id: each.text for each in reversed(found)}
 
     reader = None if given.sources.docs is None else texts
     fit = judgment_fit(

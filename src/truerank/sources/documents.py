@@ -7,7 +7,7 @@ import io
 import re
 import tarfile
 import tempfile
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
@@ -26,7 +26,7 @@ from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, whole_text
 from truerank.sources.markup import html_text, is_html, trec_document
 from truerank.sources.query_files import as_text, identifier_of, well_formed
-from truerank.sources.rows import Row, parquet_frames, rows, saved_files
+from truerank.sources.rows import Row, json_row, parquet_frames, rows, saved_files
 from truerank.sources.sharing import shared_stream
 from truerank.sources.streamed import StreamedSource
 from truerank.text.normalising import normalise
@@ -322,17 +322,36 @@ class DocumentSource(StreamedSource):
         Raises:
             InputError: as for `records`.
         """
-        given, read = _plain_ids(self.spec.path, self.spec.column) if self._form in ("jsonl", "beir") else iter(()), 0
-        for some in given:
-            yield from some
-            read += len(some)
-            if not some:
+        return chain.from_iterable(ids for ids, _ in self._by_ids(None))
+
+    def chosen(self, wanted: Collection[str]) -> Iterator[Document]:
+        """The documents of `records` with some ids; of plain lines of JSON, no others are made.
+
+        Raises:
+            InputError: as for `records`.
+        """
+        return chain.from_iterable(documents for _, documents in self._by_ids(frozenset(wanted)))
+
+    def _by_ids(self, wanted: frozenset[str] | None) -> Iterator[tuple[list[str], list[Document]]]:
+        """The ids of `records`, block by block, and the documents with wanted ones."""
+        read = 0
+        for block in _plain_blocks(self.spec.path) if self._form in ("jsonl", "beir") else ():
+            ids = block.ids(self.spec.column)
+            if not ids:
                 break
+            yield ids, [] if wanted is None else block.documents(ids, wanted, self.spec.column)
+            read += len(ids)
         else:
             if read:
                 return
-        every = (found.document.doc_id for block in self.records() for found in block)
-        yield from islice(every, read, None)
+        for records in self.records():
+            # What was read so far came as plain lines.
+            left = [record.document for record in records[min(read, len(records)) :]]
+            read -= min(read, len(records))
+            yield (
+                [document.doc_id for document in left],
+                [document for document in left if wanted is not None and document.doc_id in wanted],
+            )
 
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]
@@ -385,38 +404,51 @@ class DocumentSource(StreamedSource):
         return f"sha256:{together.hexdigest()};files={len(files)}"
 
 
-def _plain_ids(path: Path, column: str | None) -> Iterator[list[str]]:
-    """The ids of lines of JSON, block by block; an empty list, and no more, where a line needs a closer look."""
+def _plain_blocks(path: Path) -> Iterator[_PlainBlock]:
     file = cast(Path, formats.corpus_file(path)) if compressed.is_folder(path) else path
-    for _, data in byte_blocks(file, _AT_ONCE):
-        yield (ids := _ids_in(data, column))
-        if not ids:
-            return
+    return (_PlainBlock(file, first, data) for first, data in byte_blocks(file, _AT_ONCE))
 
 
-def _ids_in(data: bytes, column: str | None) -> list[str]:
-    """The ids of a block of such lines; empty where one lacks an id or a text, or may not be what it seems."""
-    try:
-        frame = pl.read_ndjson(data, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
-        return []
-    keys = _keys(frame.columns, column)
-    if keys.identifier is None or keys.body is None or "data" in frame.columns or b"\\ud" in data or b"\\uD" in data:
-        return []
-    ids, bodies = frame[keys.identifier], frame[keys.body]
-    if ids.null_count() or bodies.null_count() or bodies.dtype != pl.String or ids.dtype not in (pl.String, pl.Int64):
-        return []
-    ids = ids.cast(pl.String)
-    # All values become texts here, and of a name that comes twice another value counts.
-    once = data.count(f'"{keys.identifier}"'.encode()) == len(frame)
-    changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
-    return ids.to_list() if once and not changed else []
+class _PlainBlock(NamedTuple):
+    """Lines of JSON, and the number of the first one."""
+
+    path: Path
+    first: int
+    data: bytes
+
+    def ids(self, column: str | None) -> list[str]:
+        """The id of each line; none where a line lacks an id or a text, or may not be what it seems."""
+        try:
+            frame = pl.read_ndjson(self.data, infer_schema_length=None)
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
+            return []
+        keys = _keys(frame.columns, column)
+        lines = self.data.count(b"\n") + (not self.data.endswith(b"\n"))
+        if keys.identifier is None or keys.body is None or "data" in frame.columns or len(frame) != lines:
+            return []
+        ids, bodies = frame[keys.identifier], frame[keys.body]
+        texts = bodies.dtype == pl.String and ids.dtype in (pl.String, pl.Int64)
+        if not texts or ids.null_count() or bodies.null_count():
+            return []
+        ids = ids.cast(pl.String)
+        # All values become texts here, and of a name that comes twice another value counts.
+        once = self.data.count(f'"{keys.identifier}"'.encode()) == lines
+        changed = ids.str.contains(_CHANGED).any() or bodies.str.contains(_NO_TEXT).any()
+        return ids.to_list() if once and not changed else []
+
+    def documents(self, ids: Sequence[str], wanted: frozenset[str], column: str | None) -> list[Document]:
+        """Those of wanted lines."""
+        places = [place for place, one in enumerate(ids) if one in wanted]
+        lines = block_of(self.first, self.data, self.path).lines if places else []
+        given = (json_row(lines[place], self.path, self.first + place) for place in places)
+        found = documents_of_rows(given, column, self.path)
+        return [one.document for one in found if not isinstance(one, int)]
 
 
 #: Bytes of lines that are looked at together; values that may be no texts, and ids that are written otherwise then.
 _AT_ONCE: Final = 1 << 24
 _NO_TEXT: Final = r"^[\[{]|^(?:true|false)$"
-_CHANGED: Final = rf"{_NO_TEXT}|^\s|\s$|^$|^[-+.0-9]*[.eE][-+0-9eE]*$"
+_CHANGED: Final = rf"{_NO_TEXT}|\x00|^\s|\s$|^$|^[-+.0-9]*[.eE][-+0-9eE]*$"
 
 
 def _length(found: FoundDocument | int) -> int:

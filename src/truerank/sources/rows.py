@@ -122,9 +122,12 @@ def _jsonl_rows(path: Path, strict: bool) -> Iterator[Row]:
         for offset, text in enumerate(block.lines):
             if not text or text.isspace():
                 continue
-            line = block.first + offset
-            value = load_json(text, path, line=line, remedy=_REMEDY)
-            yield Row(line, _named_values(value, path, line), offset in block.repaired)
+            yield json_row(text, path, block.first + offset, repaired=offset in block.repaired)
+
+
+def json_row(text: str, path: Path, line: int, *, repaired: bool = False) -> Row:
+    """The record of a line of JSON."""
+    return Row(line, _named_values(load_json(text, path, line=line, remedy=_REMEDY), path, line), repaired)
 
 
 def _json_rows(path: Path, strict: bool) -> Iterator[Row]:
