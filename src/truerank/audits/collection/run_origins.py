@@ -275,7 +275,12 @@ def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]
         ids = parts.select("topic_id", pl.concat_str("a", padded, "z").alias("doc_id"))
         return ids.join(known, on=_KEYS, how="semi").group_by("topic_id").len()
 
-    base = own.select("topic_id").unique().join(shared(0), on="topic_id", how="left").fill_null(0)
+    base = own.group_by("topic_id").len("size").join(shared(0), on="topic_id", how="left").fill_null(0)
+    fewest = max(_TOPICS, _SOME * len(base))
+    # Most runs share so many documents with others that no step could bring more.
+    most = pl.col("size").cast(pl.Int64) - pl.col("len").cast(pl.Int64)
+    if len(base.filter(most > 3 * (pl.col("len") + pl.col("size")).sqrt())) < fewest:
+        return []
     topics: frozenset[str] = frozenset()
     by = 0
     for step in _OFFSETS:
@@ -284,7 +289,7 @@ def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]
         more = both.filter((gap > 3 * (pl.col("len") + pl.col("len_moved")).sqrt()) & (pl.col("len_moved") >= _TOPICS))
         if len(more) > len(topics):
             topics, by = frozenset(more["topic_id"]), step
-    if len(topics) < max(_TOPICS, _SOME * len(base)):
+    if len(topics) < fewest:
         return []
     reason = (
         f"For {len(topics):,d} of {len(base):,d} topics the numbers of {name}'s document ids are off by {abs(by)}: "
