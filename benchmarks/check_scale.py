@@ -1,6 +1,7 @@
 """Processor time and memory of `check` on folders of real sizes, by question.
 
     python benchmarks/check_scale.py [nfcorpus scifact trec-covid fever] [--documents] [--topics N] [--ignore QUESTION]
+    python benchmarks/check_scale.py nfcorpus --beside ../before/src --rounds 3    in turn with another version
 
 Topics, judgments, runs and documents are generated; numbers of topics, runs, results and documents are those of the
 collections that the sizes are named after. Each size runs in a process of its own. Without `--documents`, only runs and
@@ -10,7 +11,9 @@ judgments are given.
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
+import os
 import resource
 import subprocess
 import sys
@@ -18,7 +21,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -134,7 +137,9 @@ def checked(folder: Path, ignore: Sequence[str]) -> None:
     progress.end()
     total = time.process_time() - start
     peak = max(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20, *(gib for _, gib in progress.taken.values()))
-    print(json.dumps({"word": found.conclusion.word, "seconds": total, "peak": peak, "by": progress.taken}))
+    answers = hashlib.sha256(json.dumps(found.json(), sort_keys=True, default=str).encode()).hexdigest()
+    result = {"word": found.conclusion.word, "seconds": total, "peak": peak, "by": progress.taken, "answers": answers}
+    print(json.dumps(result))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -143,11 +148,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser.add_argument("--documents", action="store_true")
     parser.add_argument("--topics", type=int, help="fewer topics than the collection has")
     parser.add_argument("--ignore", action="append", default=[], help="a question to leave out")
+    parser.add_argument("--beside", type=Path, metavar="SRC", help="the src folder of another version")
+    parser.add_argument("--rounds", type=int, default=1)
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)
     if options.folder:
         checked(options.folder, options.ignore)
         return
+    sources = {"now": Path(truerank.__file__).parents[1], **({"before": options.beside} if options.beside else {})}
     rows = []
     for name in options.sizes:
         size = SIZES[name]
@@ -156,12 +164,28 @@ def main(arguments: Sequence[str] | None = None) -> None:
         with tempfile.TemporaryDirectory() as folder:
             write(size, Path(folder), documents=options.documents)
             own = [sys.executable, __file__, "--folder", folder, *(f"--ignore={one}" for one in options.ignore)]
-            line = subprocess.run(own, capture_output=True, text=True, check=True).stdout.splitlines()[-1]
-        found = json.loads(line)
-        by = ", ".join(f"{key} {value:.1f} s {gib:.2f}" for key, (value, gib) in found["by"].items() if value >= 0.05)
-        rows.append((name, size.topics, size.runs, size.results, size.documents if options.documents else 0,
-                     f"{found['seconds']:.1f}", f"{found['peak']:.2f}", found["word"], by))  # fmt: skip
-    heads = ("size", "topics", "runs", "results", "documents", "seconds", "GiB", "word", "by question")
+            found: dict[str, list[dict[str, Any]]] = {version: [] for version in sources}
+            for _ in range(options.rounds):
+                for version, source in sources.items():
+                    environment = os.environ | {"PYTHONPATH": str(source.resolve())}
+                    done = subprocess.run(own, capture_output=True, text=True, check=True, env=environment)
+                    found[version].append(json.loads(done.stdout.splitlines()[-1]))
+        same = {version: {one["answers"] for one in rounds} for version, rounds in found.items()}
+        for version, rounds in found.items():
+            rounds.sort(key=lambda one: float(one["seconds"]))
+            low, middle, high = rounds[0], rounds[len(rounds) // 2], rounds[-1]
+            by = [f"{key} {value:.1f} s {gib:.2f}" for key, (value, gib) in middle["by"].items() if value >= 0.05]
+            rows.append(
+                (
+                    name, size.topics, size.runs, size.results, size.documents if options.documents else 0,
+                    f"{middle['seconds']:.1f}", f"{middle['peak']:.2f}", middle["word"], ", ".join(by), version,
+                    f"{low['seconds']:.1f} to {high['seconds']:.1f}", "same" if same[version] == same["now"] else "other",
+                )
+            )  # fmt: skip
+    heads = (
+        "size", "topics", "runs", "results", "documents", "seconds (median)", "GiB", "word", "by question", "version",
+        "range", "answers",
+    )  # fmt: skip
     print(table(heads, rows))
 
 

@@ -28,7 +28,7 @@ import polars as pl
 import truerank
 from common import require_shared, table
 from hand_collection import read_texts
-from truerank.audits.collection.echo import MEASURED, echoes
+from truerank.audits.collection.echo import MEASURED, WordOverlap, shared_words
 from truerank.records import Document
 from truerank.text.words import FUNCTION_WORDS
 
@@ -70,7 +70,8 @@ def people(given: argparse.Namespace) -> None:
     rows = []
     for name in given.sets:
         topics, docs, relevant = read(name)
-        facts, _ = echoes(topics, (Document(doc, body=text) for doc, text in docs.items()), relevant)
+        words = WordOverlap.of(topics, relevant, (), 0).read(Document(doc, body=text) for doc, text in docs.items())
+        facts, _ = shared_words(words, len(topics))
         if facts is not None:
             z = statistics.NormalDist().inv_cdf(0.975)
             figures = (f"{facts[one][0]:.4f} ({(facts[one][2] - facts[one][0]) / z:.4f})" for one in MEASURED)
@@ -99,7 +100,8 @@ def plants(given: argparse.Namespace) -> None:
                 elif kind != "people":
                     texts, of = made(docs, kind, len(texts), rng)
                 stream = (Document(doc, body=text) for doc, text in docs.items())
-                facts, found = echoes(texts, stream, of, [topics[one] for one in sorted(asked)])
+                words = WordOverlap.of(texts, of, [topics[one] for one in sorted(asked)], 0).read(stream)
+                facts, found = shared_words(words, len(texts))
                 alone += any(one.kind == "echo" for one in found)
                 beside += any(one.kind == "echo-above-people" for one in found)
                 if facts is not None:

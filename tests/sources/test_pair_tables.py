@@ -67,3 +67,18 @@ def test_a_file_that_is_cut_off(files):
     (files / "cut.parquet").write_bytes(whole[: len(whole) // 2])
     with pytest.raises(InputError, match="Parquet"):
         read_run_frame(files / "cut.parquet")
+
+
+def test_no_rows(files):
+    for name, read in (("run", read_run_frame), ("qrels", lambda path: read_qrels_frame(str(path)))):
+        pl.read_parquet(files / f"{name}.parquet").clear().write_parquet(files / "none.parquet")
+        with pytest.raises(InputError, match=r"none\.parquet.* no "):
+            read(files / "none.parquet")
+
+
+def test_a_run_is_the_same_in_pieces(files, monkeypatch):
+    monkeypatch.setattr("truerank.sources.pair_tables._ROWS", 1)
+    run = pl.read_parquet(files / "run.parquet")
+    assert read_run_frame(files / "run.parquet").equals(run)
+    run.drop("rank").write_parquet(files / "scores.parquet")
+    assert read_run_frame(files / "scores.parquet").equals(run)

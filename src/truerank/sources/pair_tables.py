@@ -11,6 +11,7 @@ import polars as pl
 from truerank.errors import InputError
 from truerank.sources import formats
 from truerank.sources.lines import Repeat, raise_repeat, repeated_pair
+from truerank.sources.rows import parquet_columns, parquet_frames
 
 #: What other programs call the columns.
 _NAMES: Final = {
@@ -68,37 +69,34 @@ def refuse_repeat(path: Path, frame: pl.DataFrame, pair: Repeat, header: tuple[s
     raise_repeat(path, pair, header)
 
 
-def parquet_frames(path: Path, schema: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
-    """A Parquet file of judgments or of a run, some rows at a time.
+def parquet_pairs(path: Path, schema: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
+    """The rows of a Parquet file of judgments or of a run, some at a time.
 
     Args:
-        path: the file.
         schema: the wanted columns. A file without `rank` has the ranks of its scores, one without `tag` its own name.
     """
-    try:
-        known = pl.read_parquet_schema(path)
-        table = pl.scan_parquet(path, glob=False).rename(_other_names(list(known), schema))
-        columns = table.collect_schema().names()
-        needed = {name: kind for name, kind in schema.items() if name in columns or name not in ("rank", "tag")}
-        ranked = "rank" in schema and "rank" not in columns
-        if ranked:
-            needed["score"] = pl.Float64
-        if missing := [name for name in needed if name not in columns]:
-            raise InputError(f"columns missing: {', '.join(missing)}", f"there are {', '.join(known)}", where=path)
-        table = table.select(list(needed))
-        size = table.select(pl.len()).collect().item()
-        # Ranks need whole topics.
-        for start in range(0, size, size if ranked else _ROWS):
-            frame = conforming(table.slice(start, size if ranked else _ROWS).collect(), needed, path)
-            if "score" in needed and not frame["score"].is_finite().all():
-                row = frame.filter(~pl.col("score").is_finite()).row(0, named=True)
-                fault = f"topic {row['topic_id']}, document {row['doc_id']}: the score {row['score']} is not finite"
-                raise InputError(fault, "write a finite number", where=path)
-            ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64)
-            more = {**({"rank": ranks} if ranked else {}), **({"tag": pl.lit(path.stem)} if "tag" in schema else {})}
-            yield frame.with_columns(**{name: one for name, one in more.items() if name not in needed}).select(
-                list(schema)
-            )
-    except (pl.exceptions.PolarsError, OSError) as error:
-        reason = str(error).partition("\n")[0]
-        raise InputError(f"not a readable Parquet file ({reason})", "write it anew", where=path) from error
+    names = parquet_columns(path)
+    other = _other_names(names, schema)
+    own = {other.get(name, name): name for name in names}
+    needed = {name: kind for name, kind in schema.items() if name in own or name not in ("rank", "tag")}
+    ranked = "rank" in schema and "rank" not in own
+    if ranked:
+        needed["score"] = pl.Float64
+    if missing := [name for name in needed if name not in own]:
+        raise InputError(f"columns missing: {', '.join(missing)}", f"there are {', '.join(names)}", where=path)
+    more = [] if "tag" in own or "tag" not in schema else [pl.lit(path.stem).alias("tag")]
+    more += [pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64).alias("rank")] * ranked
+    tables = parquet_frames(path, [own[name] for name in needed], _ROWS)
+    frames = (conforming(table.rename(other, strict=False), needed, path) for table in tables)
+    # Ranks need whole topics.
+    for frame in _whole(frames) if ranked else frames:
+        if "score" in needed and not frame["score"].is_finite().all():
+            row = frame.filter(~pl.col("score").is_finite()).row(0, named=True)
+            fault = f"topic {row['topic_id']}, document {row['doc_id']}: the score {row['score']} is not finite"
+            raise InputError(fault, "write a finite number", where=path)
+        yield frame.with_columns(more).select(list(schema))
+
+
+def _whole(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
+    if parts := [*frames]:
+        yield pl.concat(parts)

@@ -16,7 +16,7 @@ from truerank.sources import compressed, formats, grammar, irds, lines
 from truerank.sources.distinct import pair_records
 from truerank.sources.grammar import SourceSpec
 from truerank.sources.lines import byte_blocks, decoded
-from truerank.sources.pair_tables import parquet_frames, refuse_repeat
+from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
 from truerank.sources.sharing import shared_frames
 
 #: The columns of judgments as a frame.
@@ -57,7 +57,12 @@ def read_qrels(spec: str | SourceSpec) -> Iterator[Qrel]:
             of topic and document that appears twice (within the last million lines); no judgment at all.
     """
     spec = _checked(spec)
-    return irds.qrels(spec.location) if spec.scheme == "irds" else _file_qrels(qrels_path(spec.path))
+    if spec.scheme == "irds":
+        return irds.qrels(spec.location)
+    path = qrels_path(spec.path)
+    if formats.detect(path) == "parquet":
+        return (Qrel(*row) for frame in qrel_frames(spec) for row in frame.iter_rows())
+    return _file_qrels(path)
 
 
 def read_qrels_frame(spec: str | SourceSpec) -> pl.DataFrame:
@@ -95,11 +100,10 @@ def qrel_frames(spec: str | SourceSpec) -> Iterator[pl.DataFrame]:
             yield pl.DataFrame(records, schema=QREL_SCHEMA, orient="row")
         return
     path = qrels_path(spec.path)
-    if formats.detect(path) == "parquet":
-        yield from parquet_frames(path, QREL_SCHEMA)
-        return
     found = False
     blocks = partial(lines.frames, path, QREL_SCHEMA, _LAYOUTS, _values, header=BEIR_HEADER)
+    if formats.detect(path) == "parquet":
+        blocks = partial(parquet_pairs, path, QREL_SCHEMA)
     for frame in shared_frames(path, "qrels", blocks):
         found = True
         yield frame
@@ -157,9 +161,6 @@ def qrels_path(path: Path) -> Path:
 
 
 def _file_qrels(path: Path) -> Iterator[Qrel]:
-    if formats.detect(path) == "parquet":
-        yield from (Qrel(*row) for frame in parquet_frames(path, QREL_SCHEMA) for row in frame.iter_rows())
-        return
     if not (yield from pair_records(path, _qrel, BEIR_HEADER)):
         raise _nothing(path)
 

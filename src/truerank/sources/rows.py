@@ -51,14 +51,24 @@ def rows(path: Path, form: str, *, strict: bool = False) -> Iterator[Row]:
     return _csv_rows(path, strict, quoted=form == "csv")
 
 
-def parquet_frames(path: Path, wanted: list[str] | None = None) -> Iterator[pl.DataFrame]:
-    """The row groups of a Parquet file as frames of at most 65,536 rows or one row group."""
+def parquet_frames(path: Path, wanted: list[str] | None = None, size: int = _PARQUET_ROWS) -> Iterator[pl.DataFrame]:
+    """The row groups of a Parquet file as frames of at most so many rows or one row group."""
+    with _parquet(path) as table:
+        chosen = table if wanted is None else table.select(wanted)
+        yield from chosen.collect_batches(chunk_size=size, maintain_order=True)
+
+
+def parquet_columns(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file."""
+    with _parquet(path) as table:
+        return table.collect_schema().names()
+
+
+@contextlib.contextmanager
+def _parquet(path: Path) -> Iterator[pl.LazyFrame]:
     with compressed.plain_file(path) as plain:
         try:
-            frame = pl.scan_parquet(plain, glob=False)
-            if wanted is not None:
-                frame = frame.select(wanted)
-            yield from frame.collect_batches(chunk_size=_PARQUET_ROWS, maintain_order=True)
+            yield pl.scan_parquet(plain, glob=False)
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             reason = str(error).partition("\n")[0]
             raise InputError(f"no valid Parquet ({reason})", "download or write the file again", where=path) from error

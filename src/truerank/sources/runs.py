@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -17,7 +18,7 @@ from truerank.records import RunRow
 from truerank.sources import compressed, formats, grammar, lines
 from truerank.sources.distinct import pair_records
 from truerank.sources.lines import metadata_header
-from truerank.sources.pair_tables import parquet_frames, refuse_repeat
+from truerank.sources.pair_tables import parquet_pairs, refuse_repeat
 from truerank.sources.sharing import is_shared, shared_frames
 
 #: The columns of a run as a frame.
@@ -92,14 +93,15 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     """
     checked, form = _formed(path)
     schema = {name: kind for name, kind in RUN_SCHEMA.items() if name in columns}
-    if form == "parquet":
-        yield from parquet_frames(checked, schema)
-        return
-    # Ranks and scores are read in any case: they may be no numbers. What is kept for other readers is the whole.
-    read = {name: kind for name, kind in RUN_SCHEMA.items() if name in schema or kind != pl.String or is_shared()}
+    text = form != "parquet"
+    # Ranks and scores of a text are read in any case: they may be no numbers. What is kept for other readers is all.
+    kinds = RUN_SCHEMA.items()
+    read = {name: kind for name, kind in kinds if name in schema or (text and kind != pl.String) or is_shared()}
     layout = tuple(name if name in read else None for name in _LAYOUT)
+    as_text = partial(lines.frames, checked, read, [layout], _values_of(read))
+    blocks = as_text if text else partial(parquet_pairs, checked, read)
     found = False
-    for frame in shared_frames(checked, "run", lambda: lines.frames(checked, read, [layout], _values_of(read))):
+    for frame in shared_frames(checked, "run", blocks):
         found = True
         yield frame.select(list(schema))
     if not found:
@@ -130,7 +132,7 @@ def _values_of(columns: Collection[str]) -> lines.LineReader:
 
 def _rows(path: Path) -> Iterator[RunRow]:
     if formats.detect(path) == "parquet":
-        yield from (RunRow(*row) for frame in parquet_frames(path, RUN_SCHEMA) for row in frame.iter_rows())
+        yield from (RunRow(*row) for frame in run_frames(path) for row in frame.iter_rows())
         return
     if not (yield from pair_records(path, _row)):
         raise InputError("no rows in this run", f"{_REMEDY}, one a line", where=path)

@@ -251,7 +251,7 @@ def test_cut_documents_among_sentences_and_titles(tmp_path: Path, cut_off: Calla
 def test_limits_of_length_and_words_that_end_nothing() -> None:
     draw = np.random.default_rng(1)
     lengths = draw.integers(100, 900, 1400).tolist()
-    for usual in (lengths, np.rint(draw.normal(300, 3, 1400)).tolist(), []):
+    for usual in (lengths, draw.normal(300, 3, 1400).astype(np.int64).tolist(), []):
         assert limits(Counter(map(int, usual))) == {}
     assert list(limits(Counter([*lengths, *[300] * 14, *[299] * 3]))) == [300]
     ends = Endings()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from truerank.audits import collection
-from truerank.audits.collection.echo import WordOverlap, echoes, longest_run
+from truerank.audits.collection.echo import WordOverlap, longest_run, shared_words
 from truerank.records import Document
 
 SYLLABLES = [a + b for a in "bdfgklmnprstvz" for b in ("ab", "ek", "im", "ol", "ur")]
@@ -38,7 +38,8 @@ def questions(docs: dict[str, str], *, copied: int, own: int, seed: int = 4) -> 
 
 def audited(docs: dict[str, str], topics: dict[str, str], asked: list[str] | None = None):
     relevant = {topic: [topic[1:]] for topic in topics}
-    return echoes(topics, (Document(one, body=text) for one, text in docs.items()), relevant, asked or [])
+    documents = (Document(one, body=text) for one, text in docs.items())
+    return shared_words(WordOverlap.of(topics, relevant, asked or [], 0).read(documents), len(topics))
 
 
 def test_shares_and_places_are_those_of_plain_loops() -> None:

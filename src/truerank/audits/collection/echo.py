@@ -177,24 +177,15 @@ class WordOverlap:
         return float(seen @ np.arange(len(seen))) / max(1, self.documents) / int(self.sizes[topic])
 
 
-def echoes(
-    texts: Mapping[str, str],
-    documents: Iterable[Document],
-    relevant: Mapping[str, Collection[str]],
-    asked: Collection[str] = (),
-    *,
-    confidence: float = 0.95,
-    seed: int = 0,
+def shared_words(
+    seen: WordOverlap, topics: int, confidence: float = 0.95
 ) -> tuple[dict[str, Any] | None, list[Instances]]:
     """What topics have in common with their relevant documents: figures for the page, and what is a finding.
 
     Args:
-        texts: topics by id.
-        documents: all documents, read once.
-        relevant: the relevant documents of each topic.
-        asked: questions that people asked, with which topics are compared.
+        seen: the words of topics, and of the questions after them, in all documents.
+        topics: how many of these are topics.
         confidence: of the intervals.
-        seed: of the sample of questions.
 
     Returns:
         Figures, each with its interval: shares of a topic's content words in its relevant documents and in all, and in
@@ -202,11 +193,6 @@ def echoes(
         echo; how far all that is above people's topics of public collections; what `asked` shows, None where too few of
         them have as many words as topics; and how many of them are no topics. None with fewer than ten topics.
     """
-    return shared_words(WordOverlap.of(texts, relevant, asked, seed).read(documents), len(texts), confidence)
-
-
-def shared_words(seen: WordOverlap, topics: int, confidence: float) -> tuple[dict[str, Any] | None, list[Instances]]:
-    """The same of words that were counted already, of so many topics and the questions after them."""
     by_topic: dict[int, list[_Relevant]] = {}
     for one in seen.relevant:
         by_topic.setdefault(one.topic, []).append(one)

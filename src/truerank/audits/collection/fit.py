@@ -201,7 +201,7 @@ def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
         shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
         shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
         below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
-        if len(below):
+        if len(below) or len(judged) == len(results):
             break
     depth = int(below[0]) if len(below) else len(shares)
     whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0), pl.col("relevance").is_not_null())

@@ -190,13 +190,13 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     share = pl.col("up") / (pl.col("up") + pl.col("down"))
     rising = several.filter(share > _RISING)
     up, down = int(several["up"].sum()), int(several["down"].sum())
-    both = up + down
+    changes = up + down
     text = (
-        f"The scores of {name} rise from rank to rank in {up:,d} of {both:,d} steps, "
+        f"The scores of {name} rise from rank to rank in {up:,d} of {changes:,d} steps, "
         f"in {len(rising):,d} of {len(several):,d} topics: {{why}}"
     )
     if len(rising):
-        why = "they look like distances." if up > _WHOLE * both else "scores and ranks contradict each other."
+        why = "they look like distances." if up > _WHOLE * changes else "scores and ranks contradict each other."
         remedy = "Write scores that fall from rank to rank: evaluation programs sort by score, not by rank."
         whole = len(rising) >= _HALF * len(several)
         topics = frozenset() if whole else frozenset(rising["topic_id"])
