@@ -179,7 +179,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
                 (
                     name, size.topics, size.runs, size.results, size.documents if options.documents else 0,
                     f"{middle['seconds']:.1f}", f"{middle['peak']:.2f}", middle["word"], ", ".join(by), version,
-                    f"{low['seconds']:.1f} to {high['seconds']:.1f}", "same" if same[version] == same["now"] else "other",
+                    f"{low['seconds']:.1f} to {high['seconds']:.1f}",
+                    "same" if same[version] == same["now"] else "other",
                 )
             )  # fmt: skip
     heads = (

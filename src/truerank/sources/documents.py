@@ -348,10 +348,8 @@ class DocumentSource(StreamedSource):
             # What was read so far came as plain lines.
             left = [record.document for record in records[min(read, len(records)) :]]
             read -= min(read, len(records))
-            yield (
-                [document.doc_id for document in left],
-                [document for document in left if wanted is not None and document.doc_id in wanted],
-            )
+            chosen = [] if wanted is None else [document for document in left if document.doc_id in wanted]
+            yield [document.doc_id for document in left], chosen
 
     def _checked(self, found: list[FoundDocument], window: IdWindow) -> list[Document]:
         documents = [item.document for item in found]

@@ -70,33 +70,27 @@ def refuse_repeat(path: Path, frame: pl.DataFrame, pair: Repeat, header: tuple[s
 
 
 def parquet_pairs(path: Path, schema: Mapping[str, Any]) -> Iterator[pl.DataFrame]:
-    """The rows of a Parquet file of judgments or of a run, some at a time.
+    """The wanted columns of a Parquet file of judgments or of a run, some rows at a time.
 
-    Args:
-        schema: the wanted columns. A file without `rank` has the ranks of its scores, one without `tag` its own name.
+    Without `rank`, ranks are those of the scores; without `tag`, it is the name of the file.
     """
     names = parquet_columns(path)
     other = _other_names(names, schema)
     own = {other.get(name, name): name for name in names}
-    needed = {name: kind for name, kind in schema.items() if name in own or name not in ("rank", "tag")}
     ranked = "rank" in schema and "rank" not in own
-    if ranked:
-        needed["score"] = pl.Float64
+    needed = {name: kind for name, kind in schema.items() if name in own or name not in ("rank", "tag")}
+    needed |= {"score": pl.Float64} if ranked else {}
     if missing := [name for name in needed if name not in own]:
         raise InputError(f"columns missing: {', '.join(missing)}", f"there are {', '.join(names)}", where=path)
     more = [] if "tag" in own or "tag" not in schema else [pl.lit(path.stem).alias("tag")]
     more += [pl.col("score").rank("ordinal", descending=True).over("topic_id").cast(pl.Int64).alias("rank")] * ranked
     tables = parquet_frames(path, [own[name] for name in needed], _ROWS)
-    frames = (conforming(table.rename(other, strict=False), needed, path) for table in tables)
+    frames = (conforming(one.rename(other, strict=False), needed, path) for one in tables)
     # Ranks need whole topics.
-    for frame in _whole(frames) if ranked else frames:
+    for frame in [pl.concat([pl.DataFrame(schema=needed), *frames])] if ranked else frames:
         if "score" in needed and not frame["score"].is_finite().all():
             row = frame.filter(~pl.col("score").is_finite()).row(0, named=True)
             fault = f"topic {row['topic_id']}, document {row['doc_id']}: the score {row['score']} is not finite"
             raise InputError(fault, "write a finite number", where=path)
-        yield frame.with_columns(more).select(list(schema))
-
-
-def _whole(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame]:
-    if parts := [*frames]:
-        yield pl.concat(parts)
+        if len(frame):
+            yield frame.with_columns(more).select(list(schema))

@@ -49,7 +49,7 @@ def read_run(path: str | Path) -> Iterator[RunRow]:
         InputError: not readable; a line with another number of columns, a rank that is not an integer or a score that
             is not a finite number; a document that occurs twice for a topic (within the last million lines); no row.
     """
-    return _rows(_checked(path))
+    return _rows(_file(path)[0])
 
 
 def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -> pl.DataFrame:
@@ -74,7 +74,7 @@ def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA
     # One column after the other, so that no more than one is held twice.
     frame = pl.DataFrame([pl.concat(parts.pop(name), rechunk=True) for name in wanted])
     if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
-        refuse_repeat(_checked(path), frame, pair)
+        refuse_repeat(_file(path)[0], frame, pair)
     return frame
 
 
@@ -91,7 +91,7 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
     Raises:
         InputError: as in `read_run`.
     """
-    checked, form = _formed(path)
+    checked, form = _file(path)
     schema = {name: kind for name, kind in RUN_SCHEMA.items() if name in columns}
     text = form != "parquet"
     # Ranks and scores of a text are read in any case: they may be no numbers. What is kept for other readers is all.
@@ -108,11 +108,7 @@ def run_frames(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA)) -
         raise InputError("no rows in this run", f"{_REMEDY}, one a line", where=checked)
 
 
-def _checked(path: str | Path) -> Path:
-    return _formed(path)[0]
-
-
-def _formed(path: str | Path) -> tuple[Path, str]:
+def _file(path: str | Path) -> tuple[Path, str]:
     """The file of a run, and its format."""
     spec = grammar.parse(str(path))
     if spec.scheme != "file":
