@@ -85,6 +85,9 @@ def scripts(collections: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None
 
     monkeypatch.setattr(reproduce, "SHARED", collections)
     monkeypatch.setattr(costs, "_TRIAL_SECONDS", 0.0)
+    # The script sets both for its design; what a later test of this process reads is what stood before.
+    for name in ("TRUERANK_SHARED", "PREPARED"):
+        monkeypatch.setenv(name, str(collections))
     yield
 
 

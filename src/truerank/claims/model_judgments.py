@@ -44,7 +44,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
         favours[name] = favour(claim, judgments)
     base = claim.base
-    text = ", ".join(f"{one.label} {one.figures()}" for one in rows)
+    text = ", ".join(f"{one.label} the difference is {one.figures()}" for one in rows)
     turned = [one.label for one in rows if one.effect == "falls"]
     weak = [one.label for one in rows if one.effect == "not shown"]
     effect: Effect = base.effect
@@ -54,7 +54,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         effect = "appears"
     words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
     evidence = " ".join(f"{one.judge}: {one.sentence}" for one in verdicts[:_NAMED])
-    consequence = f"The difference is {text}.{''.join(_favoured(claim, *each) for each in favours.items())}"
+    consequence = f"{text[:1].upper()}{text[1:]}.{''.join(_favoured(claim, *each) for each in favours.items())}"
     facts = {
         "verdicts": {one.judge: one.word for one in verdicts},
         "favours": {name: {"value": one.value, "low": one.low, "high": one.high} for name, one in favours.items()},
