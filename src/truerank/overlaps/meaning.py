@@ -102,6 +102,13 @@ class ReadTexts:
             vectors[places[~read]] = 0
         return vectors
 
+    def unread(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Which texts the encoder cannot read, shape (len(texts),); only doubtful ones are encoded."""
+        unread = np.zeros(len(texts), np.bool_)
+        doubtful = self._doubtful(texts)
+        unread[doubtful] = ~self.encode([texts[place] for place in doubtful.tolist()]).any(axis=1)
+        return unread
+
     def _alike(
         self, own: Vectors, texts: Sequence[str], senseless: Callable[[str], str], most: tuple[float, float]
     ) -> NDArray[np.bool_]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import Encoder, SelectiveEncoder, Vectors
 
 #: Opens a stream of distinct texts: (position, query id, text, normalised text).
 Rows: TypeAlias = Callable[[], Iterable[tuple[int, str, str, str]]]
@@ -226,6 +226,7 @@ class ScanTask:
         error: largest difference between this pass's similarities and the exact ones at the floor; 0 if it is exact.
         probe: names further pairs to keep.
         device: where the encoder runs.
+        asked: of so many texts, one is asked for whether the encoder can read it, and stands for the others; 1: all.
     """
 
     open_encoder: Callable[[], Encoder]
@@ -235,16 +236,46 @@ class ScanTask:
     error: float = 0.0
     probe: PairProbe | None = None
     device: str | None = None
+    asked: int = 1
 
     def open(self) -> Callable[[TextBlock], pl.DataFrame]:
         """Opens the encoder and returns the scan of one block: what it keeps, as in `KEPT_SCHEMA`."""
         encoder = self.open_encoder()
 
+        def encoded(texts: Sequence[str]) -> Vectors:
+            if self.asked > 1 and isinstance(encoder, SelectiveEncoder):
+                return encoder.encode_where(texts, lambda _: text_hashes(texts) % self.asked == 0)
+            return encoder.encode(texts)
+
         def scan(block: TextBlock) -> pl.DataFrame:
-            vectors = encoder.encode(block.normalised)
-            return pl.concat([keep(block, vectors, self), counting(int((~vectors.any(axis=1)).sum()))])
+            vectors = encoded(block.normalised)
+            unread = self.asked * int((~vectors.any(axis=1)).sum())
+            return pl.concat([keep(block, vectors, self), counting(unread)])
 
         return scan
+
+
+@dataclass(frozen=True)
+class ReadingTask:
+    """Asks of blocks of texts which of them the encoder cannot read: their `position`.
+
+    Args:
+        open_encoder: opens the encoder; must be picklable.
+        device: where the encoder runs.
+    """
+
+    open_encoder: Callable[[], Encoder]
+    device: str | None = None
+
+    def open(self) -> Callable[[TextBlock], pl.DataFrame]:
+        encoder = self.open_encoder()
+
+        def ask(block: TextBlock) -> pl.DataFrame:
+            if not isinstance(encoder, SelectiveEncoder):
+                return pl.DataFrame(schema={"position": pl.Int64})
+            return pl.DataFrame({"position": np.asarray(block.positions, np.int64)[encoder.unread(block.normalised)]})
+
+        return ask
 
 
 def keep(block: TextBlock, vectors: Vectors, task: ScanTask) -> pl.DataFrame:

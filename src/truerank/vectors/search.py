@@ -26,6 +26,7 @@ from truerank.vectors.neighbours import (
     TRUSTED,
     Bars,
     PairProbe,
+    ReadingTask,
     Rows,
     ScanTask,
     TextBlock,
@@ -51,6 +52,13 @@ _WORTH_SCREENING = 256
 #: The error that a scan allows for, as a multiple of the largest that the pilot showed; and its smallest value.
 _SAFETY = 2.0
 _LEAST_ERROR = 0.004
+#: In a source with so many texts for each neighbour that is wanted, the encoder is asked about one text in so many, and
+#: about those that may be neighbours, whether it can read them; not where it cannot read more than this share of the
+#: first.
+_TEXTS_FOR_EACH = 0.5
+_ASKED = 16
+_FIRST_ASKED = 256
+_MOST_UNREAD = 0.05
 
 
 @dataclass(frozen=True)
@@ -120,12 +128,14 @@ class NeighbourPairs:
         screen: the check of the low-precision pass, if there was one.
         filtered: what the prefilter did, if there was one.
         unread: texts that the encoder could not read, among those that it was given.
+        unread_estimated: whether that number is from a sample.
     """
 
     pairs: pl.DataFrame
     screen: ScreenCheck | None = None
     filtered: Filtered | None = None
     unread: int = 0
+    unread_estimated: bool = False
 
 
 def search(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
@@ -149,16 +159,15 @@ def _scan(rows: Rows, plan: SearchPlan, job: Job) -> NeighbourPairs:
     plan = _with_screen(rows, plan)
     if plan.open_screen is None:
         job.progress.start("encoding and comparing")
-        store, count, bars = _pass(rows, exact, plan.block_size, job.part("exact"))
-        every = _load(store, count, exact, bars)
-        return NeighbourPairs(select(every, plan.floor, plan.top_k), unread=_unread(every))
+        found = _wanted(rows, exact, plan, job, "exact")
+        return replace(found, pairs=select(found.pairs, plan.floor, plan.top_k))
     job.progress.start("measuring the first pass")
     error = _kept_error(rows, plan, job.folder) if plan.error is None else plan.error
     while True:
         coarse = replace(exact, open_encoder=plan.open_screen, error=error)
-        kept, check, unread = _screened(rows, plan, coarse, job)
+        found, check = _screened(rows, plan, coarse, job)
         if check.largest <= TRUSTED * error:
-            return NeighbourPairs(select(kept, plan.floor, plan.top_k), check, unread=unread)
+            return replace(found, pairs=select(found.pairs, plan.floor, plan.top_k), screen=check)
         job.progress.note(f"the low-precision pass was off by {check.largest:.4f}; scanning again with a wider margin")
         error = wider(error, check.largest)
 
@@ -220,20 +229,65 @@ def _with_screen(rows: Rows, plan: SearchPlan) -> SearchPlan:
     return plan if chosen is None else replace(plan, open_screen=chosen[0], screen=chosen[1])
 
 
-def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[pl.DataFrame, ScreenCheck, int]:
+def _screened(rows: Rows, plan: SearchPlan, coarse: ScanTask, job: Job) -> tuple[NeighbourPairs, ScreenCheck]:
     """A low-precision pass, then an exact one over the texts that may have a pair above the floor."""
     job.progress.start("first pass, low precision")
     part = f"{_file_name(plan)}-{coarse.error:.6f}"
-    store, count, bars = _pass(rows, coarse, plan.block_size, job.part(f"screen-{part}"))
+    seen = _wanted(rows, coarse, plan, job, f"screen-{part}")
     give_back()
-    every = _load(store, count, coarse, bars)
     # All pairs that the first pass may have seen at its bar, so that none of them keeps a low-precision similarity.
     near = replace(coarse, open_encoder=plan.open_exact, floor=plan.floor - 2 * coarse.error, error=0.0, top_k=0)
     job.progress.start("second pass, full precision")
-    exact = _pass(lambda: _survivors(store, count, coarse), near, plan.block_size, job.part(f"verify-{part}"))
-    kept = _load(*exact[:2], near, exact[2])
-    check = _compare(every, kept, coarse.error, plan.screen)
-    return _exact_where_known(every, kept, coarse), check, _unread(every)
+    kept = _pass(lambda: _survivors(seen.pairs, coarse), near, plan.block_size, job.part(f"verify-{part}"))[0]
+    check = _compare(seen.pairs, kept, coarse.error, plan.screen)
+    return replace(seen, pairs=_exact_where_known(seen.pairs, kept, coarse)), check
+
+
+def _wanted(rows: Rows, task: ScanTask, plan: SearchPlan, job: Job, name: str) -> NeighbourPairs:
+    """What may belong to the result, as in `KEPT_SCHEMA`: texts that the encoder cannot read with a similarity of 0.
+
+    Whether it can read a text is asked late where most texts cannot become neighbours. Then more neighbours are kept
+    than are wanted, and asked about; and all texts are asked about where so many of them cannot be read that others
+    might have become neighbours.
+    """
+    if _asked_late(rows, task, plan):
+        more = replace(task, top_k=task.top_k + task.top_k // 2, asked=_ASKED)
+        kept, bars = _pass(rows, more, plan.block_size, job.part(f"{name}-late"))
+        unread = _unread_among(kept, task, plan.block_size, job.part(f"{name}-reading"))
+        own = pl.col("position").is_in(unread.implode())
+        nothing = pl.col("similarities").list.eval(pl.element().abs() * 0)
+        kept = kept.with_columns(pl.when(own).then(nothing).otherwise("similarities").alias("similarities"))
+        best = Bars(len(task.topic_vectors), task.top_k)
+        best.raise_by(kept)
+        # What was not kept is below the last that was kept, or cannot be read, and then has 0.
+        enough = (best.values > 0) & (best.values >= bars.values) | (bars.values == -np.inf)
+        if enough[task.topic_vectors.any(axis=1)].all():
+            pairs = best.still_in(kept.filter(pl.col("position") >= 0), task.floor, task.error)
+            return NeighbourPairs(pairs, unread=max(_unread(kept), len(unread)), unread_estimated=True)
+        job.progress.note("the encoder cannot read many of the nearest texts; asking about every text")
+    kept = _pass(rows, task, plan.block_size, job.part(name))[0]
+    return NeighbourPairs(kept.filter(pl.col("position") >= 0), unread=_unread(kept))
+
+
+def _asked_late(rows: Rows, task: ScanTask, plan: SearchPlan) -> bool:
+    """Whether there are many texts for each neighbour that is wanted, and the encoder can read nearly all of them."""
+    encoder = plan.open_exact()
+    wanted = task.top_k * len(np.unique(task.topic_vectors, axis=0))
+    most = max(_WORTH_A_PILOT, int(_TEXTS_FOR_EACH * wanted))
+    if not isinstance(encoder, SelectiveEncoder) or sum(1 for _ in islice(rows(), most)) < most:
+        return False
+    return bool(encoder.unread([row[3] for row in islice(rows(), _FIRST_ASKED)]).mean() <= _MOST_UNREAD)
+
+
+def _unread_among(kept: pl.DataFrame, task: ScanTask, block_size: int, job: Job) -> pl.Series:
+    """Positions of the kept texts that the encoder cannot read; those whose similarities are 0 anyway are not asked."""
+    asked = kept.filter(pl.col("similarities").list.eval(pl.element() != 0).list.any())
+    job.progress.start("asking what the encoder can read")
+    store = BlockStore(job.folder, job.key)
+    blocks = blocks_of(_rows_of(asked), block_size)
+    count = run_blocks(ReadingTask(task.open_encoder, task.device), blocks, store, job.engine, known=True)
+    found = [store.load(number)["position"] for number in range(count)]
+    return pl.concat([pl.Series("position", [], pl.Int64), *found])
 
 
 def _unread(kept: pl.DataFrame) -> int:
@@ -241,18 +295,19 @@ def _unread(kept: pl.DataFrame) -> int:
     return -int(kept.filter(pl.col("position") < 0)["position"].sum())
 
 
+def _rows_of(kept: pl.DataFrame) -> Iterator[tuple[int, str, str, str]]:
+    for position, query_id, text in kept.select("position", "query_id", "text").iter_rows():
+        yield position, query_id, text, normalise(text)
+
+
 def _file_name(plan: SearchPlan) -> str:
     return "-".join(plan.screen.split())
 
 
-def _survivors(store: BlockStore, count: int, coarse: ScanTask) -> Iterator[tuple[int, str, str, str]]:
+def _survivors(seen: pl.DataFrame, coarse: ScanTask) -> Iterator[tuple[int, str, str, str]]:
     """The texts that may have a pair above the floor, and those with a probed pair."""
-    bar = coarse.floor - coarse.error
-    for number in range(count):
-        kept = store.load(number)
-        near = kept.filter((pl.col("similarities").list.max() >= bar) | (pl.col("probed").list.max() > 0))
-        for position, query_id, text in near.select("position", "query_id", "text").iter_rows():
-            yield position, query_id, text, normalise(text)
+    near = pl.col("similarities").list.max() >= coarse.floor - coarse.error
+    return _rows_of(seen.filter(near | (pl.col("probed").list.max() > 0)))
 
 
 def _exact_where_known(every: pl.DataFrame, kept: pl.DataFrame, coarse: ScanTask) -> pl.DataFrame:
@@ -266,7 +321,8 @@ def _exact_where_known(every: pl.DataFrame, kept: pl.DataFrame, coarse: ScanTask
     return pl.concat([kept, rest, grouped(low)])
 
 
-def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[BlockStore, int, Bars]:
+def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[pl.DataFrame, Bars]:
+    """What a pass kept of all blocks, as in `KEPT_SCHEMA`, and the bars that it ended with."""
     store = BlockStore(job.folder, job.key)
     bars = Bars(len(task.topic_vectors), task.top_k)
 
@@ -280,12 +336,8 @@ def _pass(rows: Rows, task: ScanTask, block_size: int, job: Job) -> tuple[BlockS
             job.progress.advance(len(block.texts))
 
     count = run_blocks(task, counted(blocks_of(rows(), block_size)), store, job.engine, settle, known=True)
-    return store, count, bars
-
-
-def _load(store: BlockStore, count: int, task: ScanTask, bars: Bars) -> pl.DataFrame:
     frames = [bars.still_in(store.load(number), task.floor, task.error) for number in range(count)]
-    return pl.concat(frames) if frames else pl.DataFrame(schema=KEPT_SCHEMA)
+    return pl.concat([pl.DataFrame(schema=KEPT_SCHEMA), *frames]), bars
 
 
 def _kept_error(rows: Rows, plan: SearchPlan, folder: Path) -> float:

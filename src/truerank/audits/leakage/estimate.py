@@ -175,7 +175,8 @@ class _Reasons:
         """What the encoder was not asked about."""
         training = sum(count.get("unread", 0) for count in self.counts.values())
         if self.known.unread or training:
-            yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"))
+            about = "about " if any(count.get("unread_estimated") for count in self.counts.values()) else ""
+            yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"), about)
 
     def _unread(self) -> Iterator[str]:
         for name, count in self.counts.items():
@@ -243,10 +244,12 @@ def kinds_seen(
     return [kind for kind in by_kind if kind not in blind and kind not in few], blind, few
 
 
-def not_asked(test: int, training: int, nouns: tuple[str, str] = ("test texts", "training texts")) -> str:
-    """That an encoder cannot read some texts."""
-    sides = ((count, noun) for count, noun in zip((test, training), nouns, strict=True) if count)
-    counted = " and ".join(f"{count:,d} {noun if count > 1 else _one(noun)}" for count, noun in sides)
+def not_asked(
+    test: int, training: int, nouns: tuple[str, str] = ("test texts", "training texts"), about: str = ""
+) -> str:
+    """That an encoder cannot read some texts; `about`, where the number of the training texts is an estimate."""
+    sides = (each for each in zip(("", about), (test, training), nouns, strict=True) if each[1])
+    counted = " and ".join(f"{sign}{count:,d} {noun if count > 1 else _one(noun)}" for sign, count, noun in sides)
     return f"The encoder cannot read {counted}: these were compared by their words and letters only."
 
 

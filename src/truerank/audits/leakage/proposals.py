@@ -104,7 +104,8 @@ def propose(
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.
             plan = replace(plan, error=check.allowed)
-        counts[name] = {**_counted(queries), "unread": found[name].unread}
+        read = SourceCount(**_counted(queries), unread=found[name].unread)
+        counts[name] = {**read, "unread_estimated": True} if found[name].unread_estimated else read
     pairs = _joined(texts, [name for name, _ in sources], found)
     pairs, common = _with_shared(pairs, [source for _, source in sources])
     return Proposed(pairs, counts, found, common)

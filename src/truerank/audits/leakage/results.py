@@ -50,7 +50,8 @@ CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
 class SourceCount(TypedDict):
     """What was read of one training source; where it has several text columns, which one, and which were left out.
 
-    `unread` counts the distinct texts that the encoder was given and cannot read: it was not asked about them.
+    `unread` counts the distinct texts that the encoder was given and cannot read: it was not asked about them. With
+    `unread_estimated`, a sample says how many there are.
     `fingerprint` tells one content of the source from another: size and hash of a file, the revision of a data set.
     """
 
@@ -61,6 +62,7 @@ class SourceCount(TypedDict):
     repaired: int
     skipped: int
     unread: NotRequired[int]
+    unread_estimated: NotRequired[bool]
     fingerprint: NotRequired[str]
     column: NotRequired[str | None]
     not_compared: NotRequired[list[str]]

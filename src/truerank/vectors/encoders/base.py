@@ -48,6 +48,9 @@ class SelectiveEncoder(Encoder, Protocol):
     def encode_where(self, texts: Sequence[str], matters: Callable[[Vectors], NDArray[np.bool_]]) -> Vectors:
         """As `encode`, but for texts whose vectors show that it does not matter."""
 
+    def unread(self, texts: Sequence[str]) -> NDArray[np.bool_]:
+        """Which texts it cannot read, shape (len(texts),); vectors of those alone are made that this is asked of."""
+
 
 Backend = Literal["auto", "onnx", "openvino", "torch"]
 Precision = Literal["fp32", "fp16", "bf16", "bf16x3", "int8"]
