@@ -1,4 +1,4 @@
-"""Writes docs/reference/ from the commands and the docstrings.
+"""Writes docs/reference/, and the help that is stored, from the commands and the docstrings.
 
     python scripts/make_reference.py [--check]
 
@@ -21,6 +21,7 @@ import truerank
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, AuditSummary
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import Command, command_at
+from truerank.cli.helps import STORED, written
 from truerank.cli.rules import AuditRule, rules
 from truerank.core.verdict import LEVELS
 
@@ -242,6 +243,7 @@ def main() -> None:
     check = parser.parse_args().check
     stale = []
     pages = {"commands.md": command_page(), "python.md": python_page(), "rules.md": rules_page(), **dict(rule_pages())}
+    pages[str(STORED)] = written()
     for name, text in pages.items():
         path = FOLDER / name
         if path.is_file() and path.read_text(encoding="utf-8") == text:

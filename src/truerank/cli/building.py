@@ -14,8 +14,9 @@ from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
 
 from truerank.cli import streams
-from truerank.cli.commands import COMMANDS, GROUPS, PANELS, first_sentence
-from truerank.cli.declarations import Command, Option, command_at, in_flags
+from truerank.cli.commands import COMMANDS, PANELS
+from truerank.cli.declarations import Command, Option, command_at, in_flags, output_options, shown_default
+from truerank.cli.helps import Help, help_of, sentence_of, stored_help
 from truerank.cli.settings import project_settings
 from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
@@ -25,7 +26,6 @@ from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
 _OWN: Final = Group("Options", sort_key=0)
-_OUTPUT: Final = "Output"
 #: Characters of a line of an example, so that it fits into 80 with the sign that it goes on.
 _WIDTH: Final = 76
 #: Options from which on a command shows the rare ones with `--help-all` only.
@@ -48,23 +48,25 @@ def app_for(words: Sequence[str], *, every: bool = False, rare: bool = False) ->
         rare: show rare options, too.
     """
     wanted = carried(words)
-    root = _app("truerank", first_sentence("truerank"))
+    asks = not {"--help", "-h"}.isdisjoint(words)
+    root = _app("truerank", sentence_of(""))
     groups: dict[str, App] = {}
     for place, (name, path) in enumerate(COMMANDS.items()):
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
-            groups[group] = _app(group, first_sentence(GROUPS[group]), place, _panel_of(group))
+            groups[group] = _app(group, sentence_of(group), place, _panel_of(group))
             root.command(groups[group], name=group)
         parent = groups[group] if group else root
         if every or name == wanted:
-            command = command_at(name, path)
-            hidden = 0 if rare or len(command.options) <= _MANY else sum(map(_is_hidden, command.options))
+            known = stored_help(name) if asks and not every else help_of(command_at(name, path))
+            hidden = 0 if rare or len(known.options) <= _MANY else sum(map(_is_hidden, known.options))
             more = f"{hidden} more options: truerank {name} --help-all" if hidden else ""
-            shown = {"help": _help(command), "help_epilogue": "\n\n".join(filter(None, (more, _examples(command))))}
-            runner = _runner(command, all_shown=not hidden)
+            epilogue = "\n\n".join(filter(None, (more, _examples(known.examples))))
+            runner = _signed(_runner(name, path, known), known, all_shown=not hidden)
+            shown = {"help": "\n\n".join(filter(None, (known.summary, known.text))), "help_epilogue": epilogue}
             parent.command(runner, name=last, sort_key=place, group=_panel_of(name), **shown)
         elif wanted is None:
-            parent.command(_stub(), name=last, sort_key=place, group=_panel_of(name), help=first_sentence(path))
+            parent.command(_stub(), name=last, sort_key=place, group=_panel_of(name), help=sentence_of(name))
     return root
 
 
@@ -116,11 +118,7 @@ def _stub() -> Callable[[], None]:
     return not_built
 
 
-def _help(command: Command) -> str:
-    return "\n\n".join(part for part in (command.summary, command.text) if part)
-
-
-def _examples(command: Command) -> str:
+def _examples(examples: Sequence[str]) -> str:
     """Command lines for the end of the help; a long one goes on below, as a shell takes it."""
     lines = [
         " \\\n".join(
@@ -133,7 +131,7 @@ def _examples(command: Command) -> str:
                 break_on_hyphens=False,
             )
         )
-        for line in command.examples
+        for line in examples
     ]
     return "\n\n".join(["Examples:", *lines]) if lines else ""
 
@@ -142,14 +140,15 @@ def _is_hidden(option: Option) -> bool:
     return option.rare and not option.required
 
 
-def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
+def _runner(name: str, path: str, known: Help) -> Callable[..., int]:
     """The function behind a command: values in, exit code out."""
 
-    positional = [option.name for option in command.options if option.positional]
-    output = _output_options(command)
+    positional = [option.name for option in known.options if option.positional]
 
     def run(*texts: Any, **values: Any) -> int:
         """Calls the function with what the command line read, and prints its result."""
+        command = command_at(name, path)
+        output = output_options(command)
         values |= dict(zip(positional, texts, strict=False))
         given = {name: value for name, value in values.items() if value is not None}
         settings, place = project_settings(command.name, (*command.options, *output), Path())
@@ -189,10 +188,15 @@ def _runner(command: Command, *, all_shown: bool) -> Callable[..., int]:
         to_stdout = given.get("out") == Path("-")
         return _printed(result, form, fail_on, command.verdict_words, to_stdout=to_stdout, verbose=verbose)
 
-    panels = list(dict.fromkeys(option.panel for option in (*command.options, *output) if option.panel))
-    parameters = [_parameter(option, panels, all_shown or not _is_hidden(option)) for option in command.options]
+    return run
+
+
+def _signed(run: Callable[..., int], known: Help, *, all_shown: bool) -> Callable[..., int]:
+    """The function with the options of a command as its parameters."""
+    panels = list(dict.fromkeys(option.panel for option in (*known.options, *known.output) if option.panel))
+    parameters = [_parameter(option, panels, all_shown or not _is_hidden(option)) for option in known.options]
     parameters.sort(key=lambda parameter: parameter.kind)
-    parameters += [_parameter(option, panels, shown=True) for option in output]
+    parameters += [_parameter(option, panels, shown=True) for option in known.output]
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return run
@@ -284,7 +288,7 @@ def _parameter(option: Option, panels: Sequence[str], shown: bool) -> inspect.Pa
         "negative": (),
         "required": option.required,
         "show": shown,
-        "show_default": (lambda value: _shown(option.default)) if option.default is not None else False,
+        "show_default": (lambda value: shown_default(option.default)) if option.default is not None else False,
     }
     if not option.positional:
         described["name"] = option.flags
@@ -320,29 +324,3 @@ def _numbers(option: Option, _: Any, tokens: Sequence[Any]) -> Any:
             raise InputError(f"'{shown}' is not a {kind}", f"write {remedy}", where=option.flags[-1])
         found.append(number)
     return found if get_args(option.reads) else found[-1]
-
-
-def _shown(default: Any) -> str:
-    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
-
-
-def _output_options(command: Command) -> tuple[Option, ...]:
-    """How results are shown and what fails: options that every command with such a result has."""
-
-    def option(name: str, flag: str, reads: Any, text: str, default: Any = None, metavar: str = "") -> Option:
-        flags = ("--verbose", "-v") if name == "verbose" else (flag,)
-        return Option(name, flags, reads, default, False, text, metavar, _OUTPUT, "", str)
-
-    shown = [
-        option("format", "--format", Format, "How tables are printed.", "text"),
-        option("as_json", "--json", bool, "Print one JSON object on stdout and nothing else."),
-    ]
-    if any(declared.name == "out" for declared in command.options):
-        shown.append(option("overwrite", "--overwrite", bool, "Replace what others wrote where the output goes."))
-    if getattr(command.result, "has_details", False):
-        shown.append(option("verbose", "-v", bool, "Print all questions and figures, not only what decides."))
-    if command.verdict_words:
-        choices = ", ".join(word.lower() for word in command.verdict_words)
-        text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}; a level: bad, doubt; or never."
-        shown.append(option("fail_on", "--fail-on", str, text, command.result.fails_on, "VERDICT"))
-    return tuple(shown)

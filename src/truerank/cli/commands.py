@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 #: In the order of `truerank --help`.
@@ -94,14 +92,3 @@ GROUPS: Final[Mapping[str, str]] = {
     "instances": "truerank.lab.instances",
     "experiment": "truerank.lab",
 }
-
-
-def first_sentence(path: str) -> str:
-    """The first sentence of the docstring of a function or package, read from its file: nothing is imported."""
-    module, _, name = path.partition(":")
-    place = Path(__file__).parent.parent.joinpath(*module.split(".")[1:])
-    file = place.with_suffix(".py")
-    file = file if file.is_file() else place / "__init__.py"
-    tree = ast.parse(file.read_text(encoding="utf-8"))
-    node = next(one for one in tree.body if isinstance(one, ast.FunctionDef) and one.name == name) if name else tree
-    return (ast.get_docstring(node) or "").partition("\n\n")[0].replace("\n", " ")

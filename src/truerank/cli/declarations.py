@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, Literal, get_args, get_origin
 
 import docstring_parser
 
-from truerank.core.result import Result
+from truerank.core.result import Format, Result
 from truerank.errors import OptionError, TruerankError
 from truerank.loading import decimal_number, signed_number
 from truerank.options import Flag, Options, Range, declared
@@ -24,6 +24,8 @@ from truerank.options import Flag, Options, Range, declared
 #: Parameters that the command line supplies itself: progress, or what shows it in a way of its own.
 _SUPPLIED: Final = frozenset({"progress", "view"})
 _MISSING: Final = inspect.Parameter.empty
+#: The heading of the options of how results are shown.
+_OUTPUT: Final = "Output"
 #: Where the name of an option is in the text of an error.
 _QUOTED: Final = re.compile(r"`([a-z_]+)`")
 
@@ -131,7 +133,7 @@ def command_at(name: str, path: str) -> Command:
         function,
         (*sorted(own, key=lambda option: not option.positional), *grouped),
         _sentence(parsed.short_description or ""),
-        _unwrapped(parsed.long_description or ""),
+        unwrapped(parsed.long_description or ""),
         tuple(
             " ".join(line.split()) for example in parsed.examples for line in (example.description or "").split("\n\n")
         ),
@@ -273,7 +275,7 @@ def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}." if text else ""
 
 
-def _unwrapped(text: str) -> str:
+def unwrapped(text: str) -> str:
     """Paragraphs, each on one line."""
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
@@ -290,3 +292,30 @@ def in_flags(error: TruerankError, command: Command | None = None) -> TruerankEr
     # Every error has a place; one of values that several inputs share has that of the command.
     where = where or (None if command is None else f"truerank {command.name}")
     return TruerankError(fault, remedy, where=where, line=error.line)
+
+
+def shown_default(default: Any) -> str:
+    """A default as the help shows it."""
+    return ",".join(map(str, default)) if isinstance(default, tuple) else str(default)
+
+
+def output_options(command: Command) -> tuple[Option, ...]:
+    """How results are shown and what fails: options that every command with such a result has."""
+
+    def option(name: str, flag: str, reads: Any, text: str, default: Any = None, metavar: str = "") -> Option:
+        flags = ("--verbose", "-v") if name == "verbose" else (flag,)
+        return Option(name, flags, reads, default, False, text, metavar, _OUTPUT, "", str)
+
+    shown = [
+        option("format", "--format", Format, "How tables are printed.", "text"),
+        option("as_json", "--json", bool, "Print one JSON object on stdout and nothing else."),
+    ]
+    if any(declared.name == "out" for declared in command.options):
+        shown.append(option("overwrite", "--overwrite", bool, "Replace what others wrote where the output goes."))
+    if getattr(command.result, "has_details", False):
+        shown.append(option("verbose", "-v", bool, "Print all questions and figures, not only what decides."))
+    if command.verdict_words:
+        choices = ", ".join(word.lower() for word in command.verdict_words)
+        text = f"Exit with 1 if there is such a verdict, or a worse one: {choices}; a level: bad, doubt; or never."
+        shown.append(option("fail_on", "--fail-on", str, text, command.result.fails_on, "VERDICT"))
+    return tuple(shown)
