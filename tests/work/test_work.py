@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -52,6 +54,42 @@ BLOCKS = [Numbers(place, block.values) for place, block in enumerate(BLOCKS)]
 
 def results(store: BlockStore, count: int) -> list[list[int]]:
     return [store.load(number)["square"].to_list() for number in range(count)]
+
+
+OWN_TASK = """
+class Task:
+    def open(self):
+        return lambda block: block.number
+
+class Block:
+    number = 0
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        # Nothing of the work is defined in the script: it needs no look at its name, and does not run again.
+        (
+            "print('begun')\nfound = truerank.collection.audit(truerank.collection.Parts(docs='docs.jsonl'), "
+            "work=TWO)\nprint(len(found.verdicts))",
+            "begun\n2\n",
+        ),
+        (
+            f"{OWN_TASK}\nif __name__ == '__main__':\n"
+            "    print(list(truerank.work.engines.LocalEngine(1).run(Task(), [Block()])))",
+            "[(0, 0)]\n",
+        ),
+    ],
+)
+def test_processes_do_not_run_the_script_again(script: str, said: str, tmp_path: Path) -> None:
+    documents = (json.dumps({"_id": f"d{number}", "text": f"text of {number}"}) for number in range(20))
+    (tmp_path / "docs.jsonl").write_text("\n".join(documents))
+    head = "import truerank, truerank.options, truerank.work.engines\nTWO = truerank.options.Workers(workers=2)\n"
+    (tmp_path / "script.py").write_text(head + script)
+    run = [sys.executable, "script.py"]
+    done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == (said, 0), done.stderr
 
 
 def test_local_engine_keeps_order_and_passes_on_errors() -> None:

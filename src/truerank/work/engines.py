@@ -10,11 +10,14 @@ import os
 import queue
 import re
 import signal
+import sys
 import threading
+import types
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from multiprocessing import connection
+from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from truerank.errors import MissingExtraError, OptionError, ShardFinishedError
@@ -99,13 +102,29 @@ def _started(task: Any, threads: int) -> _Worker:
     os.environ.update(dict.fromkeys(_THREADS, str(threads)))
     try:
         process = context.Process(target=_work, args=(task, theirs), daemon=True)
-        process.start()
+        with _apart_from_the_script(task):
+            process.start()
     finally:
         for name, value in kept.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})
     # Ours is then the only other end: when the worker dies, reading ends.
     theirs.close()
     return _Worker(process, ours)
+
+
+@contextlib.contextmanager
+def _apart_from_the_script(task: Any) -> Iterator[None]:
+    """Keeps a new process from running the script that called us, unless a part of the task is defined there.
+
+    It would run whole there: most scripts do not begin with a look at `__name__`.
+    """
+    script = sys.modules["__main__"]
+    if b"__main__" not in bytes(ForkingPickler.dumps(task)):
+        sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = script
 
 
 class _Worker(NamedTuple):
