@@ -1,7 +1,7 @@
 """How near encoding is to what this machine can do: products of matrices, memory, tokens; and the ways side by side.
 
     python benchmarks/encoding_limits.py [--queries 1500] [--rounds 3] [--pairs 200]
-    python benchmarks/encoding_limits.py --audit [--rounds 3] [--sample 6000] [--lines N] [--only WORD…]    whole audits
+    python benchmarks/encoding_limits.py --audit [--rounds 3] [--lines N] [--only WORD…] [--tests NAME…]   whole audits
     python benchmarks/encoding_limits.py --stages [--rounds 3] [--lines 3000]    what an audit's stages take
 
 Everything runs in turn, several times; medians by processor time of this process, so that other work on the machine
@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from transformers import AutoTokenizer
 
-from leakage_audit import MFLOP_PER_TOKEN, THRESHOLD, audited, queries, topic_texts
+from leakage_audit import MFLOP_PER_TOKEN, THRESHOLD, TOPICS, audited, queries, topic_texts
 from reranking import candidates, ways
 from shared_data import LOGS, log_path, require_shared, table
 from truerank.errors import InputError
@@ -124,7 +124,9 @@ def _limit(way: str, rates: dict[str, float]) -> float:
     return rates["bf16 matrix products" if "bf16" in way else "fp32 matrix products"]
 
 
-def audits(sample: int, lines: int | None, rounds: int, only: list[str]) -> list[tuple[object, ...]]:
+def audits(
+    sample: int, lines: int | None, rounds: int, only: list[str], tests: tuple[str, ...]
+) -> list[tuple[object, ...]]:
     """Whole audits by processor time of this process, report included, beside sentence-transformers with faiss.
 
     The peer encodes a sample and searches it: its time grows with the lines, so its rate stands for any number of them.
@@ -140,7 +142,7 @@ def audits(sample: int, lines: int | None, rounds: int, only: list[str]) -> list
     every = [query.text for name in LOGS for query in queries(name)]
     every = every if lines is None else random.Random(2).sample(every, lines)
     some = random.Random(1).sample(every, 3 * sample)
-    topics = peer.encode([text for *_, text in topic_texts()], normalize_embeddings=True)
+    topics = peer.encode([text for name, _, _, text in topic_texts() if name in tests], normalize_embeddings=True)
 
     def baseline() -> None:
         index = faiss.IndexFlatIP(topics.shape[1])
@@ -162,7 +164,7 @@ def audits(sample: int, lines: int | None, rounds: int, only: list[str]) -> list
 
         def audit(train: list[str], **options: object) -> Callable[[], object]:
             def work() -> None:
-                found = audited(train, Path(temporary) / str(next(number)), **options)
+                found = audited(train, Path(temporary) / str(next(number)), tests, **options)
                 passes.update(check["way"] for check in found.summary.get("first_pass", {}).values())
 
             return work
@@ -256,6 +258,7 @@ def main() -> None:
     parser.add_argument("--sample", type=int, default=6000, help="lines that sentence-transformers encodes")
     parser.add_argument("--lines", type=int, help="lines that [fast] audits; by default all five logs")
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="audits with such a word in their name")
+    parser.add_argument("--tests", nargs="*", default=list(TOPICS), choices=TOPICS, help="by default all three")
     given = parser.parse_args()
     require_shared()
     print(f"{processor_name()}, {processors()} processors ({', '.join(instruction_sets())})\n")
@@ -266,7 +269,7 @@ def main() -> None:
         return
     if given.audit:
         header = ("way", "lines", "lines/s (median)", "range", "ratio (median)")
-        print(table(header, audits(given.sample, given.lines, given.rounds, given.only)))
+        print(table(header, audits(given.sample, given.lines, given.rounds, given.only, tuple(given.tests))))
         return
     every = sorted({query.text for name in LOGS for query in open_queries(str(log_path(name)))})
     texts = random.Random(0).sample(every, given.queries)

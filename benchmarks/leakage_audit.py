@@ -22,7 +22,7 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -61,9 +61,9 @@ def queries(name: str) -> list[Query]:
     return list(open_queries(str(log_path(name))))
 
 
-def audited(train: list[str], out: Path, **options: object) -> leakage.AuditResult:
+def audited(train: list[str], out: Path, names: Sequence[str] = TOPICS, **options: object) -> leakage.AuditResult:
     """The audit under test."""
-    tests = [str(topic_path(name)) for name in TOPICS]
+    tests = [str(topic_path(name)) for name in names]
     return leakage.audit(train, tests, out=out, encoder="packaged", threshold=THRESHOLD, **options)  # type: ignore[call-arg]
 
 
