@@ -160,7 +160,12 @@ def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     hints = declared(owner)
     found = {}
     for name, value in values.items():
-        if value is None or isinstance(value, str | Path) or name not in hints:
+        if value is None or name not in hints:
+            continue
+        if isinstance(value, str | Path) and not _takes_text(hints[name]) and _is_several(hints[name]):
+            commas = any(isinstance(kind, Flag) and kind.commas for kind in _kinds(hints[name]))
+            value = found[name] = tuple(part.strip() for part in str(value).split(",")) if commas else (value,)
+        if isinstance(value, str):
             continue
         kinds = _kinds(hints[name])
         classes = tuple(kind for kind in kinds if isinstance(kind, type))
@@ -176,6 +181,14 @@ def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
         for adopt in _adopters:
             found[name] = adopt(name, value, several=several, by_name=by_name)
     return found
+
+
+def _takes_text(hint: Any) -> bool:
+    """Whether an annotation allows a text by itself."""
+    origin, arguments = get_origin(hint), get_args(hint)
+    if origin is Annotated or origin in (typing.Union, types.UnionType):
+        return any(map(_takes_text, arguments[:1] if origin is Annotated else arguments))
+    return hint in (str, Path, object, Any) or origin is Literal or getattr(hint, "_is_protocol", False)
 
 
 def _is_several(hint: Any) -> bool:

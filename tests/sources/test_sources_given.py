@@ -5,9 +5,13 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import date
+from math import nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -15,7 +19,7 @@ import truerank
 from truerank import leakage, pool, transfer
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import command_at
-from truerank.errors import OptionError
+from truerank.errors import InputError, OptionError
 from truerank.lab.instances.options import TrainingOptions
 from truerank.options import Flag, Options, _kinds, adopted, declared
 from truerank.sources import open_documents, open_queries, read_qrels_frame, read_run_frame, read_topics
@@ -122,6 +126,86 @@ def test_sources_stay_as_they_are(tmp_path: Path) -> None:
         adopted(audit, {"train": ["a.tsv", "wild birds"]})
     with pytest.raises(OptionError, match="is empty"):
         adopted(audit, {"train": {}})
+
+
+class Pandas:
+    """A frame with what pandas has for missing values: nan, NaT and NA."""
+
+    NAType = type("NAType", (), {"__ne__": lambda *_: (_ for _ in ()).throw(TypeError("ambiguous"))})
+
+    def __init__(self, **columns: list[Any]) -> None:
+        self._columns = columns
+        self.columns = list(columns)
+
+    def __getitem__(self, name: str) -> list[Any]:
+        return self._columns[name]
+
+
+def test_what_is_missing_in_a_frame_is_no_text(tmp_path: Path) -> None:
+    none = [float("nan"), np.float32("nan"), None, Pandas.NAType()]
+    texts = Pandas(query_id=["1", 2, 3, 4, 5], query=["wild birds", *none], seen=[date(2020, 1, 1)] * 5)
+    (source,) = adopted(inspect.unwrap(leakage.audit), {"train": texts})["train"]
+    assert [one.text for one in open_queries(source)] == ["wild birds"]
+    run = Pandas(topic_id=["1", "1"], doc_id=["a", float("nan")], score=[1.0, 2.0])
+    with pytest.raises(InputError, match="a value is missing"):
+        truerank.evaluate({"1": {"a": 1}}, {"r": run}, "P@1")
+    table = Pandas(question=["q1", "q2"], expected=["a", "b"], retrieved_x=["a", float("nan")], retrieved_y=["c", "b"])
+    scores = truerank.evaluate(table=table, measures="P@1")
+    assert scores.of("x", "P@1").tolist() == [1, 0]
+
+
+def test_grades_of_half_and_scores_that_are_none_are_refused() -> None:
+    with pytest.raises(InputError, match=r"the relevance 0.5 is not a whole number"):
+        truerank.evaluate({"1": {"a": 0.5}}, {"r": {"1": {"a": 1.0}}}, "P@1")
+    runs = {name: {f"{topic}": {"a": 1.0, "b": score} for topic in range(9)} for name, score in (("x", nan), ("y", 2))}
+    with pytest.raises(InputError, match=r"x: topic 0, document b has no number as its score"):
+        truerank.check(qrels={f"{topic}": {"a": 1} for topic in range(9)}, run=runs)
+    for judged in ({"1": ["a"]}, [("1", "a", 1)]):
+        with pytest.raises(InputError, match="cannot read a"):
+            truerank.evaluate(judged, {"r": [("1", "a", 1.0)]}, "P@1")
+
+
+@pytest.mark.parametrize("score", [np.float32(1), np.int64(1), 1])
+def test_one_run_may_have_scores_of_numpy(score: Any) -> None:
+    judged, run = (
+        {name: ["1"], "doc_id": ["a"], last: [1]} for name, last in (("topic_id", "relevance"), ("qid", "score"))
+    )
+    for given in ({"1": {"a": score}}, pl.LazyFrame(run)):
+        assert truerank.evaluate(pl.LazyFrame(judged), given, "P@1").mean.tolist() == [[1.0]]
+
+
+def test_one_text_or_path_stands_for_several(tmp_path: Path) -> None:
+    path = tmp_path / "queries.tsv"
+    audit, build = inspect.unwrap(leakage.audit), inspect.unwrap(pool.build)
+    assert adopted(audit, {"train": path, "test": "t.trec"}) == {"train": (str(path),), "test": ("t.trec",)}
+    assert adopted(build, {"run": "bm25.run"}) == {"run": ("bm25.run",)}
+    assert adopted(inspect.unwrap(truerank.collection.audit), {"docs": path}) == {}
+    assert truerank.collection.Parts(docs=path).docs == str(path)
+    (path.with_name("a.run")).write_text("1 Q0 a 1 2.5 tag\n")
+    (named,) = adopted(build, {"run": {"mine": path.with_name("a.run")}})["run"]
+    assert (Path(named).stem, read("run", named)) == ("mine", {("1", "a"): 2.5})
+
+
+def test_texts_may_look_like_names_of_files() -> None:
+    audit = inspect.unwrap(leakage.audit)
+    texts = ["how to parse data.json", "how do birds fly", "hf: what is that"]
+    (source,) = adopted(audit, {"train": texts})["train"]
+    assert [one.text for one in open_queries(source)] == texts
+    assert adopted(audit, {"train": ["no such file.tsv"]})["train"] == ["no such file.tsv"]
+    one = adopted(inspect.unwrap(truerank.search), {"topics": ["noise"]})["topics"]
+    assert read("texts", one) == {"1": "noise"}
+
+
+def test_values_of_several_threads_are_whole_files() -> None:
+    audit = inspect.unwrap(leakage.audit)
+    texts = [f"question number {number} of many" for number in range(20_000)]
+
+    def lines(_: int) -> int:
+        (source,) = adopted(audit, {"train": texts})["train"]
+        return len(Path(source).read_text().splitlines())
+
+    with ThreadPoolExecutor(8) as threads:
+        assert {*threads.map(lines, range(32))} == {len(texts)}
 
 
 def test_what_is_no_value_of_a_source_is_refused() -> None:

@@ -15,7 +15,7 @@ from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
 from truerank.measures.repeated_runs import repeat_files, run_files
-from truerank.measures.scoring import has_runs, named_runs
+from truerank.measures.scoring import has_runs, named_runs, refuse_scores
 from truerank.options import Encoding, Labels, Resampling, Scoring
 from truerank.records import Input
 from truerank.sources import formats, grammar, irds, open_documents, open_queries, read_topics
@@ -182,6 +182,7 @@ def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
 
 def asked(paths: Any, given: Inquiry) -> Inquiry:
     """All that was asked, with the files that were given without an option."""
+    paths = paths.collect() if isinstance(paths, pl.LazyFrame) else paths
     single = isinstance(paths, str | Path | Mapping) or hasattr(paths, "columns")
     several = (paths,) if single or (paths and isinstance(paths[0], Mapping)) else tuple(paths or ())
     several = tuple(str(path) if isinstance(path, Path) else path for path in several)
@@ -347,6 +348,7 @@ def _read_runs(given: Any) -> dict[str, pl.DataFrame]:
     runs = {}
     for name, one in (named_runs(given) if has_runs(given) else {}).items():
         frame = read_run_frame(one, _RANKED) if isinstance(one, str | Path) else frame_of(one, RUN_SCHEMA, "score")
+        refuse_scores(frame, name)
         if "rank" not in frame.columns:
             ranks = pl.col("score").rank("ordinal", descending=True).over("topic_id")
             frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))

@@ -619,7 +619,8 @@ def new(
     if clash:
         fault = f"'{min(clash)}' is annotator and adjudicator"
         raise InputError(fault, "use another name for one of the two", where=place)
-    sources = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
+    several = [items] if isinstance(items, str | Path | SourceSpec) else list(items)
+    sources = [str(one) if isinstance(one, Path) else one for one in several]
     given = [one for one in sources if isinstance(one, Item)]
     specs = [one for one in sources if isinstance(one, str | SourceSpec)]
     if given and specs:

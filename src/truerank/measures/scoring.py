@@ -347,14 +347,16 @@ def _frame_of(name: str, run: OneRun, columns: Collection[str]) -> pl.DataFrame:
     frame = conforming(frame_of(run, RUN_SCHEMA, "score"), schema, f"the run {name}")
     if not len(frame):
         raise InputError("no rows in this run", "give one that holds some", where=name)
-    if "score" in schema and frame["score"].is_nan().any():
-        row = frame.filter(pl.col("score").is_nan())
-        raise InputError(
-            f"topic {row['topic_id'][0]}, document {row['doc_id'][0]} has no number as its score",
-            "write one",
-            where=name,
-        )
+    refuse_scores(frame, name)
     return frame
+
+
+def refuse_scores(frame: pl.DataFrame, name: str) -> None:
+    """Raises an InputError where a result has a score that is no number."""
+    none = pl.col("score").is_null() | pl.col("score").is_nan()
+    if "score" in frame.columns and len(row := frame.filter(none)):
+        fault = f"topic {row['topic_id'][0]}, document {row['doc_id'][0]} has no number as its score"
+        raise InputError(fault, "write one", where=name)
 
 
 def run_frame(run: OneRun, ties: Iterable[Ties] = ("trec_eval",)) -> pl.DataFrame:

@@ -24,6 +24,7 @@ from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
+from truerank.sources.pair_tables import polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
@@ -111,8 +112,8 @@ def opened_rows(source: Any) -> GoldenRows:
         return _file(Path(source))
     if isinstance(source, Mapping):
         source = pl.DataFrame(dict(source), strict=False)
-    if hasattr(source, "columns") and not isinstance(source, pl.DataFrame):
-        source = pl.DataFrame({str(name): list(source[name]) for name in source.columns}, strict=False)
+    if isinstance(source, pl.LazyFrame) or hasattr(source, "columns"):
+        source = polars_frame(source)
     rows = [dict(row) for row in (source.to_dicts() if isinstance(source, pl.DataFrame) else source)]
     return of_rows("table", "the table", rows, range(1, len(rows) + 1))
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import atexit
 import hashlib
 import json
-import math
 import os
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from numbers import Real
 from pathlib import Path, PurePath
 from typing import Any, Final, Literal, get_args
 
@@ -18,9 +19,9 @@ import polars as pl
 from truerank.errors import InputError, OptionError
 from truerank.options import adopter
 from truerank.sources.grammar import ENDINGS, Scheme
-from truerank.sources.pair_tables import renamed
+from truerank.sources.pair_tables import conforming, is_missing, polars_frame, renamed
 from truerank.sources.qrels import QREL_SCHEMA
-from truerank.sources.runs import RUN_SCHEMA
+from truerank.sources.runs import RUN_SCHEMA, read_run_frame
 
 
 def of_ranx(value: object) -> bool:
@@ -34,36 +35,34 @@ def of_ranx(value: object) -> bool:
 
 def is_single(value: object) -> bool:
     """Whether a value is one run, and not runs by name: a frame, scores by topic and document, or records."""
-    if hasattr(value, "columns") or of_ranx(value):
+    if _is_frame(value) or of_ranx(value):
         return True
     if isinstance(value, list | tuple | Iterator):
         return isinstance(value, Iterator) or (bool(value) and all(_is_record(one) for one in value))
     if not isinstance(value, Mapping) or not value:
         return False
     inner = next(iter(value.values()))
-    return isinstance(inner, Mapping) and all(isinstance(score, int | float) for score in inner.values())
+    return isinstance(inner, Mapping) and all(isinstance(score, Real) for score in inner.values())
 
 
 def frame_of(value: Any, schema: Mapping[str, Any], number: str) -> pl.DataFrame:
     """A frame of judgments or of a run."""
-    if hasattr(value, "columns"):
-        frame = (
-            value if isinstance(value, pl.DataFrame) else pl.DataFrame({n: value[n].to_list() for n in value.columns})
-        )
-        return renamed(frame, schema)
+    if _is_frame(value):
+        return renamed(polars_frame(value), schema)
     if of_ranx(value):
         value = value.to_dict()
-    if isinstance(value, Mapping):
-        rows = [(topic, doc, one) for topic, documents in value.items() for doc, one in documents.items()]
-        return pl.DataFrame(
-            rows, schema={"topic_id": pl.String, "doc_id": pl.String, number: schema[number]}, orient="row"
-        )
     try:
+        if isinstance(value, Mapping):
+            rows = [(topic, doc, one) for topic, documents in value.items() for doc, one in documents.items()]
+            wanted = {"topic_id": pl.String, "doc_id": pl.String, number: schema[number]}
+            fraction = schema[number].is_integer() and any(isinstance(one, Real) and one % 1 for *_, one in rows)
+            held = wanted | ({number: pl.Float64} if fraction else {})
+            return conforming(pl.DataFrame(rows, schema=held, orient="row"), wanted, f"the {number}s")
         rows = list(value)
         if rows and all(_is_record(row) for row in rows):
             return _of_records(rows, schema)
         return pl.DataFrame([tuple(row)[: len(schema)] for row in rows], schema=dict(schema), orient="row")
-    except TypeError as error:
+    except (TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         remedy = f"give a source, a frame with {', '.join(schema)}, or {{topic: {{document: {number}}}}}"
         raise InputError(f"cannot read a {type(value).__name__}", remedy) from error
 
@@ -97,6 +96,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
 }
 #: The folder of this process, once it is needed.
 _folders: list[Path] = []
+_beginning: Final = threading.Lock()
 #: Keys of a topic or document that is a mapping itself.
 _FIELDS: Final = frozenset(
     ("title", "description", "narrative", "variants", "text", "query", "body", "url", "contents", "headline")
@@ -129,24 +129,29 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
     if noun is None or isinstance(value, str | Path) or value is None:
         if (isinstance(value, Mapping) and not by_name) or _is_frame(value):
             raise OptionError(name, f"cannot read a {type(value).__name__}", "give a path or an id")
-        return value if noun is None else _spelled(value)
+        return type(value)(map(_spelled, value)) if isinstance(value, list | tuple) else _spelled(value)
     if by_name and isinstance(value, Mapping):
         return {
             key: _spelled(one) if isinstance(one, str | Path) else _written(name, noun, str(key), one)
             for key, one in value.items()
         }
     if isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
-        if not _are_texts(name, noun, value):
+        if several and not _are_texts(name, noun, value):
             return type(value)(map(_spelled, value))
     elif _is_list_of_values(value):
         return tuple(_spelled(one) if isinstance(one, str | Path) else _written(name, noun, name, one) for one in value)
     elif _is_by_name(noun, value):
-        made = tuple(_written(name, noun, str(key), one) for key, one in value.items())
+        made = tuple(_written(name, noun, str(key), _opened(noun, one)) for key, one in value.items())
         if not several and len(made) > 1:
             raise OptionError(name, f"one source was expected, got {len(made)}", "give one")
         return made if several else made[0]
     one = _written(name, noun, name, value)
     return (one,) if several else one
+
+
+def _opened(noun: Noun, value: Any) -> Any:
+    """A run of a file as a frame, so that it can have the name that it was given."""
+    return read_run_frame(str(value)) if noun == "run" and isinstance(value, str | Path) else value
 
 
 def _spelled(value: Any) -> Any:
@@ -165,10 +170,16 @@ def _are_texts(name: str, noun: Noun, values: Sequence[str | Path]) -> bool:
         return False
     sources = [_is_source(value) for value in values]
     texts = [not source and len(str(value).split()) > 1 for value, source in zip(values, sources, strict=True)]
-    if any(texts) and any(sources):
+    # A question may end like the name of a file; what exists, and what has no blanks, is none.
+    sure = [source and not _may_be_text(value) for source, value in zip(sources, values, strict=True)]
+    if any(texts) and any(sure):
         odd = str(values[texts.index(True)])
         raise OptionError(name, f"'{odd[:40]}' is not a source, others are", "give sources, or a list of texts")
     return any(texts)
+
+
+def _may_be_text(value: str | Path) -> bool:
+    return isinstance(value, str) and len(value.split()) > 1 and not os.path.exists(value)  # noqa: PTH110
 
 
 def _is_source(value: str | Path) -> bool:
@@ -205,7 +216,7 @@ def _written(option: str, noun: Noun, name: str, value: Any) -> str:
     """Writes a value to a file whose name is that of the option, or of the value; returns its path."""
     try:
         if noun in ("texts", "documents"):
-            ending, lines = "jsonl", [json.dumps(one, ensure_ascii=False) for one in _records(value)]
+            ending, lines = "jsonl", [json.dumps(one, ensure_ascii=False, default=_plain) for one in _records(value)]
         else:
             ending, lines = noun.removesuffix("s") + ("s" if noun == "qrels" else ""), list(_table(noun, value))
     except (InputError, TypeError, ValueError, KeyError, AttributeError, pl.exceptions.PolarsError) as error:
@@ -219,14 +230,23 @@ def _written(option: str, noun: Noun, name: str, value: Any) -> str:
     folder = _folder() / hashlib.sha256(content).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name.replace('/', '-')}.{ending}"
-    path.write_bytes(content)
+    # Another thread may read what has the same content.
+    if not path.exists():
+        draft = folder / f".{threading.get_ident()}"
+        draft.write_bytes(content)
+        draft.replace(path)
     return str(path)
+
+
+def _plain(value: Any) -> Any:
+    """A value that JSON does not know, such as a date or a number of NumPy, in a column that may not be asked for."""
+    return value.item() if hasattr(value, "item") else str(value)
 
 
 def _records(value: Any) -> Iterator[dict[str, Any]]:
     """Texts and documents as objects with an id."""
     if _is_frame(value):
-        rows: Iterable[Any] = _frame(value).iter_rows(named=True)
+        rows: Iterable[Any] = polars_frame(value).iter_rows(named=True)
     elif isinstance(value, Mapping):
         rows = ({"_id": str(key), **_fields_of(one)} for key, one in value.items())
     elif isinstance(value, list | tuple):
@@ -234,7 +254,7 @@ def _records(value: Any) -> Iterator[dict[str, Any]]:
     else:
         raise TypeError(type(value).__name__)
     for row in rows:
-        yield {str(key): one for key, one in row.items() if not _is_missing(one)}
+        yield {str(key): one for key, one in row.items() if not is_missing(one)}
 
 
 def _fields_of(value: Any) -> Mapping[str, Any]:
@@ -255,21 +275,10 @@ def _record(number: int, one: Any) -> Mapping[str, Any]:
     return {"_id": str(identifier), **_fields_of(text)}
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or (isinstance(value, float) and math.isnan(value))
-
-
-def _frame(value: Any) -> pl.DataFrame:
-    if isinstance(value, pl.DataFrame | pl.LazyFrame):
-        return value.lazy().collect()
-    names = list(getattr(value, "column_names", None) or value.columns)
-    return pl.DataFrame({str(name): list(value[name]) for name in names}, strict=False)
-
-
 def _table(noun: Noun, value: Any) -> Iterator[str]:
     """The lines of qrels or of a run."""
     schema, number = (QREL_SCHEMA, "relevance") if noun == "qrels" else (RUN_SCHEMA, "score")
-    frame = frame_of(_frame(value) if _is_frame(value) else value, schema, number)
+    frame = frame_of(value, schema, number)
     lacking = [name for name in ("topic_id", "doc_id", number) if name not in frame.columns]
     if lacking:
         raise InputError(f"no column '{lacking[0]}'; there are {', '.join(frame.columns[:12])}", "name it so")
@@ -293,7 +302,8 @@ def is_given(path: Path) -> bool:
 
 def _folder() -> Path:
     """The folder of this process for values; it goes with the process."""
-    if not _folders:
-        _folders.append(Path(tempfile.mkdtemp(prefix="truerank-given-")))
-        atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)
+    with _beginning:
+        if not _folders:
+            _folders.append(Path(tempfile.mkdtemp(prefix="truerank-given-")))
+            atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)
     return _folders[0]

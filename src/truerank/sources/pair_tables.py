@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,23 @@ _NAMES: Final = {
 _BEIR: Final = frozenset(("query-id", "corpus-id", "score"))
 #: Rows that are read at once.
 _ROWS: Final = 1 << 19
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a value of a frame or a list stands for none: None, nan, and what pandas has for it."""
+    if isinstance(value, Real):
+        return bool(value != value)  # noqa: PLR0124
+    return value is None or type(value).__name__ in ("NAType", "NaTType")
+
+
+def polars_frame(value: Any) -> pl.DataFrame:
+    """A frame of Polars or pandas, or a data set of Hugging Face; what is missing in it is null."""
+    if isinstance(value, pl.DataFrame | pl.LazyFrame):
+        return value.lazy().collect()
+    names = list(getattr(value, "column_names", None) or value.columns)
+    # Beside texts, Polars would make the text "NaN" of a missing one.
+    cells = {str(name): [None if is_missing(one) else one for one in value[name]] for name in names}
+    return pl.DataFrame(cells, strict=False)
 
 
 def renamed(frame: pl.DataFrame, schema: Collection[str]) -> pl.DataFrame:

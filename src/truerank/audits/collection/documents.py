@@ -70,6 +70,9 @@ class _Spool:
         # No context: it ends with the object.
         self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii")  # noqa: SIM115
 
+    def __del__(self) -> None:
+        self._file.close()
+
     def add(self, *values: Any) -> None:
         self._file.write(f"{json.dumps(values)}\n")
 
@@ -98,6 +101,9 @@ class _Twice:
     def __init__(self) -> None:
         self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
         self._count = 0
+
+    def __del__(self) -> None:
+        self._file.close()
 
     def add(self, hashes: Hashes) -> None:
         self._count += len(hashes)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import socket
+import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,7 +71,19 @@ class Desk(Result, shown_in="truerank.judging.report"):
     def run(self) -> None:
         """Answers until Ctrl-C or SIGTERM; then closes the store."""
         with self._listening, self.store, contextlib.suppress(KeyboardInterrupt):
-            self._server.run(sockets=[self._listening])
+            try:
+                asyncio.get_running_loop()
+            except RuntimeError:
+                self._server.run(sockets=[self._listening])
+                return
+            # A notebook has a loop at work: the server gets a thread with its own.
+            serving = threading.Thread(target=self._server.run, kwargs={"sockets": [self._listening]})
+            serving.start()
+            try:
+                serving.join()
+            finally:
+                self.stop()
+                serving.join()
 
     def go_on(self) -> str:
         """Serves, after the addresses were printed."""
