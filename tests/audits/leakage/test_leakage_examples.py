@@ -194,6 +194,7 @@ def test_clean_drops_the_examples_that_leak(audit: leakage.ExampleAudit, tmp_pat
     assert audit.folder is not None
     train = audit.folder.parent / "train.jsonl"
     done = leakage.clean(audit.folder, train, out=tmp_path / "clean.jsonl")
+    assert "Removed: the examples that hold a text" in str(done) and "earlier cleaning" not in str(done)
     assert isinstance(done, leakage.TrainCleaning)
     left = (tmp_path / "clean.jsonl").read_text().splitlines()
     # The query in a document, and the document of no topic, are no reason unless asked for.

@@ -80,14 +80,15 @@ class TrainCleaning(Cleaning):
         read: queries read; those with an empty text and records without a query are not among them and stay.
         kept: queries that stay.
         removed: records that were left out.
-        removed_queries: distinct queries (normalised texts) among them.
+        removed_queries: distinct queries (normalised texts) among them; of examples, the leaking texts that they hold.
         topics: for each test set, the topics whose leaking queries were removed.
         not_found: leaking queries of the audit that this source does not hold.
-        threshold: above it an unjudged candidate is a leak; None where an earlier cleaning decided.
+        threshold: above it an unjudged candidate is a leak; None for examples, and where an earlier cleaning decided.
         basis: how labels and threshold were combined.
         judged: number of judged pairs that were given.
         left: queries that the audit lists and that stay, by the reason.
         warnings: what a user must know, one sentence each.
+        of_examples: whether the source holds examples, of which each has several texts.
     """
 
     removed_file: Path
@@ -103,6 +104,7 @@ class TrainCleaning(Cleaning):
     judged: int
     left: Mapping[str, int]
     warnings: tuple[str, ...]
+    of_examples: bool = False
 
 
 @dataclass(frozen=True)

@@ -202,14 +202,17 @@ def calibration_lines(result: Calibration) -> list[str]:
 @summarises(TrainCleaning)
 def _cleaning(result: TrainCleaning) -> Summary:
     rule = "Removed: the ids that an earlier cleaning removed"
-    if result.threshold is not None:
+    among = "leaking texts that they hold" if result.of_examples else "distinct queries among them"
+    if result.of_examples:
+        rule = "Removed: the examples that hold a text, or a pair of texts, that leaks"
+    elif result.threshold is not None:
         rule = f"Removed: every candidate above the threshold {result.threshold:g}"
         if result.judged:
             rule = f"Removed: {BASES[result.basis]} (threshold {result.threshold:g}, {result.judged:,d} judged pairs)"
     lines: list[tuple[str, int]] = [
         ("queries read", result.read),
         ("records removed", result.removed),
-        ("distinct queries among them", result.removed_queries),
+        (among, result.removed_queries),
         *((f"topics of {test} they leaked", topics) for test, topics in result.topics.items()),
         ("queries kept", result.kept),
         ("leaking queries that the source does not hold", result.not_found),

@@ -150,6 +150,7 @@ def clean_examples(
         judged=0 if judgments is None else len(judgments.pairs),
         warnings=tuple(_changed(spec.name, found, source.fingerprint)),
         left=left,
+        of_examples=True,
     )
 
 
