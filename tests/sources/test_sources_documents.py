@@ -217,8 +217,8 @@ def test_repeated_empty_and_repaired_documents_are_counted(tmp_path: Path) -> No
     path = written(tmp_path, "c.jsonl", b"\n".join(lines))
     source = open_documents(path)
     assert [document.doc_id for document in source] == ["1", "4", "5"]
-    assert source.counts == SourceCounts(read=6, empty=1, repaired=2, skipped=1, repeated=1)
-    assert [document.doc_id for document in open_documents(path, keep_empty=True)] == ["1", "2", "4", "5"]
+    assert source.counts == SourceCounts(read=6, empty=2, repaired=2, skipped=0, repeated=1)
+    assert [document.doc_id for document in open_documents(path, keep_empty=True)] == ["1", "2", "3", "4", "5"]
     with pytest.raises(InputError, match=r"c\.jsonl:5: byte 0xe9 is not UTF-8"):
         list(open_documents(path, strict=True))
 

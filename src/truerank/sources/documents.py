@@ -73,7 +73,7 @@ class _Keys(NamedTuple):
 
 
 def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path) -> FoundStream:
-    """The documents of rows of named values; a row without any text is skipped."""
+    """The documents of rows of named values; one with an id and without any text is empty, one without both skipped."""
     first: Row | None = None
     usable = False
     names: tuple[str, ...] = ()
@@ -88,9 +88,11 @@ def documents_of_rows(rows: Iterable[Row], column: str | None, where: str | Path
         title = None if at_title is None else _text(values.get(at_title))
         body = None if at_body is None else _text(values.get(at_body))
         if body is None and (title is None or column is not None):
-            yield 1
-            continue
-        usable = True
+            if keys.identifier is None or values.get(keys.identifier) is None:
+                yield 1
+                continue
+        else:
+            usable = True
         if url is None and isinstance(extra := values.get("metadata"), dict):
             url = as_text(extra.get("url"))
         document = Document(identifier_of(row, keys.identifier), url or "", title or "", body or "")

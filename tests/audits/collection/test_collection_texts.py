@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from collection_example import docs, text
 
@@ -272,3 +273,11 @@ def test_documents_in_another_language_are_seen_by_the_words_that_they_lack(tmp_
     records += [("names", "River Bridge, Copper Engine")]
     found = collection.audit(docs=docs(tmp_path / "docs.jsonl", records))
     assert found.rows("foreign-words")["doc_id"].to_list() == ["de"]
+
+
+def test_a_document_with_an_id_and_no_text_is_empty() -> None:
+    rows = [{"_id": f"d{number}", "text": f"some words of document {number}"} for number in range(5)]
+    rows += [{"_id": "none", "text": None}, {"_id": "nothing"}]
+    for given in (rows, pl.DataFrame(rows)):
+        (found,) = (one for one in collection.audit(docs=given).findings if one.kind.name == "empty-document")
+        assert found.count == 2
