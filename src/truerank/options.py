@@ -148,7 +148,7 @@ def adopter(function: Callable[..., R]) -> Callable[..., R]:
 
 
 def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Values of a program that stand in place of sources, as sources.
+    """Values of a program that stand in place of sources, as sources; one value in place of several, as several.
 
     Args:
         owner: the function or dataclass that declares them.
@@ -162,18 +162,18 @@ def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     for name, value in values.items():
         if value is None or name not in hints:
             continue
-        if isinstance(value, str | Path) and not _takes_text(hints[name]) and _is_several(hints[name]):
-            commas = any(isinstance(kind, Flag) and kind.commas for kind in _kinds(hints[name]))
+        kinds = _kinds(hints[name])
+        classes = tuple(kind for kind in kinds if isinstance(kind, type))
+        # What the option takes itself, such as an open source, or a list of queries.
+        own = tuple(one for one in classes if one.__module__.startswith("truerank.") and not _is_protocol(one))
+        if isinstance(value, (str, Path, *own)) and _is_several(hints[name]) and not _takes(hints[name], value):
+            commas = any(isinstance(kind, Flag) and kind.commas for kind in kinds)
             value = found[name] = tuple(part.strip() for part in str(value).split(",")) if commas else (value,)
         if isinstance(value, str):
             continue
-        kinds = _kinds(hints[name])
-        classes = tuple(kind for kind in kinds if isinstance(kind, type))
         names_source = any(isinstance(kind, Flag) and _SOURCE.search(kind.metavar) for kind in kinds)
         if not names_source or any(kind.__name__ in ("Any", "DataFrame") for kind in classes):
             continue
-        # What the option takes itself, such as an open source, or a list of queries.
-        own = tuple(kind for kind in classes if kind.__module__.startswith("truerank."))
         if isinstance(value, own) or (isinstance(value, list | tuple) and any(isinstance(one, own) for one in value)):
             continue
         by_name = any(issubclass(kind, Mapping) for kind in classes)
@@ -183,12 +183,19 @@ def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _takes_text(hint: Any) -> bool:
-    """Whether an annotation allows a text by itself."""
+def _takes(hint: Any, value: Any) -> bool:
+    """Whether an annotation allows a value by itself; a path is a text."""
     origin, arguments = get_origin(hint), get_args(hint)
     if origin is Annotated or origin in (typing.Union, types.UnionType):
-        return any(map(_takes_text, arguments[:1] if origin is Annotated else arguments))
-    return hint in (str, Path, object, Any) or origin is Literal or getattr(hint, "_is_protocol", False)
+        return any(_takes(each, value) for each in (arguments[:1] if origin is Annotated else arguments))
+    if origin is Literal or hint is Any or _is_protocol(hint):
+        return True
+    kinds = (str, Path) if hint in (str, Path) else hint
+    return origin is None and isinstance(kinds, type | tuple) and isinstance(value, kinds)
+
+
+def _is_protocol(hint: Any) -> bool:
+    return bool(getattr(hint, "_is_protocol", False))
 
 
 def _is_several(hint: Any) -> bool:
@@ -265,7 +272,7 @@ def _check_union(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
         bare = get_args(kind)[0] if get_origin(kind) is Annotated else kind
         if get_origin(bare) is Literal:
             choices += get_args(bare)
-        elif getattr(bare, "_is_protocol", False):
+        elif _is_protocol(bare):
             # A protocol cannot be asked whether it holds; a name is never meant by one.
             if not isinstance(value, str):
                 return

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import multiprocessing
 import os
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -90,6 +94,26 @@ def test_processes_do_not_run_the_script_again(script: str, said: str, tmp_path:
     run = [sys.executable, "script.py"]
     done = subprocess.run(run, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.stdout, done.returncode) == (said, 0), done.stderr
+
+
+def test_processes_that_start_together_leave_the_script_and_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    script, before = sys.modules["__main__"], dict(os.environ)
+    both = threading.Barrier(2)
+    process = multiprocessing.get_context("spawn").Process
+    start = process.start
+
+    def slow(started: Any) -> None:
+        # The first one waits for the second, as long as that one can come here.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        start(started)
+
+    monkeypatch.setattr(process, "start", slow)
+    with ThreadPoolExecutor(2) as threads:
+        found = [*threads.map(lambda _: [*LocalEngine(1).run(Square(), BLOCKS[:1])], "ab")]
+    assert [len(one) for one in found] == [1, 1]
+    assert sys.modules["__main__"] is script
+    assert dict(os.environ) == before
 
 
 def test_local_engine_keeps_order_and_passes_on_errors() -> None:

@@ -20,7 +20,6 @@ _PLAIN: Final = {kind.__name__: kind for kind in (str, int, float, bool, Path)}
 class Help(NamedTuple):
     """The help of one command; attributes as in `Command`, and the options of how results are shown."""
 
-    name: str
     summary: str
     text: str
     examples: Sequence[str]
@@ -30,14 +29,14 @@ class Help(NamedTuple):
 
 def help_of(command: Command) -> Help:
     """The help of a command that was imported."""
-    return Help(command.name, command.summary, command.text, command.examples, command.options, output_options(command))
+    return Help(command.summary, command.text, command.examples, command.options, output_options(command))
 
 
 def stored_help(name: str) -> Help:
     """The help of a command as it is stored."""
     kept = _stored()["commands"][name]
     options, output = ([_option(row) for row in kept[one]] for one in _OPTIONS)
-    return Help(name, kept["summary"], kept["text"], kept["examples"], options, output)
+    return Help(kept["summary"], kept["text"], kept["examples"], options, output)
 
 
 def sentence_of(name: str) -> str:

@@ -277,7 +277,6 @@ def compare(
         truerank compare --evaluation depth-1/ --also full/ --baseline full --significance welch
     """
     check_plot(plot, out)
-    evaluation = (evaluation,) if isinstance(evaluation, Evaluation) else evaluation
     if table is not None:
         from truerank.sources.golden import read_golden
         from truerank.sources.recognition import judged_runs

@@ -9,7 +9,6 @@ import ast
 import csv
 import io
 import json
-import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,7 +23,7 @@ from truerank.errors import InputError, TwoReadingsError
 from truerank.loading import json_file
 from truerank.sources import compressed, formats
 from truerank.sources.golden_words import ID, QUESTION, joined, words_of
-from truerank.sources.pair_tables import polars_frame
+from truerank.sources.pair_tables import is_missing, polars_frame
 from truerank.sources.rows import rows as read_rows
 from truerank.sources.tool_results import measure_columns
 
@@ -85,9 +84,7 @@ class GoldenRows:
 
 
 def is_empty(cell: Any) -> bool:
-    if cell is None or (isinstance(cell, float) and math.isnan(cell)):
-        return True
-    return isinstance(cell, str) and not cell.strip()
+    return not cell.strip() if isinstance(cell, str) else is_missing(cell)
 
 
 def json_cell(cell: Any) -> Any:

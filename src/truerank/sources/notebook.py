@@ -57,7 +57,8 @@ def frame_of(value: Any, schema: Mapping[str, Any], number: str) -> pl.DataFrame
             wanted = {"topic_id": pl.String, "doc_id": pl.String, number: schema[number]}
             fraction = schema[number].is_integer() and any(isinstance(one, Real) and one % 1 for *_, one in rows)
             held = wanted | ({number: pl.Float64} if fraction else {})
-            return conforming(pl.DataFrame(rows, schema=held, orient="row"), wanted, f"the {number}s")
+            where = "the run" if number == "score" else "the qrels"
+            return conforming(pl.DataFrame(rows, schema=held, orient="row"), wanted, where)
         rows = list(value)
         if rows and all(_is_record(row) for row in rows):
             return _of_records(rows, schema)
@@ -96,7 +97,7 @@ NOUNS: Final[Mapping[str, Noun]] = {
 }
 #: The folder of this process, once it is needed.
 _folders: list[Path] = []
-_beginning: Final = threading.Lock()
+_folder_lock: Final = threading.Lock()
 #: Keys of a topic or document that is a mapping itself.
 _FIELDS: Final = frozenset(
     ("title", "description", "narrative", "variants", "text", "query", "body", "url", "contents", "headline")
@@ -129,7 +130,8 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
     if noun is None or isinstance(value, str | Path) or value is None:
         if (isinstance(value, Mapping) and not by_name) or _is_frame(value):
             raise OptionError(name, f"cannot read a {type(value).__name__}", "give a path or an id")
-        return type(value)(map(_spelled, value)) if isinstance(value, list | tuple) else _spelled(value)
+        paths = isinstance(value, list | tuple) and any(isinstance(one, Path) for one in value)
+        return tuple(map(_spelled, value)) if paths else _spelled(value)
     if by_name and isinstance(value, Mapping):
         return {
             key: _spelled(one) if isinstance(one, str | Path) else _written(name, noun, str(key), one)
@@ -230,9 +232,9 @@ def _written(option: str, noun: Noun, name: str, value: Any) -> str:
     folder = _folder() / hashlib.sha256(content).hexdigest()[:16]
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / f"{name.replace('/', '-')}.{ending}"
-    # Another thread may read what has the same content.
+    # Another thread, or a process that was forked, may read or write what has the same content.
     if not path.exists():
-        draft = folder / f".{threading.get_ident()}"
+        draft = folder / f".{os.getpid()}-{threading.get_ident()}"
         draft.write_bytes(content)
         draft.replace(path)
     return str(path)
@@ -302,7 +304,7 @@ def is_given(path: Path) -> bool:
 
 def _folder() -> Path:
     """The folder of this process for values; it goes with the process."""
-    with _beginning:
+    with _folder_lock:
         if not _folders:
             _folders.append(Path(tempfile.mkdtemp(prefix="truerank-given-")))
             atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)

@@ -52,11 +52,11 @@ _WORTH_SCREENING = 256
 #: The error that a scan allows for, as a multiple of the largest that the pilot showed; and its smallest value.
 _SAFETY = 2.0
 _LEAST_ERROR = 0.004
-#: In a source with so many texts for each neighbour that is wanted, the encoder is asked about one text in so many, and
-#: about those that may be neighbours, whether it can read them; not where it cannot read more than this share of the
-#: first.
+#: Texts for each neighbour that is wanted, from which on the encoder is asked late which texts it can read.
 _TEXTS_FOR_EACH = 0.5
+#: Then one text in so many is asked about at once, to estimate how many cannot be read.
 _ASKED = 16
+#: The first texts of a source, all of them asked about: where it cannot read more than this share, nothing is late.
 _FIRST_ASKED = 256
 _MOST_UNREAD = 0.05
 

@@ -28,6 +28,8 @@ _PATIENCE: Final = 10.0
 _RETRIES: Final = 3
 #: Processes that share a GPU at most: one cuts texts into tokens more slowly than a GPU reads them.
 _SHARERS: Final = 4
+#: Held while a process starts: what it inherits is changed for that long, and put back.
+_starting: Final = threading.Lock()
 
 R = TypeVar("R")
 T = TypeVar("T")
@@ -97,19 +99,24 @@ def in_processes(
 def _started(task: Any, threads: int) -> _Worker:
     context = multiprocessing.get_context("spawn")
     ours, theirs = context.Pipe()
-    kept = {name: os.environ.get(name) for name in _THREADS}
-    # Read by the numerical libraries when a process loads them, hence before the process is there.
-    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
-    try:
-        process = context.Process(target=_work, args=(task, theirs), daemon=True)
-        with _apart_from_the_script(task):
-            process.start()
-    finally:
-        for name, value in kept.items():
-            os.environ.pop(name) if value is None else os.environ.update({name: value})
+    process = context.Process(target=_work, args=(task, theirs), daemon=True)
+    with _starting, _few_threads(threads), _apart_from_the_script(task):
+        process.start()
     # Ours is then the only other end: when the worker dies, reading ends.
     theirs.close()
     return _Worker(process, ours)
+
+
+@contextlib.contextmanager
+def _few_threads(threads: int) -> Iterator[None]:
+    """Tells a new process how many threads its numerical libraries may use, which they read when they are loaded."""
+    kept = {name: os.environ.get(name) for name in _THREADS}
+    os.environ.update(dict.fromkeys(_THREADS, str(threads)))
+    try:
+        yield
+    finally:
+        for name, value in kept.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
 
 
 @contextlib.contextmanager

@@ -202,23 +202,24 @@ def calibration_lines(result: Calibration) -> list[str]:
 @summarises(TrainCleaning)
 def _cleaning(result: TrainCleaning) -> Summary:
     rule = "Removed: the ids that an earlier cleaning removed"
-    among = "leaking texts that they hold" if result.of_examples else "distinct queries among them"
+    what, among = "queries", "distinct queries among them"
     if result.of_examples:
+        what, among = "examples", "leaking texts that they hold"
         rule = "Removed: the examples that hold a text, or a pair of texts, that leaks"
     elif result.threshold is not None:
         rule = f"Removed: every candidate above the threshold {result.threshold:g}"
         if result.judged:
             rule = f"Removed: {BASES[result.basis]} (threshold {result.threshold:g}, {result.judged:,d} judged pairs)"
     lines: list[tuple[str, int]] = [
-        ("queries read", result.read),
+        (f"{what} read", result.read),
         ("records removed", result.removed),
         (among, result.removed_queries),
         *((f"topics of {test} they leaked", topics) for test, topics in result.topics.items()),
-        ("queries kept", result.kept),
-        ("leaking queries that the source does not hold", result.not_found),
+        (f"{what} kept", result.kept),
+        (f"leaking {'texts' if result.of_examples else what} that the source does not hold", result.not_found),
     ]
     table = Table(
-        title=f"{result.out.name}: the training queries without those that leak.",
+        title=f"{result.out.name}: the training {what} without those that leak.",
         columns=heads("what, number:,d"),
         rows=tuple(lines),
         notes=(f"{rule}.", *what_stays(result.left), *result.warnings),
