@@ -69,7 +69,14 @@ SMALL: Final[Mapping[str, Small]] = {
     ),
     "shards": Small(["plan --lines 20000"], {"hours of one machine": r"\| 1 \| #"}),
     "significance": Small(["--permutations 500"], shared=False),
-    "start_up": Small(["--repeats 1"], {"`import truerank`, s": "# s  import truerank"}, shared=False),
+    "start_up": Small(
+        ["--rounds 1"],
+        {
+            "`import truerank`, s": r"\| import truerank \| now \| #",
+            "seconds of a check of 40 questions": r"\| truerank check TABLE \| now \| #",
+        },
+        shared=False,
+    ),
     "track_validate": Small(["--rows 10000"], shared=False),
     "training_throughput": Small(["--instances 4 --batch 4 --repeats 1"]),
     "transfer_match": Small(["--documents 200"], shared=False),
