@@ -52,6 +52,7 @@ _UNLIKE, _FEWEST_TEXTS, _APART = 0.25, 50, 0.25
 _MOST: Final = 20_000
 #: The end of a sentence inside a text, and a word before it.
 _INNER: Final = re.compile(r"[.!?…。！？؟।]+[\"'”’»)\]]*\s")
+_OTHER_MARKS: Final = ("!", "?", "..", '."', ".'", ".)", ".]")
 _BEFORE: Final = re.compile(r"\b[^\W\d_]+\Z")
 #: A word that should have ended so many texts or sentences by chance, and ended at most this share of them, ends none.
 _EXPECTED, _NEVER = 20.0, 0.05
@@ -192,7 +193,7 @@ class Endings:
 
     def add(self, text: str, words: Sequence[str]) -> bool:
         """Takes a normalised text and its words; says whether a sentence ends inside it."""
-        inner = [word.casefold() for found in _INNER.finditer(text) if (word := _word_before(text, found.start()))]
+        inner = [word.casefold() for sentence in _sentences(text) if (word := _last_word(sentence))]
         ends = [*inner, *words[-1:]]
         self._total += len(ends)
         self._ends.update(ends if self._wanted is None else filter(self._wanted.__contains__, ends))
@@ -213,9 +214,16 @@ class Endings:
         )
 
 
-def _word_before(text: str, place: int) -> str:
-    """The word of a normalised text that ends at a place; empty where none does."""
-    last = text[text.rfind(" ", 0, place) + 1 : place]
+def _sentences(text: str) -> list[str]:
+    """The sentences of a normalised text that end inside it, without the marks at their ends."""
+    if text.isascii() and not any(map(text.__contains__, _OTHER_MARKS)):  # most texts: ten times as fast
+        return text.split(". ")[:-1]
+    return _INNER.split(text)[:-1]
+
+
+def _last_word(sentence: str) -> str:
+    """The word with which a sentence ends; empty where none does."""
+    last = sentence[sentence.rfind(" ") + 1 :]
     if last.isalpha():
         return last
     found = _BEFORE.search(last)
@@ -414,7 +422,8 @@ class DocumentScan:
             self.table.count += len(block)
             for record in block:
                 self._look(record)
-            yield from (record.document for record in block if record.document.doc_id not in self.table.empty)
+                if record.document.doc_id not in self.table.empty:
+                    yield record.document
 
     def _look(self, record: FoundDocument) -> None:
         document = record.document

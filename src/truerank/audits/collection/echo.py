@@ -6,7 +6,7 @@ import math
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import chain, islice
+from itertools import chain
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -136,10 +136,14 @@ class WordOverlap:
 
     def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Takes all documents, and hands them on."""
-        stream = iter(documents)
-        while block := list(islice(stream, _BLOCK)):
-            self._add(block)
-            yield from block
+        held: list[set[int]] = []
+        for one in documents:
+            held.append(self._look(one))
+            yield one
+            if len(held) == _BLOCK:
+                self._count(held)
+                held.clear()
+        self._count(held)
         # Documents that share no word were not counted.
         self._seen[:, 0] = self.documents - self._seen[:, 1:].sum(axis=1)
 
@@ -148,24 +152,29 @@ class WordOverlap:
         deque(self.passing(documents), maxlen=0)
         return self
 
-    def _add(self, block: Sequence[Document]) -> None:
-        words = self._words
-        texts = [[*map(words.__getitem__, plain_words(one.text)[:_READ])] for one in block]
-        places = np.fromiter(chain.from_iterable(texts), np.int64, sum(map(len, texts)))
-        width, held = self._asked.shape[0], places >= 0
-        rows = np.repeat(np.arange(len(block)), [*map(len, texts)])[held]
-        rows, places = np.divmod(np.unique(rows * width + places[held]), width)
-        matrix = scipy.sparse.csr_matrix((np.ones(len(places), np.int32), (rows, places)), shape=(len(block), width))
-        shared = (matrix @ self._asked).tocoo()
+    def _look(self, document: Document) -> set[int]:
+        """The numbers of a document's words."""
+        words = plain_words(document.text)[:_READ]
+        found = {*map(self._words.__getitem__, words)}
+        for at in self._of.get(document.doc_id, ()):
+            own = len({word for word in self._forms[at] if word >= 0} & found)
+            longest = longest_run(self._forms[at], [*map(self._words.__getitem__, words)])
+            self.relevant.append(_Relevant(at, document.doc_id, own, longest))
+        return found
+
+    def _count(self, block: Sequence[Collection[int]]) -> None:
+        """Counts documents by the words that they share with each text."""
+        sizes = np.array([*map(len, block)], np.int64)
+        places = np.fromiter(chain.from_iterable(block), np.int64, sizes.sum())
+        rows, held = np.repeat(np.arange(len(block)), sizes), places >= 0
+        ones = np.ones(np.count_nonzero(held), np.int32)
+        shape = (len(block), self._asked.shape[0])
+        shared = (scipy.sparse.csr_matrix((ones, (rows[held], places[held])), shape=shape) @ self._asked).tocoo()
         counts, width = shared.data.astype(np.int64), self._seen.shape[1]
         flat = np.bincount(shared.col.astype(np.int64) * width + counts, minlength=self._seen.size)
         self._seen += flat.reshape(self._seen.shape)
         np.maximum.at(self.nearest, shared.col, counts)
         self.documents += len(block)
-        for row, one in enumerate(block):
-            for at in self._of.get(one.doc_id, ()):
-                own = len({word for word in self._forms[at] if word >= 0}.intersection(texts[row]))
-                self.relevant.append(_Relevant(at, one.doc_id, own, longest_run(self._forms[at], texts[row])))
 
     def place(self, topic: int, shared: int) -> float:
         """The mean place of a document that has so many words, as equals are in any order."""

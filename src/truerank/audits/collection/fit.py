@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, NamedTuple
 
@@ -435,8 +435,8 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
         return None
     columns = seen.at.shape[1]
     moved = (np.append(rng.permutation(columns), columns) for _ in range(_DRAWS))
-    highest = np.array([_means(seen.by_rule(one[seen.rules])).max() for one in moved])
-    p = max(beats_own, beats_mirror, _share(highest >= means[best] - 1e-9))
+    highest = (_means(seen.by_rule(one[seen.rules])).max() for one in moved)
+    p = max(beats_own, beats_mirror, _drawn(one >= means[best] - 1e-9 for one in highest))
     if p > _LEVEL:
         return None
     order, offset = sample.names[best]
@@ -471,6 +471,16 @@ def _means(reached: Floats) -> Floats:
 
 def _share(at_least: NDArray[np.bool_]) -> float:
     return float(1 + at_least.sum()) / (1 + len(at_least))
+
+
+def _drawn(at_least: Iterable[bool]) -> float:
+    """The same of `_DRAWS` draws that are made one after the other; 1 as soon as they cannot reach the level."""
+    count = 0
+    for one in at_least:
+        count += one
+        if 1 + count > _LEVEL * (1 + _DRAWS):
+            return 1.0
+    return (1 + count) / (1 + _DRAWS)
 
 
 def _where(order: str, offset: int) -> str:
@@ -543,7 +553,7 @@ def _grouping(values: Floats, groups: Ints, seed: int) -> float:
         return float(((dealt @ values).max(axis=1) / sizes).sum())
 
     seen = best(np.arange(len(groups)))
-    return _share(np.array([best(rng.permutation(len(groups))) for _ in range(_DRAWS)]) >= seen - 1e-9)
+    return _drawn(best(rng.permutation(len(groups))) >= seen - 1e-9 for _ in range(_DRAWS))
 
 
 # -- grades --------------------------------------------------------------------------------------------------------
