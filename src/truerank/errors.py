@@ -15,7 +15,12 @@ class TruerankError(Exception):
         remedy: what to do about it, without a full stop.
         where: the file, source or option that is at fault.
         line: the line in that file, counted from 1.
+
+    Attributes:
+        continues: whether the same call goes on where this one stopped: then its unfinished work stays.
     """
+
+    continues = False
 
     def __init__(
         self, fault: str, remedy: str = "", *, where: str | Path | None = None, line: int | None = None

@@ -252,7 +252,7 @@ def test_nothing_is_left_where_the_source_is_cut_off(tmp_path):
     source.write_bytes(gzip.compress(content)[:-5000])
     with pytest.raises(InputError, match="cut off"):
         clean(source, audit(LEAKS), tmp_path / "out" / "clean.tsv")
-    assert list((tmp_path / "out").iterdir()) == []
+    assert not (tmp_path / "out").exists()
 
 
 @pytest.mark.parametrize("form", ["tsv", "csv", "parquet"])
