@@ -13,11 +13,12 @@ import re
 import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from truerank.errors import OptionError
+from truerank.errors import OptionError, TruerankError
 from truerank.loading import decimal_number, signed_number
 
 __all__ = [
@@ -46,11 +47,14 @@ __all__ = [
     "check",
     "command",
     "declared",
+    "overwrites",
     "value_of",
 ]
 
 #: Metavariables of options that name sources.
 _SOURCE: Final = re.compile(r"SRC|FILE$")
+#: Whether a command replaces files of others; None where none runs.
+overwrites: ContextVar[bool | None] = ContextVar("overwrites", default=None)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -319,16 +323,26 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     """Marks a function as a command.
 
     Its arguments are compared with their declaration when it is called. A field of a group of options may be given by
-    its own name, as on the command line: `evaluate(…, rel=2)` is `evaluate(…, scoring=Scoring(rel=2))`.
+    its own name, as on the command line: `evaluate(…, rel=2)` is `evaluate(…, scoring=Scoring(rel=2))`. One that
+    writes takes `overwrite=True`, which replaces what others wrote there. Errors name options as Python does.
     """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = signature.bind(*args, **_grouped(function, signature, kwargs))
-        given.arguments |= adopted(function, given.arguments)
-        check(function, given.arguments)
-        return function(*given.args, **given.kwargs)
+        outer = overwrites.get()
+        before = overwrites.set(bool(kwargs.pop("overwrite", outer) if "out" in signature.parameters else outer))
+        try:
+            given = signature.bind(*args, **_grouped(function, signature, kwargs))
+            given.arguments |= adopted(function, given.arguments)
+            check(function, given.arguments)
+            return function(*given.args, **given.kwargs)
+        except TruerankError as error:
+            if outer is None:
+                error.name_keywords()
+            raise
+        finally:
+            overwrites.reset(before)
 
     return checked
 

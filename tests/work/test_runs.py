@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from truerank.errors import InputError
-from truerank.options import Scoring
+from truerank.options import Scoring, overwrites
 from truerank.records import Input
 from truerank.work.artifacts import write_text
-from truerank.work.runs import overwrites, run
+from truerank.work.runs import run
 
 SCHEMA = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
 

@@ -10,13 +10,13 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
 from truerank.errors import InputError
 from truerank.loading import json_file
+from truerank.options import overwrites
 from truerank.records import Input
 from truerank.version import __version__
 from truerank.work.artifacts import (
@@ -42,8 +42,6 @@ _WRITTEN: Final = "written"
 _OVERWRITE: Final = "choose another place with `out`, or replace it with --overwrite"
 #: Seconds after which a refused run leaves unfinished work: a mended call goes on with it.
 _WORTH_KEEPING: Final = 60.0
-#: Whether files of others are replaced.
-overwrites: ContextVar[bool] = ContextVar("overwrites", default=False)
 #: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
 _WHERE: Final = frozenset({"engine", "workers"})
 
