@@ -89,6 +89,23 @@ def test_results_have_a_module_that_shows_them(commands: list[Command]) -> None:
         }, command.name
 
 
+def test_results_are_equal_by_what_they_hold() -> None:
+    for path in COMMANDS.values():
+        importlib.import_module(path.partition(":")[0])
+    kinds = [Result]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        assert kind.__eq__ is Result.__eq__, f"{kind.__name__} needs eq=False"
+    qrels, runs = {"1": {"a": 1}, "2": {"b": 1}}, {"x": {"1": {"a": 0.5}}, "y": {"1": {"c": 1}, "2": {"b": 1}}}
+    others = {**runs, "y": {"2": {"b": 1}}}
+    for command in (truerank.evaluate, truerank.compare):
+        one, same, other = (command(qrels, given, measures="P@1 nDCG@10") for given in (runs, runs, others))
+        assert one == same and hash(one) == hash(same) and one != other and one != qrels
+    train = ["how tall is it", "who is there"]
+    one, same, other = (truerank.leakage.audit(train[:n], train[:1], encoder="packaged") for n in (2, 2, 1))
+    assert one == same and one != other
+
+
 def test_flags() -> None:
     assert [flag_of(name) for name in ("block_size", "k", "set_")] == ["--block-size", "-k", "--set"]
 
