@@ -264,6 +264,16 @@ def _collection(folder: Path) -> Path:
     return path
 
 
+def test_runs_without_names_are_numbered(tmp_path: Path) -> None:
+    frame = pl.DataFrame([(topic, doc, score) for topic, scores in SCORES.items() for doc, score in scores.items()],
+                         schema=["topic_id", "doc_id", "score"], orient="row")  # fmt: skip
+    (tmp_path / "own.run").write_text("1 Q0 a 1 1 t\n2 Q0 c 1 1 t\n")
+    for runs, names in (([frame, SCORES], ["run 1", "run 2"]), ([tmp_path / "own.run", frame], ["own", "run 2"])):
+        assert [*truerank.evaluate(GRADES, runs).runs] == names
+        assert sorted(one.team for one in pool.build(runs, depth=1).teams) == names
+    assert [*truerank.evaluate(GRADES, [frame]).runs] == ["run"]
+
+
 def test_groups_take_values(tmp_path: Path) -> None:
     options = TrainingOptions(queries=TEXTS, docs=TEXTS)
     assert len(options.queries) == 1

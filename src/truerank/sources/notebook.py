@@ -149,8 +149,12 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
     if isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
         if several and not _are_texts(name, noun, value):
             return type(value)(map(_spelled, value))
-    elif _is_list_of_values(value):
-        return tuple(_spelled(one) if isinstance(one, str | Path) else _written(name, noun, name, one) for one in value)
+    elif _is_list_of_values(noun, value):
+        names = [name] if len(value) == 1 else [f"{name} {number}" for number in range(1, len(value) + 1)]
+        return tuple(
+            _spelled(one) if isinstance(one, str | Path) else _written(name, noun, called, one)
+            for called, one in zip(names, value, strict=True)
+        )
     elif _is_by_name(noun, value):
         made = tuple(_written(name, noun, str(key), _opened(noun, one)) for key, one in value.items())
         if not several and len(made) > 1:
@@ -201,12 +205,12 @@ def _is_source(value: str | Path) -> bool:
     return PurePath(bare).suffix.lower() in ENDINGS or os.path.exists(text)  # noqa: PTH110 - false for texts that no path can be
 
 
-def _is_list_of_values(value: Any) -> bool:
+def _is_list_of_values(noun: Noun, value: Any) -> bool:
     """Whether a list holds sources or whole values, such as two frames."""
     return (
         isinstance(value, list | tuple)
         and bool(value)
-        and all(isinstance(one, str | Path) or _is_frame(one) for one in value)
+        and all(isinstance(one, str | Path) or _is_frame(one) or (noun == "run" and is_single(one)) for one in value)
     )
 
 
