@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+import builtins
+import keyword
+import re
 from pathlib import Path
+from typing import Final
 
 __all__ = ["InputError", "MissingExtraError", "OptionError", "ShardFinishedError", "TruerankError", "TwoReadingsError"]
+
+
+#: A flag with its value, which is no word of the sentence; command lines and what is quoted come first, and stay.
+_FLAG: Final = re.compile(
+    r"'[^']*'|`[^`]*`|\b(?:truerank|hf) .*|(?<![\w-])--([a-z][a-z-]*)"
+    r"(?: (?!(?:a|and|or|the|of|instead)\b)([^\s,;:)]\S*[^\s,;:.)]))?"
+)
+_SWITCHES: Final = ("overwrite", "ignore_robots")
+
+
+def _in_python(match: re.Match[str]) -> str:
+    if match[1] is None:
+        return match[0]
+    name = match[1].replace("-", "_")
+    name += "_" * (keyword.iskeyword(name) or hasattr(builtins, name))
+    value = match[2] or ("True" if name in _SWITCHES else "")
+    shown = value if value == "True" or value.replace(".", "", 1).isdecimal() else f'"{value}"'
+    return f"{name}={shown}" if value else f"`{name}`"
 
 
 class TruerankError(Exception):
@@ -15,7 +37,12 @@ class TruerankError(Exception):
         remedy: what to do about it, without a full stop.
         where: the file, source or option that is at fault.
         line: the line in that file, counted from 1.
+
+    Attributes:
+        continues: whether the same call goes on where this one stopped: then its unfinished work stays.
     """
+
+    continues = False
 
     def __init__(
         self, fault: str, remedy: str = "", *, where: str | Path | None = None, line: int | None = None
@@ -25,6 +52,11 @@ class TruerankError(Exception):
         self.where = None if where is None else str(where)
         self.line = line
         super().__init__(fault, remedy)
+
+    def name_keywords(self) -> None:
+        """Names options as Python does, in place of flags of the command line."""
+        self.fault, self.remedy = (_FLAG.sub(_in_python, text) for text in (self.fault, self.remedy))
+        self.args = self.fault, self.remedy
 
     def __str__(self) -> str:
         # A name of blanks would not be seen.

@@ -6,18 +6,20 @@ what a value may be: `Literal` the choices, `Range` the bounds. Defaults and doc
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
 import math
 import re
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, ParamSpec, TypeVar, get_args, get_origin
 
-from truerank.errors import OptionError
+from truerank.errors import OptionError, TruerankError
 from truerank.loading import decimal_number, signed_number
 
 __all__ = [
@@ -46,11 +48,15 @@ __all__ = [
     "check",
     "command",
     "declared",
+    "overwrites",
     "value_of",
+    "watcher",
 ]
 
 #: Metavariables of options that name sources.
 _SOURCE: Final = re.compile(r"SRC|FILE$")
+#: Whether a command replaces files of others; None where none runs.
+overwrites: ContextVar[bool | None] = ContextVar("overwrites", default=None)
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -145,6 +151,26 @@ def adopter(function: Callable[..., R]) -> Callable[..., R]:
     """Registers what turns a value of a program into a source: a function of name, value, `several` and `by_name`."""
     _adopters[:] = [function]
     return function
+
+
+#: What shows progress where Python gives no `progress`; `work.progress` sets it, since it lies above options.
+_watchers: list[Callable[[], contextlib.AbstractContextManager[Any]]] = []
+
+
+def watcher(function: Callable[P, R]) -> Callable[P, R]:
+    """Registers what shows the progress of commands that Python calls without `progress`: a context manager."""
+    _watchers[:] = [function]  # type: ignore[list-item]
+    return function
+
+
+@contextlib.contextmanager
+def _watched(given: inspect.BoundArguments) -> Iterator[None]:
+    names = given.signature.parameters
+    if not _watchers or "progress" not in names or "view" in names or given.arguments.get("progress") is not None:
+        yield
+        return
+    with _watchers[0]() as given.arguments["progress"]:
+        yield
 
 
 def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
@@ -319,16 +345,28 @@ def command(function: Callable[P, R]) -> Callable[P, R]:
     """Marks a function as a command.
 
     Its arguments are compared with their declaration when it is called. A field of a group of options may be given by
-    its own name, as on the command line: `evaluate(…, rel=2)` is `evaluate(…, scoring=Scoring(rel=2))`.
+    its own name, as on the command line: `evaluate(…, rel=2)` is `evaluate(…, scoring=Scoring(rel=2))`. One that
+    writes takes `overwrite=True`, which replaces what others wrote there. Errors name options as Python does. Work of
+    more than a minute says on stderr how far it is, unless it is given a `progress`.
     """
     signature = inspect.signature(function)
 
     @functools.wraps(function)
     def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        given = signature.bind(*args, **_grouped(function, signature, kwargs))
-        given.arguments |= adopted(function, given.arguments)
-        check(function, given.arguments)
-        return function(*given.args, **given.kwargs)
+        outer = overwrites.get()
+        before = overwrites.set(bool(kwargs.pop("overwrite", outer) if "out" in signature.parameters else outer))
+        try:
+            given = signature.bind(*args, **_grouped(function, signature, kwargs))
+            given.arguments |= adopted(function, given.arguments)
+            check(function, given.arguments)
+            with _watched(given) if outer is None else contextlib.nullcontext():
+                return function(*given.args, **given.kwargs)
+        except TruerankError as error:
+            if outer is None:
+                error.name_keywords()
+            raise
+        finally:
+            overwrites.reset(before)
 
     return checked
 

@@ -101,7 +101,7 @@ def test_a_folder_of_runs_and_judgments(table: pl.DataFrame, tmp_path: Path) -> 
     assert {one.kind for one in found.readings} == {"judgments", "run"}
     assert found.base is not None and found.base.value == pytest.approx(truerank.check(table).base.value)  # type: ignore[union-attr]
     (tmp_path / "judged2.txt").write_text("1 0 kb-1 1\n")
-    with pytest.raises(InputError, match=r"two readings.*--qrels"):
+    with pytest.raises(InputError, match=r"two readings.*`qrels`"):
         truerank.check(tmp_path)
     assert truerank.check(tmp_path, qrels=str(tmp_path / "judged.txt")).base == found.base
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import json
 import re
 import typing
 from pathlib import Path
@@ -88,8 +89,58 @@ def test_results_have_a_module_that_shows_them(commands: list[Command]) -> None:
         }, command.name
 
 
+def test_results_are_equal_by_what_they_hold() -> None:
+    for path in COMMANDS.values():
+        importlib.import_module(path.partition(":")[0])
+    kinds = [Result]
+    for kind in kinds:
+        kinds += kind.__subclasses__()
+        assert kind.__eq__ is Result.__eq__, f"{kind.__name__} needs eq=False"
+    qrels, runs = {"1": {"a": 1}, "2": {"b": 1}}, {"x": {"1": {"a": 0.5}}, "y": {"1": {"c": 1}, "2": {"b": 1}}}
+    others = {**runs, "y": {"2": {"b": 1}}}
+    for command in (truerank.evaluate, truerank.compare):
+        one, same, other = (command(qrels, given, measures="P@1 nDCG@10") for given in (runs, runs, others))
+        assert one == same and hash(one) == hash(same) and one != other and one != qrels
+    train = ["how tall is it", "who is there"]
+    one, same, other = (truerank.leakage.audit(train[:n], train[:1], encoder="packaged") for n in (2, 2, 1))
+    assert one == same and one != other
+
+
 def test_flags() -> None:
     assert [flag_of(name) for name in ("block_size", "k", "set_")] == ["--block-size", "-k", "--set"]
+
+
+def test_errors_name_options_as_the_caller_does(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    qrels, run, out = {"1": {"a": 1}}, {"1": {"a": 0.5}}, tmp_path / "out"
+    out.mkdir()
+    (out / "manifest.json").write_text("{}")
+    fault = f"{out}: holds the manifest.json of another program, which would be lost."
+    with pytest.raises(InputError) as raised:
+        truerank.evaluate(qrels, run, out=out)
+    assert str(raised.value) == f"{fault} choose another place with `out`, or replace it with overwrite=True."
+    with pytest.raises(SystemExit):
+        main(["evaluate", "--qrels", "x", "--run", "y", "--out", str(out)])
+    remedy = "choose another place with --out, or replace it with --overwrite."
+    assert capsys.readouterr().err == f"{fault} {remedy}\n"
+    truerank.evaluate(qrels, run, out=out, overwrite=True)
+    assert json.loads((out / "manifest.json").read_text())["command"] == "evaluate"
+
+
+@pytest.mark.parametrize(
+    ("flags", "keywords"),
+    [
+        ("use --backend torch, or --no-tokens", 'use backend="torch", or `no_tokens`'),
+        ("name it (--columns expected=COLUMN)", 'name it (columns="expected=COLUMN")'),
+        ("give --out a name; lower --rest or --min-size.", "give `out` a name; lower `rest` or `min_size`."),
+        ("use --set k=v", 'use set_="k=v"'),
+        ("what 'truerank index --out' wrote", "what 'truerank index --out' wrote"),
+        ("save it: hf download --revision 1 x", "save it: hf download --revision 1 x"),
+    ],
+)
+def test_flags_as_keywords(flags: str, keywords: str) -> None:
+    error = InputError("a fault", flags)
+    error.name_keywords()
+    assert error.args == (error.fault, error.remedy) == ("a fault", keywords)
 
 
 def test_python_and_the_command_line_refuse_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

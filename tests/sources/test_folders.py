@@ -107,7 +107,7 @@ def test_a_beir_folder_with_results_of_systems(tmp_path: Path) -> None:
         tmp_path.name: "test set", "metrics.json": "nothing known", "one.run": "run", "two.run": "run",
     }  # fmt: skip
     (tmp_path / "other.qrels").write_text("q1 0 d1 1\n")
-    with pytest.raises(InputError, match=r"two readings.*--qrels"):
+    with pytest.raises(InputError, match=r"two readings.*`qrels`"):
         truerank.check(tmp_path)
 
 

@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import json
+import os
+import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from math import nan
@@ -260,8 +264,57 @@ def _collection(folder: Path) -> Path:
     return path
 
 
+def test_runs_without_names_are_numbered(tmp_path: Path) -> None:
+    frame = pl.DataFrame([(topic, doc, score) for topic, scores in SCORES.items() for doc, score in scores.items()],
+                         schema=["topic_id", "doc_id", "score"], orient="row")  # fmt: skip
+    (tmp_path / "own.run").write_text("1 Q0 a 1 1 t\n2 Q0 c 1 1 t\n")
+    for runs, names in (([frame, SCORES], ["run 1", "run 2"]), ([tmp_path / "own.run", frame], ["own", "run 2"])):
+        assert [*truerank.evaluate(GRADES, runs).runs] == names
+        assert sorted(one.team for one in pool.build(runs, depth=1).teams) == names
+    assert [*truerank.evaluate(GRADES, [frame]).runs] == ["run"]
+
+
 def test_groups_take_values(tmp_path: Path) -> None:
     options = TrainingOptions(queries=TEXTS, docs=TEXTS)
     assert len(options.queries) == 1
     assert Path(options.queries[0]).name == "queries.jsonl"
     assert dataclasses.replace(options) == options
+
+
+FORK = """
+import multiprocessing, os, signal, sys
+from truerank.sources.notebook import source_of
+
+def write(number):
+    return source_of("docs", {str(number): "text"}, several=False, by_name=False)
+
+if __name__ == "__main__":
+    with multiprocessing.get_context(sys.argv[1]).Pool(2) as pool:
+        pool.map(write, range(4))
+    path = write(5)
+    if not os.fork():
+        sys.exit()
+    os.wait()
+    assert os.path.exists(path)
+    if "killed" in sys.argv:
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
+def test_the_folder_of_values_goes_with_the_process_that_made_it(tmp_path: Path) -> None:
+    script, folder = tmp_path / "script.py", tmp_path / "temporary"
+    script.write_text(FORK)
+    folder.mkdir()
+
+    def left(*words: str) -> list[Path]:
+        environment = {**os.environ, "TMPDIR": str(folder)}
+        process = subprocess.run([sys.executable, str(script), *words], check=False, env=environment)
+        assert process.returncode == (-signal.SIGKILL if "killed" in words else 0)
+        return list(folder.iterdir())
+
+    assert left("fork") == []
+    # A process that is killed removes nothing; the next one does.
+    for place in [*left("spawn"), *left("fork", "killed")]:
+        os.utime(place, (0, 0))
+    assert left("fork") == []

@@ -333,7 +333,7 @@ def test_shards_of_other_precisions_are_not_merged(
         given = {"engine": f"shard:{part}/2", "precision": folder.name, "block_size": 256}
         with pytest.raises(ShardFinishedError):
             audited(folder, *data, "bf16", monkeypatch, **given)
-    with pytest.raises(InputError, match=r"fp16.*bf16.*--precision") as refused:
+    with pytest.raises(InputError, match=r"fp16.*bf16.*`precision`") as refused:
         truerank.merge(folders)
     assert str(folders[1]) in str(refused.value)
 

@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from truerank.errors import InputError
-from truerank.options import Scoring
+from truerank.options import Scoring, overwrites
 from truerank.records import Input
 from truerank.work.artifacts import write_text
-from truerank.work.runs import overwrites, run
+from truerank.work.runs import run
 
 SCHEMA = ["command", "version", "inputs", "options", "seeds", "packages", "skipped", "artifacts"]
 
@@ -123,6 +123,50 @@ def test_files_of_others_are_neither_replaced_nor_removed(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="not unfinished work of truerank"), run("x", out=tmp_path / "their"):
         pass
     assert theirs.is_dir()
+
+
+def contents(folder: Path) -> dict[str, str]:
+    return {str(one.relative_to(folder)): one.read_text() if one.is_file() else "" for one in folder.rglob("*")}
+
+
+def test_a_refusal_at_the_start_leaves_the_output_as_it_was(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    (tmp_path / "tables").mkdir()
+    before = contents(tmp_path)
+    with pytest.raises(InputError, match=r"notes.txt: a file is there"), run("x", out=tmp_path) as job:
+        (job.unfinished() / "block").write_text("work")
+        with run("y", out=tmp_path / "part" / "of") as part:
+            part.text("tables/a.txt", "new")
+        for name in ("tables/a.txt", "figures/a.svg", "notes.txt"):
+            job.text(name, "new")
+    assert contents(tmp_path) == before
+    with pytest.raises(InputError), run("x", out=tmp_path / "a" / "b") as job:
+        job.unfinished()
+        raise InputError("bad input")
+    with pytest.raises(InputError), run("x", out=tmp_path / "c" / "one.txt", file=True):
+        raise InputError("bad input")
+    assert contents(tmp_path) == before
+    # Work that a mended call goes on with stays: what was there, what another call finds again, and much of it.
+    error = InputError("no answer")
+    error.continues = True
+    with pytest.raises(InputError), run("x", out=tmp_path / "a") as job:
+        (job.unfinished() / "block").write_text("work")
+        raise error
+    with pytest.raises(InputError), run("x", out=tmp_path / "a") as job:
+        assert (job.unfinished() / "block").is_file()
+        raise InputError("bad input")
+    monkeypatch.setattr("truerank.work.runs._WORTH_KEEPING", 0)
+    with pytest.raises(InputError), run("y", out=tmp_path / "b") as job:
+        (job.unfinished() / "block").write_text("work")
+        raise InputError("bad input")
+    assert len([*tmp_path.rglob("block")]) == 2
+
+
+def test_a_page_of_others_is_refused_before_long_work(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("mine")
+    with pytest.raises(InputError, match=r"report.html: a file is there"), run("x", out=tmp_path) as job:
+        job.unfinished()
+    assert contents(tmp_path) == {"report.html": "mine"}
 
 
 def test_an_output_is_no_input(tmp_path: Path) -> None:

@@ -86,6 +86,7 @@ def check(  # noqa: PLR0917 - the file of settings stands first, the rest is nam
             TemporaryDirectory(prefix="truerank-") if given.out is None else nullcontext(given.out) as place,
             started("check", given.inputs(), given.chosen(), place, packages=("scipy", "ir-measures")) as job,
         ):
+            job.refuse_others("report.html")
             found = replace(answered(given, material, plan, job.folder, progress), benchmark=benchmark_of(material))
             if given.out is not None:
                 found = replace(found, folder=job.folder)

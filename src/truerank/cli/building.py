@@ -22,6 +22,7 @@ from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
 from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError, TwoReadingsError
 from truerank.loading import decimal_number, signed_number
+from truerank.options import overwrites
 from truerank.version import __version__
 from truerank.work.progress import terminal_progress
 
@@ -161,9 +162,6 @@ def _runner(name: str, path: str, known: Help) -> Callable[..., int]:
         shown: Format = given.pop("format", "text")
         form: Format = "json" if given.pop("as_json", False) else shown
         fail_on = _fail_on(given.pop("fail_on", getattr(command.result, "fails_on", "never")), command.verdict_words)
-        # Imported here: help and lists of commands do not wait for it.
-        from truerank.work.runs import overwrites
-
         overwrite, verbose = given.pop("overwrite", False), given.pop("verbose", False)
         before = overwrites.set(overwrite)
         try:

@@ -33,7 +33,7 @@ class AuditRule:
     command: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RuleList(Result, shown_in="truerank.cli.rules"):
     """Rules.
 

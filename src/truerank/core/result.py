@@ -11,7 +11,7 @@ import functools
 import importlib
 import json
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, TypeVar
 
@@ -103,6 +103,13 @@ class Result:
         """What a command does after its result was printed, such as serving pages; returns a last note."""
         return ""
 
+    def __eq__(self, other: object) -> bool:
+        """Whether another result of the same type holds the same values, frames and arrays."""
+        return self is other or (is_dataclass(self) and _same(self, other))
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
     def __repr__(self) -> str:
         return summary(self).show().rstrip("\n")
 
@@ -110,6 +117,27 @@ class Result:
         found = summary(self)
         parts = [part.html() if isinstance(part, Table) else _text(part) for part in found.parts]
         return "\n".join((*parts, *(picture._repr_html_() for picture in found.pictures())))
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values hold the same; frames, and what is not a number, too."""
+    if one is other or type(one) is not type(other):
+        return one is other
+    if hasattr(one, "equals"):
+        return bool(one.equals(other))
+    left, right = _parts(one), _parts(other)
+    if isinstance(left, list | tuple):
+        return len(left) == len(right) and all(map(_same, left, right))
+    return bool(left == right or (left != left and right != right))  # noqa: PLR0124 - nan
+
+
+def _parts(value: Any) -> Any:
+    """What a value consists of; the value itself where that is nothing else."""
+    if is_dataclass(value):
+        return [getattr(value, each.name) for each in fields(value) if each.compare]
+    if isinstance(value, Mapping):
+        return [*value.items()]
+    return value.tolist() if hasattr(value, "tolist") else value
 
 
 def _text(text: str) -> str:

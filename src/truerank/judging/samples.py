@@ -536,7 +536,7 @@ class People(Options):
     order: Order = "shuffled"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class NewStore(Result, shown_in="truerank.judging.report"):
     """What a new store holds.
 

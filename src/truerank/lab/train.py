@@ -34,7 +34,7 @@ _PACKAGES: Final = ("torch", "transformers", "accelerate")
 _LOG: Final = "steps.parquet"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Trained(Result, shown_in="truerank.lab.train"):
     """A ranker that was trained and saved.
 

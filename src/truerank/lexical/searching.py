@@ -62,7 +62,7 @@ class TopicQuery(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SearchResult(Result, shown_in="truerank.lexical.report"):
     """A run, and what was searched how.
 

@@ -35,7 +35,7 @@ GRIDS: Final[dict[str, dict[str, tuple[float, ...]]]] = {
 }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Tuning(Result, shown_in="truerank.lexical.report"):
     """A model as its preset has it ("base") and with parameters chosen by cross-validation ("tuned").
 

@@ -222,7 +222,7 @@ class Difference(NamedTuple):
     case: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(Result, shown_in="truerank.measures.report"):
     """Runs compared with a baseline or with each other.
 

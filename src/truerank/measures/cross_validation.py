@@ -170,7 +170,7 @@ class FoldChoice(NamedTuple):
     tied: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CrossValidation(Result, shown_in="truerank.measures.report"):
     """The settings that a grid search chose, fold by fold and measure by measure, and the runs that came of it.
 

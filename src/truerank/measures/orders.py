@@ -300,7 +300,7 @@ class Overtaking(NamedTuple):
     after: float
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class OrderChanges(Result, shown_in="truerank.measures.report"):
     """The order of the same systems under two conditions.
 

@@ -35,7 +35,7 @@ from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopicDifferences(Result, shown_in="truerank.measures.report"):
     """The scores of two runs by topic, from the topic where the run gains most to the one where it loses most.
 
@@ -157,7 +157,7 @@ MOST_PANELS: Final = 8
 Evaluated = str | Path | Evaluation
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class RunComparison(Result, shown_in="truerank.measures.report"):
     """What `compare` found.
 

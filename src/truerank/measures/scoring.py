@@ -379,17 +379,17 @@ def qrel_frame(qrels: QrelSource) -> pl.DataFrame:
 
 
 def named_runs(runs: RunSource) -> dict[str, OneRun]:
-    """The runs by name: that of the file, the key of a mapping, or "run" for a single one without a file."""
+    """The runs by name: that of the file, the key of a mapping, or "run", of several "run 1" and "run 2"."""
     opened: dict[str, OneRun]
-    if isinstance(runs, list | tuple) and runs and all(of_ranx(run) for run in runs):
-        named = [str(getattr(run, "name", None) or f"run {number}") for number, run in enumerate(runs, start=1)]
+    several = runs if isinstance(runs, list | tuple) else ()
+    if any(map(is_single, several)) and all(isinstance(run, str | Path) or is_single(run) for run in several):
+        numbers = [f"run {number}" for number in range(1, len(several) + 1)] if len(several) > 1 else ["run"]
+        named = [_name_of(run) or number for run, number in zip(several, numbers, strict=True)]
         if len(set(named)) < len(named):
             raise OptionError("run", "two runs have one name", "give runs by name, as a dictionary")
-        return dict(zip(named, runs, strict=True))
-    if of_ranx(runs) and getattr(runs, "name", None):
-        return {str(runs.name): runs}  # type: ignore[dict-item, union-attr]
+        return dict(zip(named, several, strict=True))
     if is_single(runs):
-        opened = {"run": runs}  # type: ignore[dict-item]
+        opened = {_name_of(runs) or "run": runs}  # type: ignore[dict-item]
     elif isinstance(runs, Mapping):
         opened = dict(runs)  # type: ignore[arg-type]
     else:
@@ -398,6 +398,13 @@ def named_runs(runs: RunSource) -> dict[str, OneRun]:
     if not opened:
         raise OptionError("run", "no run", "name at least one")
     return opened
+
+
+def _name_of(run: Any) -> str:
+    """The name of a file, or that which a run of ranx has; frames have none."""
+    if isinstance(run, str | Path):
+        return parse(str(run)).name
+    return str(getattr(run, "name", None) or "") if of_ranx(run) else ""
 
 
 def has_runs(runs: RunSource) -> bool:

@@ -146,7 +146,7 @@ _TEXTS: Final = 512
 _TEXTS_OF_A_DOCUMENT: Final = 12
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Machine(Result, shown_in="truerank.rankers.machine"):
     """How models run on this machine.
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
+import contextlib
 import hashlib
 import json
 import os
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from pathlib import Path, PurePath
@@ -22,6 +23,11 @@ from truerank.sources.grammar import ENDINGS, Scheme
 from truerank.sources.pair_tables import conforming, is_missing, polars_frame, renamed
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
+
+try:
+    import fcntl
+except ImportError:  # Windows: what killed processes left stays there
+    fcntl = None  # type: ignore[assignment]
 
 
 def of_ranx(value: object) -> bool:
@@ -95,6 +101,9 @@ NOUNS: Final[Mapping[str, Noun]] = {
     **dict.fromkeys(("qrels", "train_qrels", "also_qrels", "sparse_qrels", "expert_qrels", "official"), "qrels"),
     **dict.fromkeys(("run", "first_stage", "test_run"), "run"),
 }
+_PREFIX: Final = "truerank-values-"
+#: Seconds in which a folder may have been made and not yet locked.
+_JUST_MADE: Final = 2.0
 #: The folder of this process, once it is needed.
 _folders: list[Path] = []
 _folder_lock: Final = threading.Lock()
@@ -140,8 +149,12 @@ def source_of(name: str, value: Any, *, several: bool, by_name: bool) -> Any:
     if isinstance(value, list | tuple) and all(isinstance(one, str | Path) for one in value):
         if several and not _are_texts(name, noun, value):
             return type(value)(map(_spelled, value))
-    elif _is_list_of_values(value):
-        return tuple(_spelled(one) if isinstance(one, str | Path) else _written(name, noun, name, one) for one in value)
+    elif _is_list_of_values(noun, value):
+        names = [name] if len(value) == 1 else [f"{name} {number}" for number in range(1, len(value) + 1)]
+        return tuple(
+            _spelled(one) if isinstance(one, str | Path) else _written(name, noun, called, one)
+            for called, one in zip(names, value, strict=True)
+        )
     elif _is_by_name(noun, value):
         made = tuple(_written(name, noun, str(key), _opened(noun, one)) for key, one in value.items())
         if not several and len(made) > 1:
@@ -192,12 +205,12 @@ def _is_source(value: str | Path) -> bool:
     return PurePath(bare).suffix.lower() in ENDINGS or os.path.exists(text)  # noqa: PTH110 - false for texts that no path can be
 
 
-def _is_list_of_values(value: Any) -> bool:
+def _is_list_of_values(noun: Noun, value: Any) -> bool:
     """Whether a list holds sources or whole values, such as two frames."""
     return (
         isinstance(value, list | tuple)
         and bool(value)
-        and all(isinstance(one, str | Path) or _is_frame(one) for one in value)
+        and all(isinstance(one, str | Path) or _is_frame(one) or (noun == "run" and is_single(one)) for one in value)
     )
 
 
@@ -303,9 +316,41 @@ def is_given(path: Path) -> bool:
 
 
 def _folder() -> Path:
-    """The folder of this process for values; it goes with the process."""
+    """The folder of this process, and of those that it forks, for values; it goes with the process that made it."""
     with _folder_lock:
         if not _folders:
-            _folders.append(Path(tempfile.mkdtemp(prefix="truerank-given-")))
-            atexit.register(shutil.rmtree, _folders[0], ignore_errors=True)
+            for other in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+                _remove_left_over(other)
+            folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+            if fcntl is not None:
+                # Open, and so locked, until the last process that uses it has ended.
+                fcntl.flock(os.open(folder, os.O_RDONLY), fcntl.LOCK_SH)
+            # Imported here: no command waits for it. Unlike `atexit`, it is for this process and not for those that it
+            # forks, waits for them, and is called where `multiprocessing` ends one.
+            from multiprocessing.util import Finalize
+
+            Finalize(None, shutil.rmtree, (folder,), {"ignore_errors": True}, exitpriority=-1)
+            _folders.append(folder)
     return _folders[0]
+
+
+def _before_fork() -> None:
+    """Makes the folder that forked processes use: pools kill theirs, which then remove nothing."""
+    with contextlib.suppress(OSError):
+        _folder()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_before_fork)
+
+
+def _remove_left_over(folder: Path) -> None:
+    """Removes the folder of a process that was killed: nobody has locked it."""
+    with contextlib.suppress(OSError):
+        if fcntl is not None and folder.stat().st_mtime < time.time() - _JUST_MADE:
+            place = os.open(folder, os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                fcntl.flock(place, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                shutil.rmtree(folder, ignore_errors=True)
+            finally:
+                os.close(place)

@@ -436,7 +436,9 @@ def _checked(results: Iterator[tuple[int, R | Lost]], tolerant: bool) -> Iterato
         for number, result in results:
             if isinstance(result, Lost) and not tolerant:
                 remedy = "take fewer with --workers; what is finished is kept"
-                raise OptionError("workers", f"a worker was lost: {result.reason}", remedy)
+                error = OptionError("workers", f"a worker was lost: {result.reason}", remedy)
+                error.continues = True
+                raise error
             yield number, result
 
 

@@ -27,7 +27,7 @@ _MEASURED: Final = ("pilot-*.json",)
 PRECISION: Final = "precision.json"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Merged(Result, shown_in="truerank.work.merging"):
     """What was merged.
 

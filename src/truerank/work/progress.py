@@ -11,6 +11,7 @@ from typing import Final, Protocol, TextIO
 
 from truerank.core.tables import escape_html
 from truerank.errors import InputError
+from truerank.options import watcher
 from truerank.text.printable import printable
 
 #: Seconds between two lines where there is no terminal.
@@ -173,10 +174,12 @@ class ProgressLines:
     Args:
         stream: where lines go.
         every: seconds between two lines.
+        patient: notes wait for the first line, too.
     """
 
-    def __init__(self, stream: TextIO, every: float = _EVERY) -> None:
+    def __init__(self, stream: TextIO, every: float = _EVERY, *, patient: bool = False) -> None:
         self._stream, self._every = stream, every
+        self._waits, self._notes = patient, ""
         self._what, self._done = "working", 0
         self._total: int | None = None
         self._begun = time.monotonic()
@@ -198,8 +201,11 @@ class ProgressLines:
         self._what = text
 
     def note(self, text: str) -> None:
-        """Writes a line at once."""
-        self._write(text)
+        """Writes a line at once, or before the first line of a patient one."""
+        if self._waits:
+            self._notes += f"{text}\n"
+        else:
+            self._write(text)
 
     def finish(self) -> None:
         """Writes no further line."""
@@ -210,14 +216,26 @@ class ProgressLines:
         while not self._end.wait(self._every):
             count = f", {self._done:,}" if self._done or self._total is not None else ""
             of = f" of {self._total:,}" if self._total is not None else ""
+            self._waits, notes, self._notes = False, self._notes, ""
             seconds = int(time.monotonic() - self._begun)
-            self._write(f"{self._what}{count}{of} ({seconds // 60} min {seconds % 60} s)")
+            self._write(f"{notes}{self._what}{count}{of} ({seconds // 60} min {seconds % 60} s)")
 
     def _write(self, text: str) -> None:
         # A log that has gone, or is full, is no reason to end the work.
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(printable(f"{text}\n"))
             self._stream.flush()
+
+
+@watcher
+@contextlib.contextmanager
+def line_progress(patient: bool = True) -> Iterator[Progress]:
+    """Lines on stderr for work of more than a minute; where Python calls, notes wait as long, too."""
+    lines = ProgressLines(sys.stderr, every=_EVERY, patient=patient)
+    try:
+        yield lines
+    finally:
+        lines.finish()
 
 
 @contextlib.contextmanager
@@ -227,11 +245,8 @@ def terminal_progress(show: bool | None = None) -> Iterator[Progress]:
         yield Quiet()
         return
     if show is None and not sys.stderr.isatty():
-        lines = ProgressLines(sys.stderr)
-        try:
+        with line_progress(patient=False) as lines:
             yield lines
-        finally:
-            lines.finish()
         return
     terminal = Terminal()
     with terminal.bars:

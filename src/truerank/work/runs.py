@@ -8,14 +8,15 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 from typing import IO, Any, Final
 
 from truerank.errors import InputError
 from truerank.loading import json_file
+from truerank.options import overwrites
 from truerank.records import Input
 from truerank.version import __version__
 from truerank.work.artifacts import (
@@ -39,8 +40,8 @@ _LOCK: Final = "lock"
 #: The names of the files that an unfinished run has written.
 _WRITTEN: Final = "written"
 _OVERWRITE: Final = "choose another place with `out`, or replace it with --overwrite"
-#: Whether files of others are replaced.
-overwrites: ContextVar[bool] = ContextVar("overwrites", default=False)
+#: Seconds after which a refused run leaves unfinished work: a mended call goes on with it.
+_WORTH_KEEPING: Final = 60.0
 #: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
 _WHERE: Final = frozenset({"engine", "workers"})
 
@@ -68,6 +69,9 @@ class Run(Artifacts):
         self.keeps_others = False
         self._own: list[Path] = []
         self._file: Path | None = None
+        #: What was not there before: the folder with those above it, and what this run wrote.
+        self._made = [one for one in (out, *out.parents) if not one.exists()]
+        self._new: list[Path] = []
         super().__init__(out)
         self._names = _listed(self._manifest_file, command) | _lines(self.work / _WRITTEN)
 
@@ -84,6 +88,23 @@ class Run(Artifacts):
         if not any((self.folder / name).exists() for name in _lines(self.work / _WRITTEN) if name):
             (self.work / _WRITTEN).unlink(missing_ok=True)
 
+    def take_back(self) -> None:
+        """Removes what this run wrote; what was there before stays."""
+        for path in self._new:
+            shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """Removes the folders that this run made and left empty."""
+        self.tidy()
+        for folder in self._made:
+            with contextlib.suppress(OSError):
+                folder.rmdir()
+
+    def note_new(self, path: Path) -> None:
+        """Remembers a file or folder that is not there yet, or the first folder on the way to it that is not."""
+        between = [one for one in (path, *path.parents) if self.folder in one.parents and not os.path.lexists(one)]
+        self._new += between[-1:]
+
     def claim(self, path: Path) -> None:
         """Lets a file be written that is new, or one that this command wrote before."""
         folder, place = self.folder.resolve(), path.absolute().parent.resolve() / path.name
@@ -92,11 +113,15 @@ class Run(Artifacts):
         if path.exists() and any(_is_same(path, one) for one in self._sources()):
             raise InputError("the output would replace its own source", "choose another place with `out`", where=path)
         name = place.relative_to(folder).as_posix()
-        if name in self._names:
-            return
-        if path.exists() and not overwrites.get():
+        if name not in self._names:
+            self.refuse_others(name)
+            self._own_name(name)
+
+    def refuse_others(self, name: str) -> None:
+        """Refuses a file of others in the output; long work asks before it begins."""
+        path = self.folder / name
+        if name not in self._names and path.exists() and not overwrites.get():
             raise InputError("a file is there that no manifest of this command names", _OVERWRITE, where=path)
-        self._own_name(name)
 
     def claim_folder(self, name: str) -> Path:
         """A folder of the output in which blocks are kept: a new one, or one of an earlier run of this command.
@@ -121,6 +146,7 @@ class Run(Artifacts):
         with (self.work / _WRITTEN).open("a", encoding="utf-8") as stream:
             stream.write(f"{name}\n")
         self._names.add(name)
+        self.note_new(self.folder / name)
 
     def read(self, *inputs: Input) -> None:
         """Adds what was read to the manifest."""
@@ -137,13 +163,16 @@ class Run(Artifacts):
             }
         )
 
-    def unfinished(self, identity: str | None = None) -> Path:
+    def unfinished(self, identity: str | None = None, page: str = "report.html") -> Path:
         """The folder in which this very run keeps unfinished work; a run that was killed finds it again.
 
         Unfinished work of other runs in the same output is removed unless `keeps_others`. The folder goes when the run
-        ends well.
+        ends well. A page of others in the output is refused now, and not after an hour's work.
         """
+        if page and self._file is None:
+            self.refuse_others(page)
         folder = self.work / (identity or self.identity())[:16]
+        self.note_new(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._own.append(folder)
         self.clear(but=folder)
@@ -198,12 +227,15 @@ def run(
     """One run of a command.
 
     At the end the manifest is written and unfinished work is removed. Where the block ends with an error, unfinished
-    work stays, and the same run finds it again.
+    work stays, and the same run finds it again; a refusal at the start leaves the output as it was.
     """
     if out is None:
         raise ValueError("a run needs an output; a command without one returns its result")
     target = Path(out)
     check_output(command, target, file=file, sources=[*_texts(plain(options or {})), *(one.source for one in inputs)])
+    # What a run within another one writes is taken back with that.
+    if isinstance(outer := getattr(claims.get(), "__self__", None), Run):
+        outer.note_new(target)
     with contextlib.ExitStack() as stack:
         if not file:
             job = Run(command, inputs, options or {}, target)
@@ -213,18 +245,21 @@ def run(
         else:
             job = _FileRun(command, inputs, options or {}, target)
         job.packages += tuple(packages)
-        before = claims.set(job.claim)
+        before, begun = claims.set(job.claim), time.monotonic()
         stack.callback(lambda: claims.reset(before))
+        stack.callback(job.leave)
         with place_of(target), locked(job.work, target):
             try:
                 yield job
-            except BaseException:
+            except BaseException as error:
+                refused = isinstance(error, InputError) and not error.continues
+                if refused and time.monotonic() - begun < _WORTH_KEEPING:
+                    job.take_back()
                 job.forget_unwritten()
                 raise
             job.finish()
             job.clear()
             (job.work / _WRITTEN).unlink(missing_ok=True)
-    job.tidy()
 
 
 def check_output(command: str, out: Path, *, file: bool, sources: Iterable[str] = ()) -> None:

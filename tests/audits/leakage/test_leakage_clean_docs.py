@@ -216,7 +216,7 @@ def test_nothing_is_written_on_bad_input(tmp_path: Path, capsys: pytest.CaptureF
         leakage.clean(tmp_path / "none", remove="docs", docs=docs, out=out)
     with pytest.raises(InputError, match="two documents on one line"):
         leakage.clean(found(), remove="docs", docs=tmp_path / "two.trec", out=out.with_suffix(".trec"))
-    with pytest.raises(InputError, match=r"--out|own source"):
+    with pytest.raises(InputError, match=r"`out`|own source"):
         leakage.clean(found(), remove="docs", docs=docs, out=docs)
     with pytest.raises(InputError, match="the output would replace its own source"):
         (tmp_path / "e.jsonl.qrels").write_text(QRELS)

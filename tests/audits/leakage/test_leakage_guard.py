@@ -43,6 +43,7 @@ def test_rows_with_a_test_query_are_dropped_and_told() -> None:
     assert report.rows["row"].to_list() == [0, 2, 4]
     assert set(report.rows["evidence"]) <= {"encoder+words", "words", "encoder"}
     assert "3 of 6 rows dropped: they hold 2 test queries." in summary(report).show()
+    assert repr(guarded).startswith("<LeakageGuard: 3 of 6 rows dropped, 3 texts of test, ")
 
 
 def test_it_drops_what_the_audit_finds() -> None:
@@ -64,6 +65,7 @@ def test_with_an_audit_it_drops_the_rows_that_cleaning_removes(tmp_path: Path, a
     guarded = truerank.leakage.guard(ROWS, audit=found, also=also)
     assert guarded.dataset == [ROWS[int(at)] for at in kept]
     report = guarded.report()
+    assert "by an audit, similarity above 0.995" in repr(guarded)
     assert (report.basis, report.left) == ("audit", cleaned.left)  # type: ignore[attr-defined]
     assert bool(report.left) == (also == "nothing")
     assert ("--also listed" in summary(report).show()) == (also == "nothing")

@@ -58,7 +58,7 @@ class LeakPair(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Cleaning(Result, shown_in="truerank.audits.leakage.summaries"):
     """What `clean` did.
 
@@ -69,7 +69,7 @@ class Cleaning(Result, shown_in="truerank.audits.leakage.summaries"):
     out: Path
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TrainCleaning(Cleaning):
     """A training source without the queries that leak.
 

@@ -123,7 +123,7 @@ class StatedTraining(NamedTuple):
     audited: bool | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Effect(Result, shown_in="truerank.audits.leakage.summaries"):
     """The scores of runs with and without the leaked topics.
 

@@ -553,7 +553,7 @@ def _parents(model: str | None, mteb: Any) -> Iterable[tuple[str, set[str]]]:
 _SCHEMA: Final = "truerank/leakage-export/1"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Card(Result, shown_in="truerank.audits.leakage.summaries"):
     """The statement.
 

@@ -106,6 +106,9 @@ class LeakageGuard:
         self._topics: dict[str, dict[str, None]] = {}
         self._rows: list[DroppedRow] = []
 
+    def __repr__(self) -> str:
+        return f"<LeakageGuard: {self._dropped:,} of {self._read:,} rows dropped, {self._evidence.about()}>"
+
     def look_at(self, first: Sequence[Mapping[str, Any]]) -> None:
         """Tells the columns to compare from the first rows, where they are not given."""
         self._columns = self._evidence.columns(first, self._columns)
@@ -247,6 +250,11 @@ class _TestQueries:
     def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
         return _chosen(first, given, ("query",))
 
+    def about(self) -> str:
+        """What rows are compared with, and how, in words."""
+        tests = ", ".join(dict.fromkeys(text.test for text in self.texts))
+        return f"{len(self.texts):,} texts of {tests}, {self.encoder.name} above {self.threshold:g}"
+
     def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:
         """Threshold, encoder, texts that it could not read, basis, and what is left."""
         return self.threshold, self.encoder.name, self.unread.total(), "rows", {}
@@ -307,6 +315,11 @@ class _Audited:
         read = [str(one["roles"]) for one in self.examples[0].sources.values() if one.get("given")]
         self.roles = dict((Roles.parse(read[0].replace(", ", ",")) if read else roles_of(first)).columns)
         return _chosen(first, given or tuple(self.roles), ())
+
+    def about(self) -> str:
+        """What rows are compared with, and how, in words."""
+        threshold = self.means()[0]
+        return "by an audit" if threshold is None else f"by an audit, similarity above {threshold:g}"
 
     def means(self) -> tuple[float | None, str, int, str, Mapping[str, int]]:
         """Threshold, encoder, texts that it could not read, basis, and what is left."""

@@ -60,7 +60,7 @@ class Detectable(NamedTuple):
     after: float | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TestReduction(Cleaning):
     """A test set without the topics that the training data leaks.
 

@@ -193,7 +193,7 @@ class AuditSummary(TypedDict):
     baseline: NotRequired[dict[str, Any]]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     """The result of `leakage.audit`.
 

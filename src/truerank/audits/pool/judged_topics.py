@@ -100,7 +100,7 @@ class TaskTopics:
         return self.judged + sum(change.values()), self.judged_kept + kept
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopicStatistics(Result, shown_in="truerank.audits.pool.page"):
     """Which topics are kept, task by task.
 

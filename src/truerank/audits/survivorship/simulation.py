@@ -53,7 +53,7 @@ class SimulateOptions(Options):
     field: Literal["title", "description", "narrative"] = "title"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Simulated(Result, shown_in="truerank.audits.survivorship.report"):
     """A simulated annotation log.
 

@@ -62,7 +62,7 @@ class TripleCount(NamedTuple):
     queries: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Triples(Result, shown_in="truerank.audits.survivorship.report"):
     """Training triples by annotation depth.
 

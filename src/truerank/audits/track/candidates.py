@@ -33,7 +33,7 @@ class Short(NamedTuple):
     results: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Candidates(Result, shown_in="truerank.audits.track.page"):
     """What `candidates` did.
 

@@ -44,7 +44,7 @@ class TopicRow(NamedTuple):
     decision: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TopicSelection(Result, shown_in="truerank.audits.track.page"):
     """What `select_topics` found.
 

@@ -608,7 +608,7 @@ class Totals(NamedTuple):
     warnings: int
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Validation(Result, shown_in="truerank.audits.track.page"):
     """What `validate` found.
 

@@ -149,7 +149,9 @@ def _round(asked: list[_Asked], wanted: Wanted, options: ArchiveOptions, work: P
                 down = [*down, outcomes[-1].reason] if outcomes[-1].status == "failed" else []
                 if len(down) % _DOWN == _DOWN - 1 and not archive.answers():
                     fault = f"the archive no longer answers ({Counter(down).most_common(1)[0][0]})"
-                    raise InputError(fault, "run it again later: it continues", where=options.base_url)
+                    error = InputError(fault, "run it again later: it continues", where=options.base_url)
+                    error.continues = True
+                    raise error
                 progress.advance(1)
             _save(outcomes, store, number, part)
     finally:

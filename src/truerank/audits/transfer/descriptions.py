@@ -56,7 +56,7 @@ class SetDescription:
         return {name: round(value, 6) if isinstance(value, float) else value for name, value in vars(self).items()}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Description(Result, shown_in="truerank.audits.transfer.report"):
     """The paper's Table 2: one part for each data set, and whose URLs are counted."""
 

@@ -73,7 +73,7 @@ class Estimate:
     stratified: PrecisionInterval | None
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimates(Result, shown_in="truerank.audits.transfer.report"):
     """The paper's Table 3, with intervals.
 

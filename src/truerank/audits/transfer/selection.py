@@ -175,7 +175,7 @@ class SelectOptions(Options):
             raise OptionError("size", fault, "give an even number: a row is a query with two documents")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Selection(Result, shown_in="truerank.audits.transfer.report"):
     """What was written.
 

@@ -156,7 +156,7 @@ _BY_ENDING: Final[dict[str, LabelFormat]] = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelExport(Result, shown_in="truerank.judging.report"):
     """What was written.
 

@@ -95,7 +95,7 @@ class UnmatchedRecord(NamedTuple):
     why: str
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LabelImport(Result, shown_in="truerank.judging.report"):
     """What became of the records of some files.
 

@@ -28,7 +28,7 @@ _KEEP_ALIVE_SECONDS: Final = 30
 _LAST_SECONDS: Final = 3
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Desk(Result, shown_in="truerank.judging.report"):
     """A store that is ready to be served: the port is taken, nobody is answered yet.
 

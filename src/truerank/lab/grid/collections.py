@@ -19,6 +19,7 @@ from truerank.lab.grid.design import CollectionDesign, SetDesign
 from truerank.lab.grid.results import LEAKED_SCHEMA, write_collection
 from truerank.lexical.searching import topic_queries
 from truerank.loading import json_file
+from truerank.options import overwrites
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources import compressed, formats, grammar, open_documents, read_qrels_frame, read_run_frame
 from truerank.sources.documents import DocumentSource
@@ -29,7 +30,6 @@ from truerank.text.normalising import normalise
 from truerank.text.passages import joined
 from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.progress import Progress
-from truerank.work.runs import overwrites
 
 _TABLE: Final = "instances.parquet"
 _BLOCK: Final = 4096

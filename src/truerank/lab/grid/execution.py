@@ -325,7 +325,7 @@ class RunOptions(Options):
             raise OptionError("engine", f"no engine called '{self.engine}'", "use local, ray or ray:ADDRESS")
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridStatus(Result, shown_in="truerank.lab.grid.execution"):
     """How far a grid is.
 
@@ -351,7 +351,7 @@ class GridStatus(Result, shown_in="truerank.lab.grid.execution"):
         return {"all": len(self.record), **_states(self.record)}
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class GridRun(GridStatus):
     """What a run of a grid left behind: how far it is, and what it was expected to cost.
 

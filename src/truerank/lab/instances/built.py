@@ -62,7 +62,7 @@ def export_name(form: Format, size: int) -> str:
     return _ENDINGS[form].format(size=size)
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Export(Result, shown_in="truerank.lab.instances.built"):
     """A set, or a size of it, as another program reads it.
 
@@ -143,7 +143,7 @@ def _lines(frame: pl.LazyFrame, form: str) -> Iterator[str]:
             yield f"{line}\n"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Built(Result, shown_in="truerank.lab.instances.built"):
     """A training set on the disk.
 

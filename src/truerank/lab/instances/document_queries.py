@@ -149,7 +149,7 @@ class DocumentQueries:
         return np.sort(np.concatenate(parts))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class QueryFile(Result, shown_in="truerank.lab.instances.document_queries"):
     """The queries that a collection's documents make, in a file.
 

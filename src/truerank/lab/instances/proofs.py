@@ -310,7 +310,7 @@ class SetPair(NamedTuple):
     same_fill: Property
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class InstanceStats(Result, shown_in="truerank.lab.instances.proofs"):
     """What was checked of several sets.
 

@@ -229,7 +229,7 @@ def build(
     options.check(kind)
     sizes = _sizes(kind, size, options)
     with started("instances build", (), {"kind": kind, "size": sizes, **options.json(), "seed": seed}, out) as job:
-        work = job.unfinished(digest({"kind": kind, "seed": seed, **asdict(options)}))
+        work = job.unfinished(digest({"kind": kind, "seed": seed, **asdict(options)}), page="")
         if kind in EXTRA:
             written = _from_table(kind, job, work, sizes, options)
         else:

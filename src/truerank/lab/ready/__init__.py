@@ -91,7 +91,7 @@ class ReadyDesign:
         return DesignSize.of(read_design(self._file, variables=False))
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ReadyDesigns(Result, shown_in="truerank.lab.ready"):
     """All designs that come with the package.
 

@@ -55,7 +55,7 @@ BLOCK_SCHEMA: Final[dict[str, Any]] = {
 _NAMED: Final = 5
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
     """A reranked run, and what was scored how.
 

@@ -194,7 +194,7 @@ class JudgmentCounts(NamedTuple):
     lost: tuple[str, ...]
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CorpusReduction(Cleaning):
     """A corpus without the documents that leak, and the judgments without theirs.
 

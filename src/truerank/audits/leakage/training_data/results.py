@@ -385,7 +385,7 @@ MATRIX_PAIRS: Final[dict[str, Any]] = {
 }
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LeakageMatrix(Result, shown_in="truerank.audits.leakage.training_data.report"):
     """Every training set against every test set.
 

@@ -124,7 +124,7 @@ def matched_into(
     inputs = inputs_of(qrels=qrels, mapping=matching.mapping)
     with started("transfer match", (*version_inputs(versions), *inputs), options, out) as job:
         reader = _reader(versions, qrels, matching, urls, progress)
-        reader.store = BlockStore(job.unfinished() if texts is None else texts.folder / "match")
+        reader.store = BlockStore(job.unfinished(page="") if texts is None else texts.folder / "match")
         reader.texts = texts
         result = replace(_matched(reader), folder=job.folder)
         counts = {name: count["documents"] for name, count in result.counts.items()}
