@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-import time
+import io
+import sys
+import threading
 
 import pytest
 
@@ -10,32 +12,52 @@ from truerank.options import command
 from truerank.work.progress import Progress, Quiet
 
 
+class _Watched(io.StringIO):
+    """A stream that says when some words were written to it."""
+
+    def __init__(self, words: str) -> None:
+        super().__init__()
+        self.words, self.there = words, threading.Event()
+
+    def write(self, text: str) -> int:
+        written = super().write(text)
+        if self.words in self.getvalue():
+            self.there.set()
+        return written
+
+
 @command
-def work(seconds: float, *, progress: Progress | None = None) -> None:
+def work(watched: _Watched | None = None, *, progress: Progress | None = None) -> None:
     shown = progress or Quiet()
     shown.note("it takes long")
     shown.start("counting", 3)
     shown.advance(1)
-    time.sleep(seconds)
+    assert watched is None or watched.there.wait(60)
 
 
 @command
-def within(*, progress: Progress | None = None) -> None:
-    work(0.3)
+def within(watched: _Watched, *, progress: Progress | None = None) -> None:
+    work(watched)
 
 
-def test_long_work_that_python_calls_says_how_far_it_is(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    work(0)
-    assert capsys.readouterr() == ("", "")
+def test_long_work_that_python_calls_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def seen(words: str) -> _Watched:
+        watched = _Watched(words)
+        monkeypatch.setattr(sys, "stderr", watched)
+        return watched
+
+    short = seen("")
+    work()
+    assert short.getvalue() == ""
     monkeypatch.setattr("truerank.work.progress._EVERY", 0.1)
-    work(0.3)
-    lines = capsys.readouterr().err.splitlines()
-    assert lines[:2] == ["it takes long", "counting, 1 of 3 (0 min 0 s)"]
-    assert lines.count("it takes long") == 1
+    long = seen("counting, 1 of 3 (")
+    work(long)
+    told = long.getvalue()
+    assert told.count("it takes long\n") == 1 and told.index("it takes long") < told.index("counting, 1 of 3 (")
     # One command within another one is not said twice, and who wants silence has it.
-    within()
-    assert "counting" not in capsys.readouterr().err
-    work(0.3, progress=Quiet())
-    assert capsys.readouterr().err == ""
+    outer = seen("working (")
+    within(outer)
+    assert "counting" not in outer.getvalue() and "it takes long" not in outer.getvalue()
+    silent = seen("")
+    work(progress=Quiet())
+    assert silent.getvalue() == ""

@@ -12,7 +12,7 @@ import pytest
 from collection_example import text
 
 from truerank import collection
-from truerank.audits.collection.fit import Fit, judgment_fit
+from truerank.audits.collection.fit import _DRAWS, _LEVEL, Fit, _drawn, judgment_fit
 from truerank.audits.collection.verdicts import verdicts
 
 Row = tuple[str, str, int]
@@ -223,3 +223,14 @@ def test_irrelevant_documents_from_the_top_of_a_run_are_no_inversion() -> None:
     assert judgment_fit(qrels, {"run": run}).word != "inverted"
     turned = qrels.with_columns((1 - pl.col("relevance")).alias("relevance"))
     assert [one.word for one in judgment_fit(turned, {"run": run}).sources if one.word == "inverted"] == ["inverted"]
+
+
+def test_draws_end_where_they_cannot_reach_the_level() -> None:
+    seen: list[int] = []
+
+    def drawn(*high: int) -> float:
+        seen.clear()
+        return _drawn(not seen.append(number) and number in high for number in range(_DRAWS))  # type: ignore[func-returns-value]
+
+    assert drawn() == 1 / (1 + _DRAWS) and drawn(7) == 2 / (1 + _DRAWS) <= _LEVEL and len(seen) == _DRAWS
+    assert drawn(7, 9) == 1 and len(seen) == 10

@@ -17,7 +17,7 @@ from collection_example import docs, text
 import truerank
 from truerank import collection
 from truerank.audits.collection import documents
-from truerank.audits.collection.documents import Endings, limits, read_document_table
+from truerank.audits.collection.documents import _INNER, Endings, _last_word, _sentences, limits, read_document_table
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
 from truerank.errors import ShardFinishedError
 from truerank.near_duplicates import sketches
@@ -261,6 +261,15 @@ def test_limits_of_length_and_words_that_end_nothing() -> None:
         ends.add("", ["plane"])
     ends.only({"the", "plane", "a"})
     assert ends.never_last({"the": 600, "plane": 600, "a": 600, "rare": 2}) == {"the"}
+
+
+def test_ends_of_sentences_are_the_same_with_and_without_the_pattern() -> None:
+    draw = random.Random(1)
+    for _ in range(5_000):
+        text = "".join(draw.choices(["a", "Be", " ", ". ", ".", "?", '"', ")", "3", "'"], k=12)).strip()
+        text = " ".join(text.split())
+        expected = [text[: found.start()] for found in _INNER.finditer(text)]
+        assert [*map(_last_word, _sentences(text))] == [*map(_last_word, expected)], text
 
 
 def test_documents_in_another_language_are_seen_by_the_words_that_they_lack(tmp_path: Path) -> None:

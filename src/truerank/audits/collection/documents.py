@@ -52,6 +52,7 @@ _UNLIKE, _FEWEST_TEXTS, _APART = 0.25, 50, 0.25
 _MOST: Final = 20_000
 #: The end of a sentence inside a text, and a word before it.
 _INNER: Final = re.compile(r"[.!?…。！？؟।]+[\"'”’»)\]]*\s")
+#: What ends a sentence in ASCII, beside a dot and a blank.
 _OTHER_MARKS: Final = ("!", "?", "..", '."', ".'", ".)", ".]")
 _BEFORE: Final = re.compile(r"\b[^\W\d_]+\Z")
 #: A word that should have ended so many texts or sentences by chance, and ended at most this share of them, ends none.
@@ -216,7 +217,7 @@ class Endings:
 
 def _sentences(text: str) -> list[str]:
     """The sentences of a normalised text that end inside it, without the marks at their ends."""
-    if text.isascii() and not any(map(text.__contains__, _OTHER_MARKS)):  # most texts: ten times as fast
+    if text.isascii() and not any(map(text.__contains__, _OTHER_MARKS)):  # faster than the pattern
         return text.split(". ")[:-1]
     return _INNER.split(text)[:-1]
 
