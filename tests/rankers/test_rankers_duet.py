@@ -29,7 +29,7 @@ def convolved(texts, weight, bias):
 
 def by_hand(ranker, pair):
     settings, vocabulary = ranker.settings, ranker.vocabulary
-    state = {name: value.double().numpy() for name, value in ranker.module.state_dict().items()}
+    state = {name: value.double().cpu().numpy() for name, value in ranker.module.state_dict().items()}
     query, document = np.zeros(settings.max_query, int), np.zeros(settings.max_document, int)
     for row, text in ((query, pair.query), (document, pair.document)):
         ids = vocabulary.ids([text])[0][: len(row)]

@@ -51,7 +51,7 @@ def lstm(state, evidence, size, reverse):
 
 def by_hand(ranker, pair):
     settings, vectors = ranker.settings, ranker.vocabulary.vectors.astype(np.float64)
-    state = {name: value.double().numpy() for name, value in ranker.module.state_dict().items()}
+    state = {name: value.double().cpu().numpy() for name, value in ranker.module.state_dict().items()}
     query, document = (ranker.vocabulary.ids([text])[0] for text in pair)
     query, document = query[: settings.max_query], document[: settings.max_document]
     units = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-9)

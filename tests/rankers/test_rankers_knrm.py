@@ -27,7 +27,7 @@ def by_hand(ranker, pair, *, query_length=None, document_length=None):
     vectors = ranker.vocabulary.vectors.astype(np.float64)
     query, document = (ranker.vocabulary.ids([text])[0] for text in pair)
     query, document = query[: ranker.settings.max_query], document[: ranker.settings.max_document]
-    state = {name: value.double().numpy() for name, value in ranker.module.state_dict().items()}
+    state = {name: value.double().cpu().numpy() for name, value in ranker.module.state_dict().items()}
     score = float(state["combine.bias"][0])
     for number, (centre, width) in enumerate(zip(state["kernels.centres"], state["kernels.widths"], strict=True)):
         total = 0.0
@@ -81,7 +81,7 @@ def test_training_sees_the_same_scores(kind, settings):
     ranker = kind.create(vocabulary(), seed=4, **settings)
     ranker.module.eval()
     with torch.inference_mode():
-        trained = ranker.logits(ranker.rows(pairs())).numpy()
+        trained = ranker.logits(ranker.rows(pairs())).cpu().numpy()
     np.testing.assert_allclose(trained, ranker.score(pairs()), rtol=1e-3, atol=1e-3)
 
 

@@ -24,7 +24,7 @@ def by_hand(ranker, pair):
     for row, word in enumerate(query):
         for column, other in enumerate(document):
             square[row, column] = units[word] @ units[other]
-    state = {name: value.double().numpy() for name, value in ranker.module.state_dict().items()}
+    state = {name: value.double().cpu().numpy() for name, value in ranker.module.state_dict().items()}
     rows = len(query) if masked else settings.max_query
     idf = [0.0 if settings.idf == "zero" else float(ranker.vocabulary.idf[word]) for word in query]
     idf += [0.0] * (rows - len(query))

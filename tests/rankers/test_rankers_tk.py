@@ -49,7 +49,7 @@ def in_context(state, settings, words):
 
 
 def by_hand(ranker, pair):
-    state = {name: value.double().numpy() for name, value in ranker.module.state_dict().items()}
+    state = {name: value.double().cpu().numpy() for name, value in ranker.module.state_dict().items()}
     vectors = ranker.vocabulary.vectors.astype(np.float64)
     query, document = (
         in_context(state, ranker.settings, vectors[ranker.vocabulary.ids([text])[0][:longest]])

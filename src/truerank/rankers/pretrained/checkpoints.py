@@ -19,6 +19,8 @@ from truerank.vectors.encoders.model_folder import PACKAGED, PACKAGED_MODEL, pac
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _LOAD_FAULTS: Final = (OSError, ValueError, ImportError, KeyError, RuntimeError, AttributeError, TypeError)
+#: What runs in OpenVINO alone.
+CPU_PRECISIONS: Final = ("int8", "bf16x3")
 _REMEDY: Final = "give KIND:FOLDER, KIND:ID of Hugging Face, or a folder that 'train' wrote"
 
 
@@ -138,7 +140,9 @@ def device_of(runtime: Runtime) -> str:
     neural()
     import torch
 
-    device = runtime.device or ("cuda" if torch.cuda.is_available() else "cpu")
+    # OpenVINO, and with it the precisions that it alone has, runs on the CPU, also beside a GPU.
+    on_cpu = runtime.backend == "openvino" or runtime.precision in CPU_PRECISIONS
+    device = runtime.device or ("cuda" if torch.cuda.is_available() and not on_cpu else "cpu")
     kind, _, number = device.partition(":")
     there = kind in ("cpu", "cuda", "mps") and (not number or number.isdigit())
     if there and kind != "cpu":
@@ -148,7 +152,7 @@ def device_of(runtime: Runtime) -> str:
     if kind == "cpu" and (runtime.precision == "fp16" or (runtime.precision == "bf16" and runtime.backend == "torch")):
         remedy = "use fp32, or int8 or bf16 with --backend openvino"
         raise OptionError("precision", f"{runtime.precision} is for GPUs", remedy)
-    if runtime.precision in ("int8", "bf16x3") and kind != "cpu":
+    if runtime.precision in CPU_PRECISIONS and kind != "cpu":
         raise OptionError("precision", f"{runtime.precision} is for the CPU", "use fp16 or bf16 on a GPU")
     if kind == "cpu" and runtime.threads is not None:
         torch.set_num_threads(runtime.threads)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from truerank.errors import MissingExtraError, OptionError
 from truerank.rankers.base import Runtime
 from truerank.rankers.batches import length_batches, restore
-from truerank.rankers.pretrained.checkpoints import quiet
+from truerank.rankers.pretrained.checkpoints import CPU_PRECISIONS, quiet
 from truerank.rankers.pretrained.torch_ranker import TokenRow, TorchRanker, packed_pairs, pair_types
 from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
 from truerank.vectors.encoders.openvino import bf16_is_native, openvino_package, quantising_fault, split_products
@@ -336,7 +336,7 @@ def _runs_converted(family: str, device: str, runtime: Runtime) -> bool:
     on_cpu = runtime.precision in ("bf16", "bf16x3") and device == "cpu"
     wanted = runtime.backend == "openvino" or runtime.precision == "int8" or on_cpu
     possible = device == "cpu" and family in FAMILIES
-    if runtime.precision in ("int8", "bf16x3") and runtime.backend == "torch":
+    if runtime.precision in CPU_PRECISIONS and runtime.backend == "torch":
         raise OptionError("backend", f"{runtime.precision} runs in OpenVINO", "use `backend` openvino or auto")
     if wanted and not possible:
         fault = f"OpenVINO does not run '{family}' on {device} here"
