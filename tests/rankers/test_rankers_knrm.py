@@ -45,9 +45,9 @@ def test_parameters():
     assert Knrm.create(vocabulary(300), **Knrm.capreolus).parameters == 34
     ranker = Knrm.create(vocabulary())
     np.testing.assert_allclose(
-        ranker.module.kernels.centres.detach(), [-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
+        ranker.module.kernels.centres.detach().cpu(), [-0.9, -0.7, -0.5, -0.3, -0.1, 0.1, 0.3, 0.5, 0.7, 0.9, 1.0]
     )
-    np.testing.assert_allclose(ranker.module.kernels.widths.detach(), [0.1] * 10 + [0.001])
+    np.testing.assert_allclose(ranker.module.kernels.widths.detach().cpu(), [0.1] * 10 + [0.001])
 
 
 def test_scores_are_those_of_the_formula():
