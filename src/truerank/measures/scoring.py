@@ -12,6 +12,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Ints
 from truerank.errors import InputError, OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import RankedJudgments
@@ -145,10 +146,10 @@ class _Gathered:
         self._places = {topic: place for place, topic in enumerate(plan.judgments.topics)}
         self._rarer = None if plan.rarer is None else plan.rarer.empty(len(self._present))
 
-    def add(self, frame: pl.DataFrame) -> bool:
+    def add(self, frame: pl.DataFrame, starts: Ints | None = None) -> bool:
         """Takes whole topics; False, and nothing is known, where a document occurs twice for one of them."""
         plan = self._plan
-        ranking = Ranking(frame, plan.judgments)
+        ranking = Ranking(frame, plan.judgments, starts)
         if ranking.repeats():
             return False
         closed = ranking.closed(plan.equivalence, plan.ties)
@@ -327,8 +328,8 @@ def _plan(
 def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
     if isinstance(run, str | Path):
         gathered = _Gathered(plan)
-        for frame in whole_topics(run_frames(run, plan.columns)):
-            if frame is None or not gathered.add(frame):
+        for piece in whole_topics(run_frames(run, plan.columns)):
+            if piece is None or not gathered.add(*piece):
                 # Topics that come back, or a document that occurs twice: the whole run has to be seen.
                 return _score_whole(name, read_run_frame(run), plan)
         return gathered.scored(name)

@@ -201,6 +201,7 @@ def _without_returns(text: str) -> str:
 
 #: Bytes of text that are parsed at once.
 _BLOCK: Final = 1 << 24
+_PIECE: Final = 1 << 18
 _SPACE, _NEWLINE = 32, 10
 #: What `str.split` takes for a blank besides the space and the line feed.
 _BLANKS: Final = tuple(bytes([code]) for code in b"\t\x0b\x0c\r\x1c\x1d\x1e\x1f")
@@ -311,10 +312,21 @@ def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[s
     # A line that is too short holds a null, if only in the last column. Where none does, spaces and ends of lines are
     # as many as there have to be, unless a line is too long or has other blanks; two in a row are an empty column.
     ends = len(frame) - (not data.endswith(b"\n"))
-    blank = np.frombuffer(data, np.uint8) <= _SPACE
-    sound = not any(frame.null_count().row(0)) and np.count_nonzero(blank) == (width - 1) * len(frame) + ends
-    sound = sound and not (blank[1:] & blank[:-1]).any() and all(column.is_finite().all() for column in floats)
+    sound = not any(frame.null_count().row(0)) and _single_blanks(data) == (width - 1) * len(frame) + ends
+    sound = sound and all(column.is_finite().all() for column in floats)
     return frame.select(list(schema)) if sound else None
+
+
+def _single_blanks(data: bytes) -> int:
+    """How many spaces and control characters there are; -1 where two of them stand in a row."""
+    codes, found = np.frombuffer(data, np.uint8), 0
+    # In pieces that the processor holds, each with the first byte of the next one.
+    for start in range(0, len(codes), _PIECE):
+        blank = codes[start : start + _PIECE + 1] <= _SPACE
+        if (blank[1:] & blank[:-1]).any():
+            return -1
+        found += int(np.count_nonzero(blank[:_PIECE]))
+    return found
 
 
 def _single_spaced(data: bytes) -> bytes:

@@ -586,8 +586,9 @@ def kept_run(path: str, wanted: pl.Series, cutoff: int | None) -> KeptRun:
             whole = read_run_frame(path)
             parts, topics = [_cut(whole, wanted, cutoff)], set(whole["topic_id"].unique())
             break
-        parts.append(_cut(piece, wanted, cutoff))
-        topics.update(piece["topic_id"].unique())
+        frame, starts = piece
+        parts.append(_cut(frame, wanted, cutoff))
+        topics.update(frame["topic_id"].gather(starts))
     there = frozenset(topics & set(wanted))
     if not there:
         fault = f"the run holds none of the {len(wanted):,} queries of the judgments"
