@@ -76,8 +76,8 @@ class GradeTable:
         """
         return np.flatnonzero(self._judged[hashes & self._mask])
 
-    def find(self, topics: NDArray[np.int32], documents: pl.Series, hashes: NDArray[np.uint64]) -> pl.DataFrame:
-        """The judged ones of some results.
+    def find(self, topics: NDArray[np.int32], documents: pl.Series, hashes: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+        """The places and grades of the judged ones of some results, in their order.
 
         Args:
             topics: the number of each result's topic, shape (n,).
@@ -87,7 +87,8 @@ class GradeTable:
         results = pl.DataFrame({"key": _pair_keys(topics, hashes), "document": documents, "row": rows})
         found = results.join(self._table, on="key", how="inner", maintain_order="left")
         # Two documents may have one hash; with the same document, the same key means the same topic.
-        return found.filter(pl.col("document") == pl.col("doc_id")).select("row", "relevance")
+        same = (found["document"] == found["doc_id"]).to_numpy()
+        return found["row"].to_numpy()[same], found["relevance"].to_numpy()[same].astype(np.int64)
 
 
 def _pair_keys(topics: NDArray[np.int32], hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -168,10 +169,9 @@ class Ranking:
     def hits(self, ties: tuple[Ties, ...], depth: int | None) -> tuple[Hits, ...]:
         """Where the judged documents stand, by tie policy."""
         rows = self._judgments.likely(self._hashes)
-        topic = self.numbers[self._stretch(rows)]
-        found = self._judgments.find(topic, self._frame["doc_id"].gather(rows), self._hashes[rows])
-        rows, topic = rows[found["row"].to_numpy()], topic[found["row"].to_numpy()].astype(np.int64)
-        relevance = found["relevance"].to_numpy().astype(np.int64)
+        numbers = self.numbers[self._stretch(rows)]
+        found, relevance = self._judgments.find(numbers, self._frame["doc_id"].gather(rows), self._hashes[rows])
+        rows, topic = rows[found], numbers[found].astype(np.int64)
         results = np.zeros(len(self._judgments.topics), np.int64)
         results[self.numbers] = self._lengths if depth is None else np.minimum(self._lengths, depth)
         hits = []

@@ -28,6 +28,7 @@ from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.pair_tables import conforming, refuse_repeats
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.ahead import read_ahead
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -328,7 +329,7 @@ def _plan(
 def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
     if isinstance(run, str | Path):
         gathered = _Gathered(plan)
-        for piece in whole_topics(run_frames(run, plan.columns)):
+        for piece in whole_topics(read_ahead(run_frames(run, plan.columns), 1)):
             if piece is None or not gathered.add(*piece):
                 # Topics that come back, or a document that occurs twice: the whole run has to be seen.
                 return _score_whole(name, read_run_frame(run), plan)
