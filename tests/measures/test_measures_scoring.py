@@ -359,6 +359,22 @@ def test_a_run_that_is_kept_is_scored_without_reading_it_again(tmp_path: Path) -
             assert np.array_equal(evaluate(str(q), str(r), "AP").values, whole.values)
 
 
+def test_runs_that_are_read_ahead_fail_in_their_order(tmp_path: Path) -> None:
+    judged = {"1": {"a": 1}, "2": {"b": 1}}
+    good = {"1": {"a": 1.0, "b": 2.0}, "2": {"b": 1.0}}
+    file = write_run(tmp_path / "good.run", good)
+    bad = tmp_path / "bad.run"
+    bad.write_text("1 Q0 a 1 none t\n")
+    found = evaluate(records(judged), {"file": file, "rows": rows(good), "again": file}, "AP RR")
+    assert found.runs == ("file", "rows", "again")
+    assert np.array_equal(found.values, np.repeat(found.values[:1], 3, axis=0))
+    with pytest.raises(InputError, match=r"bad\.run:1: rank '1' or score 'none'"):
+        evaluate(records(judged), {"file": file, "bad": bad, "rows": rows(good)}, "AP")
+    with pytest.raises(InputError, match="the run lacks 1 of the 2 topics"):
+        missing = {"short": rows({"1": {"a": 1.0}}), "bad": bad}
+        evaluate(records(judged), missing, "AP", Policy(missing="fail"))
+
+
 def test_what_cannot_be_computed_here() -> None:
     run = {"r": [RunRow("1", "a", 1, 1.0)]}
     for name in ("RBP", "RBP(p=0.8)", "AP RBP@10"):
