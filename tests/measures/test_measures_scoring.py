@@ -16,9 +16,10 @@ from hypothesis import strategies as st
 from measures_reference import TREC_NAMES, read, trec_eval, write_qrels, write_run
 from places import DATA
 from truerank.errors import InputError
-from truerank.measures import HMFR, MFR, NCG, RR_MSMARCO, Evaluation, Policy, evaluate
+from truerank.measures import HMFR, MFR, NCG, RR_MSMARCO, Evaluation, Policy, evaluate, rankings
 from truerank.measures.report import evaluation_notes
 from truerank.records import Qrel, RunRow
+from truerank.sources.sharing import reading_once
 
 DOCUMENTS = [f"d{number}" for number in range(12)] + ["D1", "é", "10", "9"]
 
@@ -338,6 +339,40 @@ def test_runs_larger_than_one_block_are_scored_in_pieces(tmp_path: Path, monkeyp
     r.write_text("\n".join([*lines, lines[3]]) + "\n")
     with pytest.raises(InputError, match=r"r\.run:1801: topic 0 and document d\d+ are already in line 4"):
         evaluate(str(q), str(r), "AP")
+
+
+def test_documents_with_one_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    qrels = {str(t): {f"d{d}": d % 3 for d in range(t, 40, 2)} for t in range(9)}
+    run = {str(t): {f"d{d}": float((7 * d) % 41) for d in range(40)} for t in range(9)}
+    whole = evaluate(records(qrels), {"r": rows(run)}, "nDCG@10 AP Bpref")
+    monkeypatch.setattr(rankings, "_pair_keys", lambda topics, hashes: topics.astype(np.uint64) * 2 + hashes % 2)
+    assert np.array_equal(evaluate(records(qrels), {"r": rows(run)}, "nDCG@10 AP Bpref").values, whole.values)
+
+
+def test_a_run_that_is_kept_is_scored_without_reading_it_again(tmp_path: Path) -> None:
+    """It is read by a thread, which has to know that it is kept."""
+    q, r = write_qrels(tmp_path / "q.qrels", {"1": {"a": 1}}), write_run(tmp_path / "r.run", {"1": {"a": 1.0}})
+    with reading_once():
+        whole = evaluate(str(q), str(r), "AP")
+        with pytest.MonkeyPatch.context() as changed:
+            changed.setattr("truerank.sources.lines._parsed", lambda *_: pytest.fail("read again"))
+            assert np.array_equal(evaluate(str(q), str(r), "AP").values, whole.values)
+
+
+def test_runs_that_are_read_ahead_fail_in_their_order(tmp_path: Path) -> None:
+    judged = {"1": {"a": 1}, "2": {"b": 1}}
+    good = {"1": {"a": 1.0, "b": 2.0}, "2": {"b": 1.0}}
+    file = write_run(tmp_path / "good.run", good)
+    bad = tmp_path / "bad.run"
+    bad.write_text("1 Q0 a 1 none t\n")
+    found = evaluate(records(judged), {"file": file, "rows": rows(good), "again": file}, "AP RR")
+    assert found.runs == ("file", "rows", "again")
+    assert np.array_equal(found.values, np.repeat(found.values[:1], 3, axis=0))
+    with pytest.raises(InputError, match=r"bad\.run:1: rank '1' or score 'none'"):
+        evaluate(records(judged), {"file": file, "bad": bad, "rows": rows(good)}, "AP")
+    with pytest.raises(InputError, match="the run lacks 1 of the 2 topics"):
+        missing = {"short": rows({"1": {"a": 1.0}}), "bad": bad}
+        evaluate(records(judged), missing, "AP", Policy(missing="fail"))
 
 
 def test_what_cannot_be_computed_here() -> None:

@@ -23,9 +23,9 @@ def opened(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     names: list[str] = []
     chunks = compressed.chunks
 
-    def counted(path: Path) -> Iterator[bytes]:
+    def counted(path: Path, size: int = 0) -> Iterator[bytes]:
         names.append(path.name)
-        return chunks(path)
+        return chunks(path, size)
 
     monkeypatch.setattr(compressed, "chunks", counted)
     return names

@@ -85,7 +85,8 @@ def _normalised(measure: Measure, view: RankedJudgments, gain: Callable[[Ints, I
 
 def _ideal(measure: Measure, judgments: GradeTable, gain: Callable[[Ints, Ints], Floats]) -> Floats:
     """The gain of the best ranking down to the cutoff, by topic."""
-    order = judgments.best_first(_gains(measure, judgments.relevance))
+    by_gains = ("order", str(measure.params.get("gains")))
+    order = judgments.once(by_gains, lambda: judgments.best_first(_gains(measure, judgments.relevance)))
     counts = np.bincount(judgments.topic, minlength=len(judgments.topics))
     place = np.arange(len(order)) - np.repeat(np.cumsum(counts) - counts, counts)
     kept = _within(place, measure)

@@ -18,6 +18,9 @@ from truerank.sources.lines import repeated_pair
 _BITS_PER_JUDGMENT: Final = 32
 _FEWEST_BITS: Final = 1 << 16
 _MOST_BITS: Final = 1 << 27
+#: Odd, so that different topics give different products.
+_SALT: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+_HALF: Final = np.uint64(32)
 
 
 class GradeTable:
@@ -38,20 +41,15 @@ class GradeTable:
         names = frame["topic_id"].unique(maintain_order=True)
         self.topics: tuple[str, ...] = tuple(names.to_list())
         self._numbers = {name: number for number, name in enumerate(self.topics)}
-        self._table = frame.select("topic_id", "doc_id", "relevance").join(
-            pl.DataFrame({"topic_id": names, "topic": pl.int_range(len(names), dtype=pl.Int32, eager=True)}),
-            on="topic_id",
-            how="left",
-            maintain_order="left",
-        )
-        self.topic: NDArray[np.int32] = self._table["topic"].to_numpy()
-        self.relevance: NDArray[np.int64] = self._table["relevance"].to_numpy().astype(np.int64)
-        self._table = self._table.select("topic", "doc_id", "relevance")
+        self.topic: NDArray[np.int32] = frame["topic_id"].cast(pl.Enum(names)).to_physical().cast(pl.Int32).to_numpy()
+        self.relevance: NDArray[np.int64] = frame["relevance"].to_numpy().astype(np.int64)
+        hashes = frame["doc_id"].hash().to_numpy()
+        self._table = frame.select(pl.Series("key", _pair_keys(self.topic, hashes)), "doc_id", "relevance")
         self._made: dict[Hashable, NDArray[Any]] = {}
         bits = 1 << (_BITS_PER_JUDGMENT * len(frame) - 1).bit_length()
         self._mask = np.uint64(min(max(bits, _FEWEST_BITS), _MOST_BITS) - 1)
         self._judged = np.zeros(int(self._mask) + 1, np.bool_)
-        self._judged[frame["doc_id"].hash().to_numpy() & self._mask] = True
+        self._judged[hashes & self._mask] = True
 
     def __len__(self) -> int:
         return len(self.topic)
@@ -78,16 +76,24 @@ class GradeTable:
         """
         return np.flatnonzero(self._judged[hashes & self._mask])
 
-    def find(self, topics: NDArray[np.int32], documents: pl.Series) -> pl.DataFrame:
-        """The judged ones of some results.
+    def find(self, topics: NDArray[np.int32], documents: pl.Series, hashes: NDArray[np.uint64]) -> tuple[Ints, Ints]:
+        """The places and grades of the judged ones of some results, in their order.
 
         Args:
             topics: the number of each result's topic, shape (n,).
+            hashes: what `Series.hash()` gives for the documents' ids, shape (n,).
         """
         rows = pl.int_range(len(documents), dtype=pl.Int64, eager=True)
-        results = pl.DataFrame({"topic": topics, "doc_id": documents, "row": rows})
-        found = results.join(self._table, on=["topic", "doc_id"], how="inner", maintain_order="left")
-        return found.select("row", "relevance")
+        results = pl.DataFrame({"key": _pair_keys(topics, hashes), "document": documents, "row": rows})
+        found = results.join(self._table, on="key", how="inner", maintain_order="left")
+        # Two documents may have one hash; with the same document, the same key means the same topic.
+        same = (found["document"] == found["doc_id"]).to_numpy()
+        return found["row"].to_numpy()[same], found["relevance"].to_numpy()[same].astype(np.int64)
+
+
+def _pair_keys(topics: NDArray[np.int32], hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """One number for a topic and a document: the same for the same two, another for another topic."""
+    return hashes ^ (topics.astype(np.uint64) * _SALT)
 
 
 class GradeList(GradeTable):
@@ -110,10 +116,6 @@ class GradeList(GradeTable):
     def best_first(self, gains: Floats) -> Ints:
         lower = (np.diff(gains) <= 0) | (np.diff(self.topic) > 0)
         return np.arange(len(gains)) if lower.all() else super().best_first(gains)
-
-
-_SALT: Final = np.uint32(0x9E37_79B1)
-_HALF: Final = np.uint64(32)
 
 
 class Hits(NamedTuple):
@@ -142,10 +144,11 @@ class Ranking:
     Args:
         frame: columns topic_id, doc_id, and score or rank, whichever the ties need; equal topics stand together.
         judgments: those that the run is scored by.
+        starts: where each topic begins, if that is known.
     """
 
-    def __init__(self, frame: pl.DataFrame, judgments: GradeTable) -> None:
-        starts = topic_starts(frame["topic_id"])
+    def __init__(self, frame: pl.DataFrame, judgments: GradeTable, starts: Ints | None = None) -> None:
+        starts = topic_starts(frame["topic_id"]) if starts is None else starts
         numbers = judgments.numbers(frame["topic_id"].gather(starts))
         lengths = np.diff(np.append(starts, len(frame)))
         known = numbers >= 0
@@ -166,10 +169,9 @@ class Ranking:
     def hits(self, ties: tuple[Ties, ...], depth: int | None) -> tuple[Hits, ...]:
         """Where the judged documents stand, by tie policy."""
         rows = self._judgments.likely(self._hashes)
-        topic = self.numbers[self._stretch(rows)]
-        found = self._judgments.find(topic, self._frame["doc_id"].gather(rows))
-        rows, topic = rows[found["row"].to_numpy()], topic[found["row"].to_numpy()].astype(np.int64)
-        relevance = found["relevance"].to_numpy().astype(np.int64)
+        numbers = self.numbers[self._stretch(rows)]
+        found, relevance = self._judgments.find(numbers, self._frame["doc_id"].gather(rows), self._hashes[rows])
+        rows, topic = rows[found], numbers[found].astype(np.int64)
         results = np.zeros(len(self._judgments.topics), np.int64)
         results[self.numbers] = self._lengths if depth is None else np.minimum(self._lengths, depth)
         hits = []
@@ -254,7 +256,7 @@ class Ranking:
         if len(self._lengths) and np.all(self._lengths == self._lengths[0]):
             keys = np.sort(keys.reshape(len(self._lengths), -1), axis=1)
         else:
-            salts = np.arange(len(self._starts), dtype=np.uint32) * _SALT
+            salts = np.arange(len(self._starts), dtype=np.uint32) * _SALT.astype(np.uint32)
             keys = np.sort(keys ^ np.repeat(salts, self._lengths))[None]
         if not np.any(keys[:, 1:] == keys[:, :-1]):
             return False
@@ -339,8 +341,8 @@ def first_places(run: pl.DataFrame, depth: int) -> pl.DataFrame:
     return run[np.repeat(starts, lengths) + place].with_columns(pl.Series("place", place + 1))
 
 
-def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None]:
-    """The rows of a run, cut anew between topics."""
+def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, Ints] | None]:
+    """The rows of a run, cut anew between topics, and where each topic begins; None where a topic comes back."""
     held = next(frames, None)
     seen: set[str] = set()
     # The last topic of a block may go on in the next one; most runs are one block.
@@ -352,12 +354,12 @@ def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[pl.DataFrame | None
             yield None
             return
         if following is None:
-            yield held
+            yield held, starts
             return
         seen.update(names[:-1])
         last = int(starts[-1])
         if last:
-            yield held.slice(0, last)
+            yield held.slice(0, last), starts[:-1]
         held = pl.concat([held.slice(last), following])
 
 
@@ -376,7 +378,8 @@ def joined(parts: list[Hits], topics: int) -> Hits:
         empty = np.empty(0, np.int64)
         return Hits(empty, empty, empty, np.zeros(topics, np.int64))
     topic, rank, relevance = (np.concatenate([part[field] for part in parts]) for field in range(3))
-    order = np.lexsort((rank, topic))
+    # Most runs have their topics in the order of the judgments, so that this is sorted already.
+    order = np.argsort(topic * (rank.max(initial=0) + 1) + rank, kind="stable")
     return Hits(topic[order], rank[order], relevance[order], np.sum([part.results for part in parts], axis=0))
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -12,6 +14,7 @@ import polars as pl
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
+from truerank.arrays import Ints
 from truerank.errors import InputError, OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import RankedJudgments
@@ -27,6 +30,7 @@ from truerank.sources.notebook import frame_of, is_single, of_ranx
 from truerank.sources.pair_tables import conforming, refuse_repeats
 from truerank.sources.qrels import QREL_SCHEMA
 from truerank.sources.runs import RUN_SCHEMA
+from truerank.work.ahead import read_ahead
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
@@ -145,10 +149,10 @@ class _Gathered:
         self._places = {topic: place for place, topic in enumerate(plan.judgments.topics)}
         self._rarer = None if plan.rarer is None else plan.rarer.empty(len(self._present))
 
-    def add(self, frame: pl.DataFrame) -> bool:
+    def add(self, frame: pl.DataFrame, starts: Ints | None = None) -> bool:
         """Takes whole topics; False, and nothing is known, where a document occurs twice for one of them."""
         plan = self._plan
-        ranking = Ranking(frame, plan.judgments)
+        ranking = Ranking(frame, plan.judgments, starts)
         if ranking.repeats():
             return False
         closed = ranking.closed(plan.equivalence, plan.ties)
@@ -278,7 +282,7 @@ def _evaluated(
     opened = named_runs(runs)
     judged, groups = qrel_frame(qrels), equivalence.opened()
     plan = _plan(tuple(spelled.values()), judged if groups is None else groups.closed(judged), policy, groups)
-    scored = {name: _score(name, run, plan) for name, run in opened.items()}
+    scored = _scored(opened, plan)
     return Evaluation(
         runs=tuple(scored),
         measures=tuple(spelled),
@@ -324,15 +328,30 @@ def _plan(
     )
 
 
-def _score(name: str, run: OneRun, plan: _Plan) -> _Scored:
-    if isinstance(run, str | Path):
-        gathered = _Gathered(plan)
-        for frame in whole_topics(run_frames(run, plan.columns)):
-            if frame is None or not gathered.add(frame):
-                # Topics that come back, or a document that occurs twice: the whole run has to be seen.
-                return _score_whole(name, read_run_frame(run), plan)
-        return gathered.scored(name)
-    return _score_whole(name, _frame_of(name, run, plan.columns), plan)
+def _scored(opened: Mapping[str, OneRun], plan: _Plan) -> dict[str, _Scored]:
+    """The scores of every run; what comes next is read meanwhile, be it of the same run or of the next one."""
+    blocks = read_ahead(_blocks(opened, plan.columns), 1)
+    return {
+        name: _score(name, opened[name], (frame for _, frame in some), plan)
+        for name, some in groupby(blocks, itemgetter(0))
+    }
+
+
+def _blocks(opened: Mapping[str, OneRun], columns: Collection[str]) -> Iterator[tuple[str, pl.DataFrame]]:
+    for name, run in opened.items():
+        read = run_frames(run, columns) if isinstance(run, str | Path) else [_frame_of(name, run, columns)]
+        yield from ((name, frame) for frame in read)
+
+
+def _score(name: str, run: OneRun, frames: Iterator[pl.DataFrame], plan: _Plan) -> _Scored:
+    if not isinstance(run, str | Path):
+        return _score_whole(name, next(frames), plan)
+    gathered = _Gathered(plan)
+    for piece in whole_topics(frames):
+        if piece is None or not gathered.add(*piece):
+            # Topics that come back, or a document that occurs twice: the whole run has to be seen.
+            return _score_whole(name, read_run_frame(run), plan)
+    return gathered.scored(name)
 
 
 def _score_whole(name: str, frame: pl.DataFrame, plan: _Plan) -> _Scored:

@@ -13,7 +13,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 from truerank.errors import InputError
 from truerank.loading import check_regular
@@ -70,8 +70,13 @@ def is_folder(path: Path) -> bool:
         return False
 
 
-def chunks(path: Path) -> Iterator[bytes]:
-    """The content of a file, decompressed if its first bytes say gzip, bzip2, xz or Zstandard (whatever its ending)."""
+def chunks(path: Path, size: int = 0) -> Iterator[bytes]:
+    """The content of a file, decompressed if its first bytes say gzip, bzip2, xz or Zstandard (whatever its ending).
+
+    Args:
+        size: how many bytes a piece has at least where the file is not compressed; then it goes on to the end of a line
+            if that is near. 0 for about 1 MiB, wherever that ends.
+    """
     checked_file(path)
     try:
         with path.open("rb") as stream:
@@ -83,12 +88,22 @@ def chunks(path: Path) -> Iterator[bytes]:
                         _unfold(iter(lambda: stream.read(_COMPRESSED_CHUNK), b""), decompressor, method, path)
                     )
                     return
-            while piece := stream.read(_CHUNK):
+            while piece := stream.read(_to_line_end(stream, size) if size else _CHUNK):
                 yield piece
     except OSError as error:
         raise InputError(
             f"cannot be read ({error.strerror or error})", "check the disk or copy it again", where=path
         ) from error
+
+
+def _to_line_end(stream: BinaryIO, size: int) -> int:
+    """How many bytes of a file there are to the end of the line in which so many bytes end; `size` behind its end."""
+    start = stream.tell()
+    stream.seek(start + size)
+    stream.readline(_CHUNK)
+    end = stream.tell()
+    stream.seek(start)
+    return end - start
 
 
 def head(path: Path, size: int = HEAD_SIZE) -> bytes:

@@ -73,29 +73,59 @@ def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
     Args:
         size: how many bytes a block has at least, but the last one; 0 for about 1 MiB.
     """
-    number, held, length = 1, [b""], 0
+    number = 1
+    for skipped, data in _whole_lines(path, size):
+        number += skipped
+        yield number, data.removesuffix(b"\n")
+        # Several times as fast as `bytes.count`.
+        number += int(np.count_nonzero(np.frombuffer(data, np.uint8) == _NEWLINE))
+
+
+def _whole_lines(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
+    """How many lines of a metadata header are left out, and the bytes of whole lines, with the end of the last one.
+
+    Nobody counts lines here: where a fault is, they are counted afterwards.
+    """
+    held: list[bytes] = []
+    length, before = 0, 0
     try:
-        for piece in compressed.chunks(path):
-            end = piece.rfind(b"\n") if length + len(piece) >= size else -1
-            if end < 0:
-                held.append(piece)
-                length += len(piece)
-                _check_length(held, path, number)
+        for piece in compressed.chunks(path, size):
+            end = piece.rfind(b"\n") + 1 if length + len(piece) >= size else 0
+            length += len(piece)
+            if end:
+                data, rest = b"".join([*held, piece[:end]]), piece[end:]
+                yield _without_header(data, first=not before)
+                before += len(data)
+                held, length = [rest] if rest else [], len(rest)
                 continue
-            data = _unmarked(b"".join([*held, piece[:end]]), number)
-            held, length = [piece[end + 1 :]], len(piece) - end - 1
-            # Several times as fast as `bytes.count`.
-            following = number + int(np.count_nonzero(np.frombuffer(data, np.uint8) == _NEWLINE)) + 1
-            header = metadata_header(data) if number == 1 else 0
-            yield (number + data[:header].count(b"\n"), data[header:]) if header else (number, data)
-            number = following
+            held.append(piece)
+            if length > _LONGEST_LINE:
+                fault = f"a line of more than {_LONGEST_LINE >> 20} MiB"
+                line = _line_after(path, before)
+                raise InputError(fault, "this is not a text file of lines", where=path, line=line)
     except compressed.BrokenFileError as error:
-        line = number + sum(piece.count(b"\n") for piece in held)
+        line = _line_after(path, before + length)
         raise InputError(error.fault, error.remedy, where=path, line=line) from error
-    if last := b"".join(held):
-        data = _unmarked(last, number)
-        header = metadata_header(data) if number == 1 else 0
-        yield number + data[:header].count(b"\n"), data[header:]
+    if length:
+        yield _without_header(b"".join(held), first=not before)
+
+
+def _line_after(path: Path, size: int) -> int:
+    """The number of the line that goes on after so many bytes."""
+    line = 1
+    for piece in compressed.chunks(path):
+        line += piece[:size].count(b"\n")
+        size -= len(piece)
+        if size <= 0:
+            break
+    return line
+
+
+def _without_header(data: bytes, *, first: bool) -> tuple[int, bytes]:
+    """How many lines of a metadata header stand at the beginning of a file, and what follows."""
+    data = data.removeprefix(_BOM) if first else data
+    header = metadata_header(data) if first else 0
+    return data[:header].count(b"\n"), data[header:]
 
 
 def metadata_header(data: bytes) -> int:
@@ -154,10 +184,6 @@ def decoded(raw: bytes, path: Path, line: int, *, strict: bool) -> tuple[str, bo
         return raw.decode("latin-1"), True
 
 
-def _unmarked(data: bytes, first: int) -> bytes:
-    return data.removeprefix(_BOM) if first == 1 else data
-
-
 def _repaired_block(data: bytes, first: int, path: Path, strict: bool) -> LineBlock:
     lines: list[str] = []
     repaired: set[int] = set()
@@ -173,15 +199,9 @@ def _without_returns(text: str) -> str:
     return text.replace("\r\n", "\n").removesuffix("\r") if "\r" in text else text
 
 
-def _check_length(pieces: list[bytes], path: Path, line: int) -> None:
-    if sum(map(len, pieces)) > _LONGEST_LINE:
-        raise InputError(
-            f"a line of more than {_LONGEST_LINE >> 20} MiB", "this is not a text file of lines", where=path, line=line
-        )
-
-
 #: Bytes of text that are parsed at once.
 _BLOCK: Final = 1 << 24
+_PIECE: Final = 1 << 18
 _SPACE, _NEWLINE = 32, 10
 #: What `str.split` takes for a blank besides the space and the line feed.
 _BLANKS: Final = tuple(bytes([code]) for code in b"\t\x0b\x0c\r\x1c\x1d\x1e\x1f")
@@ -213,12 +233,19 @@ def frames(
     Lines that have single blanks or tabs between their columns, or can be made so cheaply, are parsed as columns.
     Where that fails the reader of single lines goes over the block: it raises the fault, or gives the same values.
     """
-    for first, data in byte_blocks(path, _BLOCK):
-        if first == 1 and header and tuple(block_of(1, _first_line(data), path).text.split()) == header:
-            first, data = 2, data[len(_first_line(data)) + 1 :]
-        frame = _regular(data, schema, layouts)
+    number = 1
+    for skipped, data in _whole_lines(path, _BLOCK):
+        number += skipped
+        if number == 1 and header and tuple(block_of(1, _first_line(data), path).text.split()) == header:
+            number, data = 2, data[len(_first_line(data)) + 1 :]
+        plain = data.isascii() or (not any(blank in data for blank in _WIDE_BLANKS) and _is_utf8(data))
+        frame = _parsed(data, schema, layouts) if plain else None
+        lines = data.count(b"\n") if frame is None else len(frame)
+        if frame is None and plain:
+            frame = _parsed(_single_spaced(data), schema, layouts)
         if frame is None:
-            frame = _by_line(data, first, path, schema, reader)
+            frame = _by_line(data, number, path, schema, reader)
+        number += lines
         if len(frame):
             yield frame
 
@@ -266,14 +293,6 @@ def _pair_hashes(topics: pl.Series, documents: pl.Series) -> NDArray[np.uint64]:
     return found
 
 
-def _regular(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
-    """The block parsed as columns; None where a line has another form or a value is not a number."""
-    if not data.isascii() and (any(blank in data for blank in _WIDE_BLANKS) or not _is_utf8(data)):
-        return None
-    frame = _parsed(data, schema, layouts)
-    return _parsed(_single_spaced(data), schema, layouts) if frame is None else frame
-
-
 def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:
     """The lines as columns; None unless each has as many as the first one, single spaces between them, and numbers."""
     if not data:
@@ -290,17 +309,24 @@ def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[s
     except pl.exceptions.PolarsError:
         return None
     floats = [frame[name] for name, kind in schema.items() if kind == pl.Float64]
-    # A line that is too short, has two spaces in a row or is blank holds a null, if only in the last column. Where none
-    # does, spaces and ends of lines are as many as there have to be, unless a line is too long or has other blanks.
+    # A line that is too short holds a null, if only in the last column. Where none does, spaces and ends of lines are
+    # as many as there have to be, unless a line is too long or has other blanks; two in a row are an empty column.
     ends = len(frame) - (not data.endswith(b"\n"))
-    sound = not any(frame.null_count().row(0)) and _blanks(data) == (width - 1) * len(frame) + ends
+    sound = not any(frame.null_count().row(0)) and _single_blanks(data) == (width - 1) * len(frame) + ends
     sound = sound and all(column.is_finite().all() for column in floats)
     return frame.select(list(schema)) if sound else None
 
 
-def _blanks(data: bytes) -> int:
-    """How many spaces and control characters there are."""
-    return int(np.count_nonzero(np.frombuffer(data, np.uint8) <= _SPACE))
+def _single_blanks(data: bytes) -> int:
+    """How many spaces and control characters there are; -1 where two of them stand in a row."""
+    codes, found = np.frombuffer(data, np.uint8), 0
+    # In pieces that the processor holds, each with the first byte of the next one.
+    for start in range(0, len(codes), _PIECE):
+        blank = codes[start : start + _PIECE + 1] <= _SPACE
+        if (blank[1:] & blank[:-1]).any():
+            return -1
+        found += int(np.count_nonzero(blank[:_PIECE]))
+    return found
 
 
 def _single_spaced(data: bytes) -> bytes:

@@ -7,7 +7,6 @@ import ctypes
 import functools
 import multiprocessing
 import os
-import queue
 import re
 import signal
 import sys
@@ -21,6 +20,7 @@ from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
 from truerank.errors import MissingExtraError, OptionError, ShardFinishedError
+from truerank.work.ahead import read_ahead
 
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
 _PATIENCE: Final = 10.0
@@ -32,7 +32,6 @@ _SHARERS: Final = 4
 _starting: Final = threading.Lock()
 
 R = TypeVar("R")
-T = TypeVar("T")
 B = TypeVar("B", bound="Numbered")
 B_contra = TypeVar("B_contra", contravariant=True)
 R_co = TypeVar("R_co", covariant=True)
@@ -248,7 +247,7 @@ class LocalEngine:
             yield from _checked(in_processes(task, blocks, self.workers, self.threads), self.tolerant)
             return
         work: Callable[[B], R] | None = None
-        for block in _read_ahead(blocks) if self.ahead else blocks:
+        for block in read_ahead(blocks) if self.ahead else blocks:
             work = task.open() if work is None else work
             yield block.number, work(block)
 
@@ -451,41 +450,3 @@ def _block_done(key: str, task: Task[Any, Any], block: Any) -> Any:
         _opened.clear()
         _opened[key] = task.open()
     return _opened[key](block)
-
-
-_END = object()
-
-
-def _read_ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
-    """The same items, the next `depth` of them read by a thread while the current one is worked on."""
-    ready: queue.Queue[Any] = queue.Queue(maxsize=depth)
-    stopped = threading.Event()
-
-    def offer(item: Any) -> bool:
-        while not stopped.is_set():
-            with contextlib.suppress(queue.Full):
-                ready.put(item, timeout=0.1)
-                return True
-        return False
-
-    def read() -> None:
-        try:
-            for item in items:
-                if not offer((item, None)):
-                    return
-        except BaseException as error:  # handed on to the reader's side
-            offer((None, error))
-            return
-        offer(_END)
-
-    thread = threading.Thread(target=read, name="read-ahead", daemon=True)
-    thread.start()
-    try:
-        while (entry := ready.get()) is not _END:
-            item, error = entry
-            if error is not None:
-                raise error
-            yield item
-    finally:
-        stopped.set()
-        thread.join()

@@ -586,8 +586,8 @@ def kept_run(path: str, wanted: pl.Series, cutoff: int | None) -> KeptRun:
             whole = read_run_frame(path)
             parts, topics = [_cut(whole, wanted, cutoff)], set(whole["topic_id"].unique())
             break
-        parts.append(_cut(piece, wanted, cutoff))
-        topics.update(piece["topic_id"].unique())
+        parts.append(_cut(piece[0], wanted, cutoff))
+        topics.update(piece[0]["topic_id"].gather(piece[1]))
     there = frozenset(topics & set(wanted))
     if not there:
         fault = f"the run holds none of the {len(wanted):,} queries of the judgments"
