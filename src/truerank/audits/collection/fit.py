@@ -158,35 +158,34 @@ def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float
     """BM25 of documents for topics, shape (documents, topics), and the mean share of a topic's terms in them."""
     # Here: most judgments fit by the runs, and need no words.
     from truerank.lexical.analysis import Analyser
+    from truerank.lexical.index import TermNumbers, tokens
     from truerank.lexical.models import BM25, Statistics
 
-    analyser, model = Analyser(), BM25()
-    asked = [Counter(analyser(text)) for text in topics]
-    terms = {term: at for at, term in enumerate(dict.fromkeys(term for one in asked for term in one))}
-    counted = [Counter(analyser(text[:_READ])) for text in documents]
-    lengths = np.array([one.total() for one in counted], float)
-    held = _sparse(
-        [{terms[term]: count for term, count in one.items() if term in terms} for one in counted], len(terms)
-    ).tocsc()
-    for term in range(len(terms)):
-        part = slice(held.indptr[term], held.indptr[term + 1])
+    analyser, model, terms = Analyser(), BM25(), TermNumbers()
+    asked = [Counter(map(terms.__getitem__, analyser(text))) for text in topics]
+    width = len(terms)
+    # A document that is relevant for several topics is analysed once.
+    cut = [text[:_READ] for text in documents]
+    places = {text: place for place, text in enumerate(dict.fromkeys(cut))}
+    rows = [places[text] for text in cut]
+    text, term, sizes = tokens(analyser, [*places], terms)
+    common, lengths = term < width, sizes[rows].astype(float)
+    ones = np.ones(common.sum())
+    counted = scipy.sparse.csr_matrix((ones, (text[common], term[common])), shape=(len(places), width))
+    held = counted[rows].tocsc()
+    mean, total = float(lengths.mean()), float(lengths.sum())
+    for column in range(width):
+        part = slice(held.indptr[column], held.indptr[column + 1])
         counts = held.data[part].copy()
-        mean, total = float(lengths.mean()), float(lengths.sum())
         known = Statistics(len(documents), mean, total, len(counts), float(counts.sum()))
         held.data[part] = model.weights(counts, lengths[held.indices[part]], known)
-    queries = _sparse(
-        [{terms[term]: model.query_weight(count) for term, count in one.items()} for one in asked], len(terms)
-    )
+    weights = [model.query_weight(count) for one in asked for count in one.values()]
+    topic = np.repeat(np.arange(len(asked)), [*map(len, asked)])
+    numbers = [number for one in asked for number in one]
+    queries = scipy.sparse.csr_matrix((weights, (topic, numbers)), shape=(len(asked), width))
     there = np.diff(held.indptr) > 0
-    covered = [np.mean([there[terms[term]] for term in one]) for one in asked if one]
+    covered = [np.mean(there[[*one]]) for one in asked if one]
     return (held.tocsr() @ queries.T).toarray(), float(np.mean(covered)) if covered else 0.0
-
-
-def _sparse(rows: Sequence[Mapping[int, float]], width: int) -> scipy.sparse.csr_matrix:
-    ends = np.cumsum([0, *map(len, rows)])
-    columns = [column for row in rows for column in row]
-    held = np.array([value for row in rows for value in row.values()], float), np.array(columns, np.int64), ends
-    return scipy.sparse.csr_matrix(held, shape=(len(rows), width))
 
 
 def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
