@@ -28,8 +28,8 @@ from truerank.measures.rankings import (
     grouped,
     joined,
     on_topics,
-    places,
 )
+from truerank.measures.topic_lists import TopicLists
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -114,7 +114,9 @@ class JudgedResults:
             shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
             dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
             depth += max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
-        return {name: run.filter(among_first(run, depth) | (places(run) <= depth)) for name, run in runs.items()}
+        return {
+            name: run.filter(among_first(run, depth) | (TopicLists(run).places <= depth)) for name, run in runs.items()
+        }
 
     @cached_property
     def judged(self) -> Flags:

@@ -28,7 +28,7 @@ from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
-from truerank.measures.rankings import first_places, on_topics, places, topic_starts
+from truerank.measures.topic_lists import TopicLists
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
@@ -141,13 +141,11 @@ def _rules(
     return np.array(rules, np.int64).reshape(len(rules), len(rows)), names
 
 
-def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
+def by_run(sample: FitSample, run: TopicLists) -> Floats:
     """How well each relevant document is in the results of each topic, shape (documents, columns)."""
-    starts = topic_starts(run["topic_id"])
     number = {topic: column for column, topic in enumerate(sample.columns)}
-    columns = [number.get(topic, -1) for topic in run["topic_id"].gather(starts)]
-    column = np.repeat(np.array(columns, np.int64), np.diff(np.append(starts, len(run))))
-    results = run.select("doc_id", places(run).alias("rank"), pl.Series("column", column))
+    column = np.repeat(np.array([number.get(topic, -1) for topic in run.names], np.int64), run.lengths)
+    results = run.rows.select("doc_id", run.places.alias("rank"), pl.Series("column", column))
     met = results.filter(pl.col("column") >= 0).join(sample.docs.with_row_index("place"), on="doc_id")
     values = np.zeros((len(sample.docs), len(sample.columns)))
     values[met["place"].to_numpy(), met["column"].to_numpy()] = 1 / np.log2(met["rank"].to_numpy() + 1.0)
@@ -188,19 +186,19 @@ def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float
     return (held.tocsr() @ queries.T).toarray(), float(np.mean(covered)) if covered else 0.0
 
 
-def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
+def ranked(qrels: pl.DataFrame, run: TopicLists) -> pl.DataFrame:
     """Judged results of a run, down to where most are judged: topic_id, relevance, fit.
 
     Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
-    results = on_topics(run.select("topic_id", "doc_id", "rank"), qrels["topic_id"].unique())
-    for looked_at in (_FIRST, len(results)):
-        judged = first_places(results, looked_at).join(qrels, on=["topic_id", "doc_id"], how="left")
+    results = run.on(qrels["topic_id"].unique())
+    for looked_at in (_FIRST, len(results.rows)):
+        judged = results.first(looked_at).join(qrels, on=["topic_id", "doc_id"], how="left")
         shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
         shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
         below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
-        if len(below) or len(judged) == len(results):
+        if len(below) or len(judged) == len(results.rows):
             break
     depth = int(below[0]) if len(below) else len(shares)
     whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0), pl.col("relevance").is_not_null())
@@ -266,7 +264,7 @@ class Fit:
 
 def judgment_fit(
     qrels: pl.DataFrame,
-    runs: Mapping[str, pl.DataFrame] | None = None,
+    runs: Mapping[str, pl.DataFrame | TopicLists] | None = None,
     *,
     topics: Mapping[str, str] | None = None,
     texts: Texts | None = None,
@@ -283,16 +281,17 @@ def judgment_fit(
     grades: list[Fit] = []
     samples: dict[tuple[str, ...], FitSample] = {}
     for name, run in (runs or {}).items():
+        lists = run if isinstance(run, TopicLists) else TopicLists(run)
         asked_enough = bool(enough) and {one.source for one in found}.issuperset(enough)
         fits = asked_enough and any(one.word == "fits" for one in found)
         if fits and any(one.word == "fits" for one in grades):
             break
         if not fits:
-            asked = (*topics,) if topics else (*run["topic_id"].unique(maintain_order=True),)
+            asked = (*topics,) if topics else (*lists.topics,)
             # Most runs have the same topics in the same order.
             sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
-            found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
-        grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
+            found.append(replace(_placed(sample, by_run(sample, lists), seed), source=name))
+        grades.append(replace(_graded(ranked(qrels, lists), seed), source=name))
     if topics and texts is not None and not any(one.word == "fits" for one in found):
         sample = sampled(qrels, [*topics], rel, seed)
         said = texts(sample.docs["doc_id"].unique(maintain_order=True).to_list())
