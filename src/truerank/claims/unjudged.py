@@ -203,10 +203,11 @@ def judged_results(claim: Claim) -> JudgedResults:
     topics = claim.qrels["topic_id"].unique()
     first = {name: first_documents(on_topics(run, topics), DEEPEST) for name, run in claim.runs.items()}
     rows = pl.concat([first[name].select(KEYS) for name in claim.pair]).unique().sort(KEYS)
-    ranks = {
-        name: rows.join(found, on=KEYS, how="left", maintain_order="left")["place"].fill_null(ABSENT).to_numpy()
-        for name, found in first.items()
-    }
+    every = pl.concat([found.with_columns(run=pl.lit(number)) for number, found in enumerate(first.values())])
+    met = every.join(rows.with_row_index("row"), on=KEYS)
+    ranked = np.full((len(first), len(rows)), ABSENT)
+    ranked[met["run"].to_numpy(), met["row"].to_numpy()] = met["place"].to_numpy()
+    ranks = dict(zip(first, ranked, strict=True))
     grades = claim.qrels.filter(pl.col("relevance") >= 0).select(*KEYS, "relevance")
     rows = rows.join(grades, on=KEYS, how="left", maintain_order="left")
     whole = {name: _whole_depth(found, grades) for name, found in first.items()}

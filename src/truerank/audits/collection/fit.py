@@ -145,11 +145,13 @@ def by_run(sample: FitSample, run: TopicLists) -> Floats:
     """How well each relevant document is in the results of each topic, shape (documents, columns)."""
     number = {topic: column for column, topic in enumerate(sample.columns)}
     column = np.repeat(np.array([number.get(topic, -1) for topic in run.names], np.int64), run.lengths)
-    results = run.rows.select("doc_id", run.places.alias("rank"), pl.Series("column", column))
-    met = results.filter(pl.col("column") >= 0).join(sample.docs.with_row_index("place"), on="doc_id")
-    values = np.zeros((len(sample.docs), len(sample.columns)))
-    values[met["place"].to_numpy(), met["column"].to_numpy()] = 1 / np.log2(met["rank"].to_numpy() + 1.0)
-    return values
+    documents = pl.Enum(sample.docs["doc_id"].unique(maintain_order=True))
+    doc = run.rows["doc_id"].cast(documents, strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    met = np.flatnonzero((doc >= 0) & (column >= 0))
+    values = np.zeros((len(documents.categories), len(sample.columns)))
+    values[doc[met], column[met]] = 1 / np.log2(run.places.to_numpy()[met] + 1.0)
+    found: Floats = values[sample.docs["doc_id"].cast(documents).to_physical().to_numpy()]
+    return found
 
 
 def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float]:
