@@ -62,6 +62,17 @@ def unjudged_share(results: JudgedResults, run: str, qrels: pl.DataFrame) -> flo
     return len(mine.join(relevant(qrels), on=KEYS, how="semi")) / len(mine)
 
 
+def test_ranks_are_those_of_each_run() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 0.5, "third": 1.0})
+    results = judged_results(claim(qrels, runs))
+    assert list(results.ranks) == list(runs) and len(results.rows) > 100 * TOPICS
+    for name, run in runs.items():
+        rank = {(topic, doc): place for topic, doc, place, _ in run.iter_rows() if place <= DEEPEST}
+        assert results.ranks[name].tolist() == [
+            rank.get(pair, 2 * DEEPEST) for pair in results.rows.select(KEYS).rows()
+        ]
+
+
 def test_the_rates_of_unjudged_results_are_those_of_their_ranks() -> None:
     qrels, runs = collection({"one": 1.5, "other": 1.5})
     results = judged_results(claim(pooled(qrels, runs, ["one"], 20), runs))

@@ -15,9 +15,10 @@ import pytest
 from collection_example import text
 
 from truerank import collection
-from truerank.audits.collection.fit import _DRAWS, _LEVEL, Fit, _drawn, bm25, judgment_fit
+from truerank.audits.collection.fit import _DRAWS, _LEVEL, Fit, _drawn, bm25, by_run, judgment_fit, sampled
 from truerank.audits.collection.verdicts import verdicts
 from truerank.lexical.analysis import Analyser
+from truerank.measures.topic_lists import TopicLists
 
 Row = tuple[str, str, int]
 _TOPICS = 40
@@ -262,3 +263,15 @@ def test_bm25_is_that_of_a_plain_loop_over_every_document_also_those_of_several_
     assert scores == pytest.approx(np.array([[score(one, query) for query in asked] for one in held]))
     every = {term for one in held for term in one}
     assert covered == pytest.approx(np.mean([np.mean([term in every for term in query]) for query in asked if query]))
+
+
+def test_the_fit_by_a_run_is_the_discount_of_each_document_in_the_results_of_each_topic() -> None:
+    run = _run().sample(fraction=1.0, shuffle=True, seed=2)
+    # Some topics are compared that have no results, and some results are of no topic that is compared.
+    sample = sampled(_qrels("sound"), [*_IDS[3:], "nowhere"], 1, 0)
+    rank = {(topic, doc): place for topic, doc, place in run.iter_rows()}
+    expected = [
+        [1 / math.log2(rank[topic, doc] + 1) if (topic, doc) in rank else 0.0 for topic in sample.columns]
+        for doc in sample.docs["doc_id"]
+    ]
+    assert by_run(sample, TopicLists(run)) == pytest.approx(np.array(expected))
