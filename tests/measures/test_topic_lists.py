@@ -39,8 +39,9 @@ def test_lists_are_those_of_plain_loops(seed: int, kind: str) -> None:
         (whole, given),
         (whole.on(pl.Series([*judged], dtype=pl.String)), [r for r in given if r[0] in judged]),
     ):
-        stretches = [(topic, len([*some])) for topic, some in groupby(own, key=lambda row: row[0])]
-        assert lists.rows.rows() == own
+        every = ((topic, len([*some])) for topic, some in groupby(given, key=lambda row: row[0]))
+        stretches = [(topic, length) for topic, length in every if own is given or topic in judged]
+        assert lists.select(*schema).rows() == own and len(lists) == len(own)
         assert [*zip(lists.names, lists.lengths.tolist(), strict=True)] == stretches
         assert lists.topics.to_list() == [*dict.fromkeys(topic for topic, _ in stretches)]
         by_rank = sorted(range(len(own)), key=lambda at: (own[at][0], own[at][2]))
@@ -55,12 +56,4 @@ def test_lists_are_those_of_plain_loops(seed: int, kind: str) -> None:
         rising = all(one[0] != other[0] or one[2] < other[2] for one, other in pairwise(own))
         assert lists.ordered == (rising and not several)
         ranked = own if lists.ordered else [own[at] for at in by_rank]
-        assert lists.by_rank.rows.rows() == ranked
-
-
-def test_stretches_of_a_topic_are_one_where_what_stood_between_them_is_left_out() -> None:
-    frame = pl.DataFrame({"topic_id": ["a", "b", "a"], "doc_id": ["x", "y", "z"], "rank": [1, 1, 2]})
-    whole = TopicLists(frame)
-    assert not whole.ordered and whole.starts.tolist() == [0, 1, 2]
-    some = whole.on(pl.Series(["a"]))
-    assert some.ordered and (some.starts.tolist(), some.lengths.tolist()) == ([0], [2])
+        assert lists.by_rank().select(*schema).rows() == ranked

@@ -146,7 +146,14 @@ def by_run(sample: FitSample, run: TopicLists) -> Floats:
     number = {topic: column for column, topic in enumerate(sample.columns)}
     column = np.repeat(np.array([number.get(topic, -1) for topic in run.names], np.int64), run.lengths)
     documents = pl.Enum(sample.docs["doc_id"].unique(maintain_order=True))
-    doc = run.rows["doc_id"].cast(documents, strict=False).to_physical().cast(pl.Int64).fill_null(-1).to_numpy()
+    doc = (
+        run.select("doc_id")["doc_id"]
+        .cast(documents, strict=False)
+        .to_physical()
+        .cast(pl.Int64)
+        .fill_null(-1)
+        .to_numpy()
+    )
     met = np.flatnonzero((doc >= 0) & (column >= 0))
     values = np.zeros((len(documents.categories), len(sample.columns)))
     values[doc[met], column[met]] = 1 / np.log2(run.places.to_numpy()[met] + 1.0)
@@ -195,15 +202,18 @@ def ranked(qrels: pl.DataFrame, run: TopicLists) -> pl.DataFrame:
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
     results = run.on(qrels["topic_id"].unique())
-    for looked_at in (_FIRST, len(results.rows)):
-        judged = results.first(looked_at).join(qrels, on=["topic_id", "doc_id"], how="left")
-        shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
-        shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
-        below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
-        if len(below) or len(judged) == len(results.rows):
+    for looked_at in (_FIRST, len(results)):
+        first = results.first(looked_at)
+        judged = first.join(qrels, on=["topic_id", "doc_id"], maintain_order="left")
+        size = int(first["place"].max() or 0)  # type: ignore[arg-type]
+        some, every = (
+            np.bincount(rows["place"].to_numpy(), minlength=size + 1)[1:].cumsum() for rows in (judged, first)
+        )
+        below = np.flatnonzero(some / every < _MOST_JUDGED)
+        if len(below) or len(first) == len(results):
             break
-    depth = int(below[0]) if len(below) else len(shares)
-    whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0), pl.col("relevance").is_not_null())
+    depth = int(below[0]) if len(below) else size
+    whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0))
     return whole.select("topic_id", "relevance", (1 / (1 + pl.col("place")).log(2)).alias("fit"))
 
 

@@ -105,6 +105,19 @@ class Files:
         """The runs on judged topics."""
         return {name: lists.on(self.judged) for name, lists in self.lists.items()}
 
+    @cached_property
+    def first(self) -> dict[str, pl.DataFrame]:
+        """The first results of each run on judged topics, with their place."""
+        return {name: lists.first(max(self.depth, 10)) for name, lists in self.judged_lists.items()}
+
+    @cached_property
+    def held(self) -> pl.Series | None:
+        """The documents of the collection among them: looking each run's up in the whole one takes far longer."""
+        if self.documents is None:
+            return None
+        shown = pl.concat([rows["doc_id"] for rows in self.first.values()]).unique()
+        return self.documents.filter(self.documents.is_in(shown.implode()))
+
 
 def run_faults(files: Files) -> tuple[RunFault, ...]:
     """What is wrong with the files of a comparison, the gravest first."""
@@ -129,7 +142,7 @@ def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int,
 
 def _of_run(files: Files, name: str) -> Iterable[RunFault]:
     own = files.judged_lists[name]
-    if not len(own.rows):
+    if not len(own):
         wanted = files.lists[name].topics
         yield RunFault(
             "other-topics", name, "fault", frozenset(),
@@ -137,16 +150,16 @@ def _of_run(files: Files, name: str) -> Iterable[RunFault]:
             "Give the run and the judgments of the same topics, with the same ids.",
         )  # fmt: skip
         return
-    yield from _foreign(files, name, own)
+    yield from _foreign(files, name)
     yield from _scores(files, name, own)
-    yield from _fixed(files, name, own)
+    yield from _fixed(files, name)
 
 
-def _foreign(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
+def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     """Results that are in no collection: with documents by their ids, without them by the form of the ids."""
-    first = own.first(max(files.depth, 10))
-    if files.documents is not None:
-        known = files.documents
+    first = files.first[name]
+    if files.held is not None:
+        known = files.held
     else:
         # One of the ids alone is looked for in all other files.
         alone = first["doc_id"].unique()
@@ -161,9 +174,8 @@ def _foreign(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
     unknown = first.filter(~pl.col("known"))["doc_id"].unique(maintain_order=True)
     if not len(unknown):
         return
-    if files.documents is None:
-        others = [run["doc_id"] for other, run in files.runs.items() if other != name]
-        known = pl.concat([files.qrels["doc_id"], *others]).unique()
+    others = [run["doc_id"] for other, run in files.runs.items() if other != name]
+    known = pl.concat([files.qrels["doc_id"], *others]).unique() if files.documents is None else files.documents
     cause = _cause(unknown, known)
     # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
     if files.documents is None and not cause:
@@ -187,8 +199,9 @@ def _foreign(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
 
 def _scores(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
     """Scores that rise from rank to rank, contradict the ranks, or are all the same."""
-    ordered, starts = own.by_rank, own.by_rank.starts
-    steps = np.diff(ordered.rows["score"].to_numpy(), prepend=np.nan)
+    ordered = own.by_rank()
+    starts = ordered.starts
+    steps = np.diff(ordered.select("score")["score"].to_numpy(), prepend=np.nan)
     steps[starts] = np.nan
     by_topic = pl.DataFrame(
         {
@@ -229,9 +242,9 @@ def _scores(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
         )  # fmt: skip
 
 
-def _fixed(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
+def _fixed(files: Files, name: str) -> Iterable[RunFault]:
     """A list that hardly depends on the topic."""
-    first = own.first(files.depth)
+    first = files.first[name].filter(pl.col("place") <= files.depth)
     topics = first["topic_id"].n_unique()
     if topics < _FIXED_TOPICS:
         return
@@ -272,8 +285,10 @@ def _alike(files: Files) -> Iterable[RunFault]:
     """Two runs whose first results are the same for all topics, or for nearly all."""
     lists = []
     for name in files.pair:
-        own = files.judged_lists[name].by_rank
-        first = (own.first(files.depth) if own.ordered else own.rows).group_by("topic_id", maintain_order=True)
+        own = files.judged_lists[name].by_rank()
+        first = (own.first(files.depth) if own.ordered else own.select("topic_id", "doc_id")).group_by(
+            "topic_id", maintain_order=True
+        )
         lists.append(dict(first.agg(pl.col("doc_id").head(files.depth)).iter_rows()))
     shared = [topic for topic in lists[0] if topic in lists[1]]
     differing = [topic for topic in shared if lists[0][topic] != lists[1][topic]]

@@ -121,10 +121,10 @@ def _first(lists: TopicLists) -> pl.DataFrame:
 
 def _ranked(lists: TopicLists) -> pl.DataFrame:
     """All results of judged topics with their place, from 1 on."""
-    rows = lists.rows.select(*_KEYS, "rank")
+    rows = lists.select(*_KEYS, "rank")
     if repeated_pair(rows["topic_id"], rows["doc_id"]):
         lists = TopicLists(rows.unique(_KEYS, maintain_order=True))
-    return lists.rows.select(*_KEYS, lists.places)
+    return lists.select(*_KEYS).with_columns(lists.places)
 
 
 # -- from another run -------------------------------------------------------------------------------------------------
