@@ -11,8 +11,9 @@ import pytest
 
 from truerank.claims.claim import Claim, chosen_claim
 from truerank.claims.model_judgments import favour
-from truerank.claims.pools import pool_trace, pools_answer
+from truerank.claims.pools import _DEPTHS, _TIMES, _traces, pool_trace, pools_answer
 from truerank.claims.unjudged import (
+    DEEPEST,
     NO_GRADE,
     DrawnGrades,
     GradedResults,
@@ -59,6 +60,17 @@ def unjudged_share(results: JudgedResults, run: str, qrels: pl.DataFrame) -> flo
     """The share of the unjudged first results of a run that are relevant in truth."""
     mine = results.rows.filter(pl.Series(results.open & results.within(run)))
     return len(mine.join(relevant(qrels), on=KEYS, how="semi")) / len(mine)
+
+
+def test_ranks_are_those_of_each_run() -> None:
+    qrels, runs = collection({"one": 1.5, "other": 0.5, "third": 1.0})
+    results = judged_results(claim(qrels, runs))
+    assert list(results.ranks) == list(runs) and len(results.rows) > 100 * TOPICS
+    for name, run in runs.items():
+        rank = {(topic, doc): place for topic, doc, place, _ in run.iter_rows() if place <= DEEPEST}
+        assert results.ranks[name].tolist() == [
+            rank.get(pair, 2 * DEEPEST) for pair in results.rows.select(KEYS).rows()
+        ]
 
 
 def test_the_rates_of_unjudged_results_are_those_of_their_ranks() -> None:
@@ -144,6 +156,33 @@ def test_pools_show_in_relevant_documents_alone_and_only_where_there_are_any() -
     trace = pool_trace(judged_results(lost))
     assert trace is not None and (trace.lacking, trace.first) == ("other", 10)
     assert pools_answer(lost, {}).plausible
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_pools_of_a_trace_are_those_of_the_runs_that_bring_most_each_time(seed: int) -> None:
+    qrels, runs = collection({"one": 1.5, "other": 1.0, "third": 1.0, "fourth": 0.5, "fifth": 1.0}, seed)
+    results = judged_results(claim(pooled(qrels, runs, ["other", "third", "fifth"], 12), runs))
+    expected, rows = [], range(len(results.rows))
+    further = ["third", "fourth", "fifth"]
+    for first in dict.fromkeys(min(DEEPEST, times * results.depth) for times in _TIMES):
+        for depth in _DEPTHS:
+            lost = {at for at in rows if results.relevant[at] and results.ranks["one"][at] <= first}
+            taken = ["other"]
+            while lost := {at for at in lost if results.ranks[taken[-1]][at] > depth}:
+                brought = {run: sum(results.ranks[run][at] <= depth for at in lost) for run in further}
+                best = max(brought, key=lambda run: brought[run])
+                if not brought[best]:
+                    break
+                taken.append(best)
+            if not lost:
+                near = [min(results.ranks[run][at] for run in taken) > depth for at in rows]
+                expected.append((first, tuple(taken), depth, near))
+    found = [*_traces(results, "one")]
+    assert any(len(one.pooled) > 2 for one in found)
+    scopes = [results.ranks["one"] <= one.first for one in found]
+    assert [(one.first, one.pooled, one.depth) for one in found] == [one[:3] for one in expected]
+    for one, scope, (*_, beyond) in zip(found, scopes, expected, strict=True):
+        assert np.array_equal(one.rows, scope & np.array(beyond))
 
 
 def test_a_run_that_was_not_pooled_is_corrected_by_what_leaving_out_costs() -> None:

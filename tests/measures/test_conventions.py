@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import truerank
+from truerank.measures import conventions
 from truerank.measures.conventions import ConventionScorer, convention_range, scored_measure
 
 Qrels = dict[str, dict[str, int]]
@@ -405,6 +406,32 @@ def test_ids_in_another_form(change: Callable[[str], str], code: str) -> None:
     measure = scored_measure("R@25")
     assert own.scores(measure, of(own, code)).score == pytest.approx(base.scores(measure).score, abs=1e-12)
     assert own.scores(measure).score < base.scores(measure).score
+
+
+@pytest.mark.parametrize(
+    ("odd", "judged", "choices"),
+    [
+        ("D7", "D1", set()),
+        ("d7", "D1", {"case"}),
+        ("D7", "d1", set()),
+        ("É7", "d1", {"case"}),
+        ("007", "d1", {"integer"}),
+        ("d7", "007", {"integer"}),
+        ("x/d7", "d1", {"prefix"}),
+        ("d7", "x:d1", {"prefix"}),
+        ("d1-3", "d1", {"passages-best", "passages-first", "passages-sum"}),
+        ("d2-3", "d1", set()),
+    ],
+)
+def test_one_id_of_any_part_of_a_run_allows_a_choice(
+    odd: str, judged: str, choices: set[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(conventions, "_PART", 3)
+    plain = [("d", 1.0)] * 7 + [(odd, 0.5)]
+    known = {one.code for one in scorer({"1": {judged: 1}}, {"1": plain}).choices}
+    allowed = {"case"} if judged == "D1" or odd == "D7" else set()
+    asked = {f"run.{name}" for name in ("case", "integer", "prefix", "passages-best", "passages-first", "passages-sum")}
+    assert known & asked == {f"run.{name}" for name in choices | allowed}
 
 
 def test_passages_counted_as_documents() -> None:

@@ -23,7 +23,8 @@ from truerank.claims.unjudged import cutoff_of, judged_results
 from truerank.measures.floors import Floor, fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
-from truerank.measures.rankings import on_topics, places
+from truerank.measures.rankings import on_topics
+from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
 from truerank.sources.golden import merged_tables
 from truerank.text.printable import listed
@@ -255,7 +256,7 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
         if fault.kind == "fixed-list":
             yield f"that {fault.run} does not read the query", claim.base
         if fault.kind == "short-lists" and claim.base.effect == "stands":
-            runs = {name: run.filter(places(run) <= fault.depth) for name, run in claim.pair.items()}
+            runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
             scored = claim.scored(runs=runs)
             row = claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
             if row.effect != "stands":
@@ -354,7 +355,7 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
 
     reader = None if given.sources.docs is None else texts
     fit = judgment_fit(
-        files.qrels, files.runs, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed,
+        files.qrels, files.lists, topics=files.topics, texts=reader, rel=given.scoring.rel, seed=given.resampling.seed,
         enough=files.pair,
     )  # fmt: skip
     judged = files.qrels["topic_id"].n_unique()

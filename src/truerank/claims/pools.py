@@ -73,23 +73,22 @@ def _traces(results: JudgedResults, lacking: str) -> Iterator[PoolTrace]:
     other = next(run for run in results.pair if run != lacking)
     further = [run for run in results.ranks if run not in results.pair]
     tries = 2 * len(_DEPTHS) * len(_TIMES)
+    theirs = np.array([results.ranks[run] for run in (other, *further)])
     for first in dict.fromkeys(min(DEEPEST, times * results.depth) for times in _TIMES):
         scope = own <= first
+        wanted = theirs[:, scope & results.relevant]
         for depth in _DEPTHS:
-            pooled, ranks = [other], results.ranks[other]
-            while True:
-                lost = scope & results.relevant & (ranks > depth)
-                if not lost.any():
-                    ways = tries * math.comb(len(further), len(pooled) - 1)
-                    yield _trace(results, (lacking, first, tuple(pooled), depth), scope, ranks, ways)
+            pooled, held = [0], wanted <= depth
+            while not (found := held[pooled].any(axis=0)).all():
+                # A run that is in has none of those that are left.
+                gains = held[:, ~found].sum(axis=1)
+                if not gains.max():
                     break
-                left = [run for run in further if run not in pooled]
-                rows = np.flatnonzero(lost)
-                gains = [int((results.ranks[run][rows] <= depth).sum()) for run in left]
-                if not gains or not max(gains):
-                    break
-                pooled.append(left[int(np.argmax(gains))])
-                ranks = np.minimum(ranks, results.ranks[pooled[-1]])
+                pooled.append(int(np.argmax(gains)))
+            else:
+                ways = tries * math.comb(len(further), len(pooled) - 1)
+                names = (other, *(further[at - 1] for at in pooled[1:]))
+                yield _trace(results, (lacking, first, names, depth), scope, theirs[pooled].min(axis=0), ways)
 
 
 def _trace(

@@ -28,8 +28,8 @@ from truerank.measures.rankings import (
     grouped,
     joined,
     on_topics,
-    places,
 )
+from truerank.measures.topic_lists import TopicLists
 
 KEYS: Final = ["topic_id", "doc_id"]
 #: Ranks that are looked at; also where the measure has no cutoff.
@@ -114,7 +114,9 @@ class JudgedResults:
             shown = pl.col("doc_id").replace(dict(self.claim.equivalent))
             dropped = (run.group_by("topic_id").agg(pl.len() - shown.n_unique()) for run in runs.values())
             depth += max(int(counts["len"].max() or 0) for counts in dropped)  # type: ignore[arg-type]
-        return {name: run.filter(among_first(run, depth) | (places(run) <= depth)) for name, run in runs.items()}
+        return {
+            name: run.filter(among_first(run, depth) | (TopicLists(run).places <= depth)) for name, run in runs.items()
+        }
 
     @cached_property
     def judged(self) -> Flags:
@@ -201,10 +203,11 @@ def judged_results(claim: Claim) -> JudgedResults:
     topics = claim.qrels["topic_id"].unique()
     first = {name: first_documents(on_topics(run, topics), DEEPEST) for name, run in claim.runs.items()}
     rows = pl.concat([first[name].select(KEYS) for name in claim.pair]).unique().sort(KEYS)
-    ranks = {
-        name: rows.join(found, on=KEYS, how="left", maintain_order="left")["place"].fill_null(ABSENT).to_numpy()
-        for name, found in first.items()
-    }
+    every = pl.concat([found.with_columns(run=pl.lit(number)) for number, found in enumerate(first.values())])
+    met = every.join(rows.with_row_index("row"), on=KEYS)
+    ranked = np.full((len(first), len(rows)), ABSENT)
+    ranked[met["run"].to_numpy(), met["row"].to_numpy()] = met["place"].to_numpy()
+    ranks = dict(zip(first, ranked, strict=True))
     grades = claim.qrels.filter(pl.col("relevance") >= 0).select(*KEYS, "relevance")
     rows = rows.join(grades, on=KEYS, how="left", maintain_order="left")
     whole = {name: _whole_depth(found, grades) for name, found in first.items()}
@@ -252,6 +255,8 @@ class RatePoint(NamedTuple):
 
 #: Of an open document: it keeps the grade that it has, or has none.
 NO_GRADE: Final = -(1 << 30)
+#: A judgment as one number, by topic and the best grade first: bits below the topic's number, and grade 0 in them.
+_BITS, _ZERO = 33, 1 << 31
 
 
 class GradedResults:
@@ -273,6 +278,8 @@ class GradedResults:
         self._open = keys.join(pairs, on=KEYS, how="left", maintain_order="left")["pair"].to_numpy()
         known = qrels["relevance"].to_numpy().astype(np.int64)
         self._known = np.concatenate([known, np.full(len(new), NO_GRADE)])
+        self._row = np.full(len(self._known), -1)
+        self._row[self._open] = np.arange(len(self._open))
 
     def differences(self, grades: Ints) -> Floats:
         """The differences by topic, shape (copies, topics).
@@ -285,25 +292,44 @@ class GradedResults:
         return np.concatenate([self._some(part) for part in parts])
 
     def _some(self, grades: Ints) -> Floats:
-        every = np.repeat(self._known[:, None], grades.shape[1], axis=1)
-        every[self._open] = np.where(grades == NO_GRADE, every[self._open], grades)
+        grades = np.where(grades == NO_GRADE, self._known[self._open][:, None], grades)
         claim = self._results.claim
         alone = effectiveness.computes(self._measure) and self._measure.NAME != "RR_MSMARCO" and not claim.equivalent
-        return self._ranked(every) if alone else self._as_topics(every)
+        return self._ranked(grades) if alone else self._as_topics(self._of(np.arange(len(self._known)), grades))
+
+    def _of(self, pairs: Ints, grades: Ints) -> Ints:
+        """The grades of some pairs, where those of the open documents are given, shape (pairs, copies)."""
+        found: Ints = np.repeat(self._known[pairs][:, None], grades.shape[1], axis=1)
+        rows = self._row[pairs]
+        found[rows >= 0] = grades[rows[rows >= 0]]
+        return found
+
+    @cached_property
+    def _closed(self) -> Ints:
+        """The judgments that stay, each as one number, ascending."""
+        closed = np.flatnonzero(self._row < 0)
+        found: Ints = np.sort((self._table.topic[closed].astype(np.int64) << _BITS) + _ZERO - self._known[closed])
+        return found
+
+    def _judgments(self, grades: Ints) -> GradeList:
+        """The judgments of all copies: what stays is sorted once."""
+        topics, copies = len(self._table.topics), grades.shape[1]
+        row, copy = np.nonzero(grades != NO_GRADE)
+        own = self._table.topic[self._open[row]] + copy * topics
+        new = np.sort((own << _BITS) + _ZERO - grades[row, copy])
+        every = (((np.arange(copies) * topics) << _BITS)[:, None] + self._closed).ravel()
+        every = np.insert(every, np.searchsorted(every, new), new)
+        return GradeList(every >> _BITS, _ZERO - (every & ((1 << _BITS) - 1)), copies * topics)
 
     def _ranked(self, grades: Ints) -> Floats:
         """The differences by arrays alone: what is ranked where does not depend on grades."""
         claim, copies, topics = self._results.claim, grades.shape[1], len(self._table.topics)
-        pair, copy = np.nonzero(grades != NO_GRADE)
-        judgments = GradeList.sorted(
-            self._table.topic[pair].astype(np.int64) + copy * topics, grades[pair, copy], copies * topics
-        )
-        scores = []
+        judgments, scores = self._judgments(grades), []
         for hits in self._hits:
             # By copy, topic and rank.
-            of, at = np.nonzero(grades[hits.relevance].T != NO_GRADE)
-            shown = Hits(hits.topic[at] + of * topics, hits.rank[at], grades[hits.relevance[at], of],
-                         np.tile(hits.results, copies))  # fmt: skip
+            own = self._of(hits.relevance, grades).T
+            of, at = np.nonzero(own != NO_GRADE)
+            shown = Hits(hits.topic[at] + of * topics, hits.rank[at], own[of, at], np.tile(hits.results, copies))
             view = RankedJudgments(judgments, shown, None, claim.scoring)
             values = effectiveness.score(self._measure, view).reshape(copies, topics)
             if claim.scoring.missing == "skip":

@@ -331,12 +331,29 @@ class Block(NamedTuple):
     lengths: Ints
 
 
-class _Numbers(dict[str, int]):
+class TermNumbers(dict[str, int]):
     """Numbers for terms in the order of their coming."""
 
     def __missing__(self, term: str) -> int:
         number = self[term] = len(self)
         return number
+
+
+def tokens(analyser: Analyser, texts: Sequence[str], numbers: TermNumbers) -> tuple[Longs, Longs, Longs]:
+    """Of every token the text and the term; then the lengths of the texts."""
+    pieces = analyser.pieces(texts)
+    every = pieces.explode(empty_as_null=False)
+    different = every.unique(maintain_order=True)
+    codes = every.cast(pl.Enum(different)).to_physical().to_numpy()
+    # Each different piece is looked at once; nearly all are one word, some none (a stopword) or several.
+    terms = [analyser(piece) for piece in different]
+    flat = np.fromiter(map(numbers.__getitem__, chain.from_iterable(terms)), np.int64)
+    sizes = np.fromiter(map(len, terms), np.int64, len(terms))
+    begins = np.cumsum(sizes) - sizes
+    size = sizes[codes]
+    at = np.repeat(np.repeat(np.arange(len(texts)), pieces.list.len().to_numpy()), size)
+    within = np.arange(len(at)) - np.repeat(np.cumsum(size) - size, size)
+    return at, flat[np.repeat(begins[codes], size) + within], np.bincount(at, minlength=len(texts))
 
 
 @dataclass(frozen=True)
@@ -348,8 +365,9 @@ class BlockTask:
 
     def __call__(self, first: int, documents: Sequence[Document]) -> Block:
         """Analyses consecutive documents, the first of which has the number `first`."""
-        numbers = _Numbers()
-        found = [self._tokens(part, documents, numbers) for part in self.fields]
+        numbers = TermNumbers()
+        texts = [[part.text(document) for document in documents] for part in self.fields]
+        found = [tokens(self.analyser, own, numbers) for own in texts]
         width = max(1, len(numbers))
         keyed = [np.unique(at * width + terms, return_counts=True) for at, terms, _ in found]
         keys = keyed[0][0] if len(keyed) == 1 else np.unique(np.concatenate([own for own, _ in keyed]))
@@ -360,28 +378,12 @@ class BlockTask:
         lengths = np.stack([length for _, _, length in found], axis=1).astype(np.int32)
         return Block(first, [document.doc_id for document in documents], list(numbers), postings, lengths)
 
-    def _tokens(self, part: IndexField, documents: Sequence[Document], numbers: _Numbers) -> tuple[Longs, Longs, Longs]:
-        """Of every token of a field the document and the term; then the documents' lengths."""
-        pieces = self.analyser.pieces([part.text(document) for document in documents])
-        every = pieces.explode(empty_as_null=False)
-        different = every.unique(maintain_order=True)
-        codes = every.cast(pl.Enum(different)).to_physical().to_numpy()
-        # Each different piece is looked at once; nearly all are one word, some none (a stopword) or several.
-        terms = [self.analyser(piece) for piece in different]
-        flat = np.fromiter(map(numbers.__getitem__, chain.from_iterable(terms)), np.int64)
-        sizes = np.fromiter(map(len, terms), np.int64, len(terms))
-        begins = np.cumsum(sizes) - sizes
-        size = sizes[codes]
-        at = np.repeat(np.repeat(np.arange(len(documents)), pieces.list.len().to_numpy()), size)
-        within = np.arange(len(at)) - np.repeat(np.cumsum(size) - size, size)
-        return at, flat[np.repeat(begins[codes], size) + within], np.bincount(at, minlength=len(documents))
-
 
 @dataclass
 class RunBuffer:
     """Postings of consecutive blocks, held until there are enough of them to be sorted and written."""
 
-    numbers: dict[str, int] = field(default_factory=_Numbers)
+    numbers: dict[str, int] = field(default_factory=TermNumbers)
     parts: list[Postings] = field(default_factory=list)
     size: int = 0
 

@@ -307,24 +307,22 @@ class ConventionScorer:
         """All choices that these files allow."""
         topics = qrels["topic_id"].n_unique()
         most = int(run.group_by("topic_id").len()["len"].max() or 0)  # type: ignore[arg-type]
-        ids = run["doc_id"]
+        ids, judged = run["doc_id"], qrels["doc_id"].unique()
+        written = _written(ids, judged)
         fits: dict[str, bool] = {
             "grades.binary": highest > 1,
             "grades.negative": int(qrels["relevance"].min() or 0) < 0,  # type: ignore[arg-type]
             "run.own-document": bool((run["topic_id"] == ids).any()),
-            "run.case": _any(ids, lambda some: some != some.str.to_lowercase())
-            or bool(qrels["doc_id"].str.contains("[A-Z]").any()),
-            "run.integer": bool(ids.str.contains(r"^0\d*$").any() or qrels["doc_id"].str.contains(r"^0\d*$").any()),
-            "run.prefix": bool(ids.str.contains("[/:#]").any() or qrels["doc_id"].str.contains("[/:#]").any()),
+            "run.case": written["case"] or bool(judged.str.contains("[A-Z]").any()),
+            "run.integer": written["integer"] or bool(judged.str.contains(_ZEROS).any()),
+            "run.prefix": written["prefix"] or bool(judged.str.contains(_PARTED).any()),
             "run.duplicates": repeated_pair(run["topic_id"], ids) is not None,
             "ties.rank": "rank" in run.columns,
             "scores.positive": bool((run["score"] <= 0).any()),
             "judgments.previous": "previous" in self._qrels,
             "average.subtasks": 1 < len({*map(_part, qrels["topic_id"].unique())}) <= topics / 2,
         }
-        judged = qrels["doc_id"].unique()
-        passages = _any(ids, lambda some: _documents_of(some).is_in(judged.implode()) & ~some.is_in(judged.implode()))
-        fits |= dict.fromkeys(("run.passages-best", "run.passages-first", "run.passages-sum"), passages)
+        fits |= dict.fromkeys(("run.passages-best", "run.passages-first", "run.passages-sum"), written["passages"])
         for code, choice in _declared().items():
             if code == "level.K":
                 yield from (_numbered(code, level) for level in range(1, min(highest, 4) + 1))
@@ -559,6 +557,7 @@ _LINES: Final[Mapping[str, Callable[[int], tuple[int, int]]]] = {
 #: Ids that are looked at together.
 _PART: Final = 1 << 20
 _PASSAGE: Final = re.compile(r"[-_#%.:]p?\d+$")
+_ZEROS, _PARTED = r"^0\d*$", "[/:#]"
 _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
     "case": lambda ids: ids.str.to_lowercase(),
     "integer": lambda ids: ids.str.replace(r"^0+(\d)", "$1"),
@@ -566,9 +565,19 @@ _IDS: Final[Mapping[str, Callable[[pl.Expr], pl.Expr]]] = {
 }
 
 
-def _any(ids: pl.Series, test: Callable[[pl.Series], pl.Series]) -> bool:
-    """Whether something holds for some id, asked of a part of them after the other."""
-    return any(bool(test(ids.slice(at, _PART)).any()) for at in range(0, len(ids), _PART))
+def _written(ids: pl.Series, judged: pl.Series) -> dict[str, bool]:
+    """What some id of a run shows, asked of a part of them after the other, and of each different one once."""
+    tests: Mapping[str, Callable[[pl.Series], pl.Series]] = {
+        "case": lambda some: some != some.str.to_lowercase(),
+        "integer": lambda some: some.str.contains(_ZEROS),
+        "prefix": lambda some: some.str.contains(_PARTED),
+        "passages": lambda some: _documents_of(some).is_in(judged.implode()) & ~some.is_in(judged.implode()),
+    }
+    found = dict.fromkeys(tests, False)
+    for at in range(0, len(ids), _PART):
+        some = ids.slice(at, _PART).unique()
+        found |= {name: bool(test(some).any()) for name, test in tests.items() if not found[name]}
+    return found
 
 
 def _documents_of(ids: pl.Series) -> pl.Series:

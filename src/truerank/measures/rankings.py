@@ -300,14 +300,6 @@ def has_topics(run: pl.DataFrame, topics: pl.Series) -> bool:
     return bool(run["topic_id"].gather(topic_starts(run["topic_id"])).is_in(topics.implode()).any())
 
 
-def in_rank_order(run: pl.DataFrame) -> bool:
-    """Whether equal topics stand together and ranks rise within them."""
-    starts = topic_starts(run["topic_id"])
-    rising = np.diff(run["rank"].to_numpy()) > 0
-    rising[starts[1:] - 1] = True
-    return bool(rising.all()) and run["topic_id"].gather(starts).n_unique() == len(starts)
-
-
 def among_first(run: pl.DataFrame, depth: int) -> pl.Series:
     """Which results have fewer than so many better ones in their topic by score, as trec_eval reads it: in 32 bits."""
     score = run["score"].cast(pl.Float32)
@@ -320,25 +312,6 @@ def among_first(run: pl.DataFrame, depth: int) -> pl.Series:
         return run.select("topic_id", score).select(ranks <= depth).to_series()
     least = values[starts + np.minimum(lengths, depth) - 1]
     return pl.Series(values >= np.repeat(least, lengths))
-
-
-def places(run: pl.DataFrame) -> pl.Series:
-    """The place of each result in its topic by the rank column, from 1; equal ranks in the order of the rows."""
-    if not in_rank_order(run):
-        place = pl.col("rank").rank("ordinal").over("topic_id").cast(pl.Int64)
-        return run.select(place.alias("place")).to_series()
-    starts = topic_starts(run["topic_id"])
-    return pl.Series("place", _positions(np.diff(np.append(starts, len(run)))) + 1)
-
-
-def first_places(run: pl.DataFrame, depth: int) -> pl.DataFrame:
-    """The rows at the first places of their topics, in their order, with the place."""
-    if not in_rank_order(run):
-        return run.with_columns(places(run)).filter(pl.col("place") <= depth)
-    starts = topic_starts(run["topic_id"])
-    lengths = np.minimum(np.diff(np.append(starts, len(run))), depth)
-    place = _positions(lengths)
-    return run[np.repeat(starts, lengths) + place].with_columns(pl.Series("place", place + 1))
 
 
 def whole_topics(frames: Iterator[pl.DataFrame]) -> Iterator[tuple[pl.DataFrame, Ints] | None]:

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import json
+import math
 import random
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
 import polars as pl
 import pytest
 from collection_example import text
 
 from truerank import collection
-from truerank.audits.collection.fit import _DRAWS, _LEVEL, Fit, _drawn, judgment_fit
+from truerank.audits.collection.fit import _DRAWS, _LEVEL, Fit, _drawn, bm25, by_run, judgment_fit, sampled
 from truerank.audits.collection.verdicts import verdicts
+from truerank.lexical.analysis import Analyser
+from truerank.measures.topic_lists import TopicLists
 
 Row = tuple[str, str, int]
 _TOPICS = 40
@@ -234,3 +239,39 @@ def test_draws_end_where_they_cannot_reach_the_level() -> None:
 
     assert drawn() == 1 / (1 + _DRAWS) and drawn(7) == 2 / (1 + _DRAWS) <= _LEVEL and len(seen) == _DRAWS
     assert drawn(7, 9) == 1 and len(seen) == 10
+
+
+def test_bm25_is_that_of_a_plain_loop_over_every_document_also_those_of_several_topics() -> None:
+    draw = random.Random(7)
+    words = [f"{one}{number}" for one in ("zug", "don't", "東京") for number in range(6)]
+    texts = [" ".join(draw.choices(words, k=draw.randrange(0, 30))) for _ in range(30)]
+    documents, topics = (
+        [draw.choice(texts) for _ in range(80)],
+        ["", *(" ".join(draw.choices(words, k=4)) for _ in "abc")],
+    )
+    analyser = Analyser()
+    held, asked = ([Counter(analyser(one)) for one in some] for some in (documents, topics))
+    mean = sum(one.total() for one in held) / len(held)
+
+    def score(one: Counter[str], query: Counter[str]) -> float:
+        norm = 0.9 * (1 - 0.4 + 0.4 * one.total() / mean)
+        often = {term: sum(term in each for each in held) for term in query}
+        idf = {term: math.log1p((len(held) - often[term] + 0.5) / (often[term] + 0.5)) for term in query}
+        return sum(count * idf[term] * one[term] / (one[term] + norm) for term, count in query.items())
+
+    scores, covered = bm25(documents, topics)
+    assert scores == pytest.approx(np.array([[score(one, query) for query in asked] for one in held]))
+    every = {term for one in held for term in one}
+    assert covered == pytest.approx(np.mean([np.mean([term in every for term in query]) for query in asked if query]))
+
+
+def test_the_fit_by_a_run_is_the_discount_of_each_document_in_the_results_of_each_topic() -> None:
+    run = _run().sample(fraction=1.0, shuffle=True, seed=2)
+    # Some topics are compared that have no results, and some results are of no topic that is compared.
+    sample = sampled(_qrels("sound"), [*_IDS[3:], "nowhere"], 1, 0)
+    rank = {(topic, doc): place for topic, doc, place in run.iter_rows()}
+    expected = [
+        [1 / math.log2(rank[topic, doc] + 1) if (topic, doc) in rank else 0.0 for topic in sample.columns]
+        for doc in sample.docs["doc_id"]
+    ]
+    assert by_run(sample, TopicLists(run)) == pytest.approx(np.array(expected))

@@ -17,7 +17,15 @@ from collection_example import docs, text
 import truerank
 from truerank import collection
 from truerank.audits.collection import documents
-from truerank.audits.collection.documents import _INNER, Endings, _last_word, _sentences, limits, read_document_table
+from truerank.audits.collection.documents import (
+    _INNER,
+    Endings,
+    UsualWords,
+    _last_word,
+    _sentences,
+    limits,
+    read_document_table,
+)
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
 from truerank.errors import ShardFinishedError
 from truerank.near_duplicates import sketches
@@ -290,3 +298,16 @@ def test_a_document_with_an_id_and_no_text_is_empty() -> None:
     for given in (rows, pl.DataFrame(rows)):
         (found,) = (one for one in collection.audit(docs=given).findings if one.kind.name == "empty-document")
         assert found.count == 2
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_the_usual_words_are_the_most_frequent_ones_that_make_half_of_all(seed: int) -> None:
+    draw, usual = random.Random(seed), UsualWords()
+    usual._counts.update(f"w{int(draw.expovariate(0.1))}" for _ in range(500))
+    half, words = usual._counts.total() / 2, list[str]()
+    for word, count in usual._counts.most_common():  # of equal ones the first that came
+        if half <= 0:
+            break
+        words.append(word)
+        half -= count
+    assert usual._half() == frozenset(words)

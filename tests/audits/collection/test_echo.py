@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import random
 from pathlib import Path
 
 import numpy as np
@@ -67,6 +69,24 @@ def test_shares_and_places_are_those_of_plain_loops() -> None:
 )
 def test_the_longest_run_counts_content_words(one: list[int], other: list[int], run: int) -> None:
     assert longest_run(one, other) == run
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_the_longest_run_is_that_of_all_pairs_of_places(seed: int) -> None:
+    draw = random.Random(seed)
+    one, other = ([draw.randrange(-3, 4) for _ in range(size)] for size in (9, 40))
+    runs = [
+        sum(word >= 0 for word in one[start:stop])
+        for start, stop in itertools.combinations(range(len(one) + 1), 2)
+        if any(other[at : at + stop - start] == one[start:stop] for at in range(len(other)))
+    ]
+    assert longest_run(one, other) == max(runs, default=0)
+
+
+def test_a_document_without_a_word_of_its_topic_has_no_run() -> None:
+    seen = WordOverlap({"q": "what is a zeppelin balloon harbour castle"}, {"q": ["d"]})
+    seen.read([Document("d", body="what is a bicycle bell"), Document("e", body="")])
+    assert [(one.shared, one.run) for one in seen.relevant] == [(0, 0)]
 
 
 def test_copied_questions_are_told_and_others_are_not() -> None:

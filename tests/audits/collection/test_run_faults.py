@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -37,7 +38,7 @@ def files(seed: int = 0, results: int = 20) -> Files:
 
 
 def with_run(given: Files, change: Callable[[pl.DataFrame], pl.DataFrame]) -> Files:
-    return given._replace(runs={**given.runs, "one": change(given.runs["one"])})
+    return replace(given, runs={**given.runs, "one": change(given.runs["one"])})
 
 
 def again(frame: pl.DataFrame) -> pl.DataFrame:
@@ -53,7 +54,7 @@ def named(given: Files) -> dict[str, RunFault]:
 @pytest.mark.parametrize("documents", [True, False])
 def test_sound_files_have_no_fault(seed: int, documents: bool) -> None:
     given = files(seed)
-    assert named(given if documents else given._replace(documents=None, topics=None)) == {}
+    assert named(given if documents else replace(given, documents=None, topics=None)) == {}
 
 
 RENAMED = {
@@ -68,7 +69,7 @@ RENAMED = {
 @pytest.mark.parametrize("documents", [True, False])
 @pytest.mark.parametrize("how", RENAMED)
 def test_ids_that_do_not_meet(how: str, documents: bool) -> None:
-    given = files() if documents else files()._replace(documents=None)
+    given = files() if documents else replace(files(), documents=None)
     whole = named(with_run(given, lambda run: run.with_columns(pl.col("doc_id").map_elements(RENAMED[how], pl.String))))
     assert whole["foreign-results"].weight == "fault"
     assert "their ids" in whole["foreign-results"].reason
@@ -95,7 +96,7 @@ def test_scores_that_rise_contradict_or_are_all_the_same() -> None:
     assert shuffled.weight == "fault" and "contradict" in shuffled.reason
     flat = with_run(given, lambda run: run.with_columns(pl.lit(1.0).alias("score")))
     assert named(flat)["constant-scores"].weight == "fault"
-    assert "constant-scores" not in named(flat._replace(by_rank=True))
+    assert "constant-scores" not in named(replace(flat, by_rank=True))
     one = pl.when(pl.col("topic_id") == "q4").then(-pl.col("score")).otherwise("score").alias("score")
     some = named(with_run(given, lambda run: run.with_columns(one)))["rising-scores"]
     assert (some.weight, some.topics) == ("topics", {"q4"})
@@ -113,7 +114,7 @@ def test_short_lists_lacking_topics_and_topics_of_another_set() -> None:
 
 def test_runs_that_are_the_same_or_do_not_read_the_query() -> None:
     given = files()
-    same = given._replace(runs={"one": given.runs["one"], "two": given.runs["one"]})
+    same = replace(given, runs={"one": given.runs["one"], "two": given.runs["one"]})
     assert named(same)["identical-runs"].weight == "fault"
     fixed = with_run(given, lambda _: ranked(dict.fromkeys(TOPICS, DOCUMENTS[:20])))
     assert named(fixed)["fixed-list"].run == "one"
@@ -121,20 +122,20 @@ def test_runs_that_are_the_same_or_do_not_read_the_query() -> None:
 
 def test_copies_of_topics_and_topics_without_judgments() -> None:
     given = files()
-    copied = given._replace(topics={**TOPICS, "q9": f" {TOPICS['q1'].upper()}", "q10": TOPICS["q1"]})
+    copied = replace(given, topics={**TOPICS, "q9": f" {TOPICS['q1'].upper()}", "q10": TOPICS["q1"]})
     assert named(copied)["copied-topics"].topics == {"q9", "q10"}
-    without = given._replace(topics={**TOPICS, "q99": "never judged"})
+    without = replace(given, topics={**TOPICS, "q99": "never judged"})
     assert named(without)["unjudged-topics"].weight == "note"
     # Without texts, copies are topics with the same judgments and results.
-    twice = given._replace(
-        topics=None, qrels=again(given.qrels), runs={name: again(run) for name, run in given.runs.items()}
+    twice = replace(
+        given, topics=None, qrels=again(given.qrels), runs={name: again(run) for name, run in given.runs.items()}
     )
     assert named(twice)["copied-topics"].topics == {"q30"}
 
 
 def test_judgments_without_a_relevant_document() -> None:
     given = files()
-    assert named(given._replace(qrels=given.qrels.with_columns(relevance=pl.lit(0))))["no-relevant"].weight == "fault"
+    assert named(replace(given, qrels=given.qrels.with_columns(relevance=pl.lit(0))))["no-relevant"].weight == "fault"
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.integers(0, 5)), min_size=1), st.integers(1, 4), st.booleans())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 import numpy as np
 import polars as pl
@@ -162,3 +163,25 @@ def test_a_part_of_the_collection_needs_its_order() -> None:
     (fault,) = [one for one in run_origins(files(runs, relevant), 1) if one.kind == "part-of-collection"]
     assert fault.documents <= set(NAMES[1500:] + NAMES[:300])
     assert run_origins(files(runs, relevant, documents=False), 1) == ()
+
+
+@pytest.mark.parametrize("plant", [other_rows, oracle, unordered, off_by_one, other_index, part_of_index])
+def test_neither_the_order_of_rows_nor_repeated_documents_nor_padded_numbers_change_what_is_seen(
+    plant: Callable[[Runs, Mapping[str, set[str]], np.random.Generator], None],
+) -> None:
+    runs, relevant, draw = collection()
+    plant(runs, relevant, draw)
+    given = files(runs, relevant)
+    seen = {fault.kind: fault.topics for fault in run_origins(given, 1)}
+    assert seen
+    mixed = {name: frame.sample(fraction=1.0, shuffle=True, seed=3) for name, frame in given.runs.items()}
+    twice = {
+        name: pl.concat([frame, frame.filter(pl.col("rank") <= 5).with_columns(pl.col("rank") + 1000)])
+        for name, frame in given.runs.items()
+    }
+    padded = pl.format("D-{}", (pl.col("doc_id").str.slice(2).cast(pl.Int64) - 9_990).cast(pl.String).str.zfill(5))
+    renamed = {name: frame.with_columns(doc_id=padded) for name, frame in given.runs.items()}
+    names = given.documents.to_frame("doc_id").select(padded.alias("doc_id")).to_series()
+    others = replace(given, runs=renamed, qrels=given.qrels.with_columns(doc_id=padded), documents=names)
+    for other in (replace(given, runs=mixed), replace(given, runs=twice), others):
+        assert {fault.kind: fault.topics for fault in run_origins(other, 1)} == seen

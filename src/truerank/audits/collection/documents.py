@@ -162,9 +162,10 @@ class UsualWords:
             self._candidates.add(row, words)
 
     def _half(self) -> frozenset[str]:
-        words, counts = zip(*self._counts.most_common(), strict=True)
-        ends = np.cumsum(counts)
-        return frozenset(words[: int(np.searchsorted(ends, ends[-1] / 2)) + 1])
+        words, counts = [*self._counts], np.fromiter(self._counts.values(), np.int64, len(self._counts))
+        order = np.argsort(-counts, kind="stable")
+        ends = np.cumsum(counts[order])
+        return frozenset(words[at] for at in order[: int(np.searchsorted(ends, ends[-1] / 2)) + 1])
 
     def _share(self, words: Sequence[str]) -> float:
         return len([*filter(self._usual.__contains__, words)]) / len(words)

@@ -89,8 +89,10 @@ def longest_run(one: Sequence[int], other: Sequence[int]) -> int:
     """Content words in the longest stretch of words that both texts have in one piece."""
     best, before = 0, dict[int, int]()
     places: dict[int, list[int]] = {}
+    wanted = {*one}
     for at, word in enumerate(other):
-        places.setdefault(word, []).append(at)
+        if word in wanted:
+            places.setdefault(word, []).append(at)
     for word in one:
         here = {at: before.get(at - 1, 0) + (word >= 0) for at in places.get(word, ())}
         best, before = max(best, *here.values(), 0), here
@@ -154,11 +156,11 @@ class WordOverlap:
 
     def _look(self, document: Document) -> set[int]:
         """The numbers of a document's words."""
-        words = plain_words(document.text)[:_READ]
-        found = {*map(self._words.__getitem__, words)}
+        words = [*map(self._words.__getitem__, plain_words(document.text)[:_READ])]
+        found = {*words}
         for at in self._of.get(document.doc_id, ()):
             own = len({word for word in self._forms[at] if word >= 0} & found)
-            longest = longest_run(self._forms[at], [*map(self._words.__getitem__, words)])
+            longest = longest_run(self._forms[at], words) if own else 0
             self.relevant.append(_Relevant(at, document.doc_id, own, longest))
         return found
 

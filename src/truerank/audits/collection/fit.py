@@ -28,7 +28,7 @@ from truerank.arrays import Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
-from truerank.measures.rankings import first_places, on_topics, places, topic_starts
+from truerank.measures.topic_lists import TopicLists
 
 #: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
 _ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
@@ -141,70 +141,79 @@ def _rules(
     return np.array(rules, np.int64).reshape(len(rules), len(rows)), names
 
 
-def by_run(sample: FitSample, run: pl.DataFrame) -> Floats:
+def by_run(sample: FitSample, run: TopicLists) -> Floats:
     """How well each relevant document is in the results of each topic, shape (documents, columns)."""
-    starts = topic_starts(run["topic_id"])
     number = {topic: column for column, topic in enumerate(sample.columns)}
-    columns = [number.get(topic, -1) for topic in run["topic_id"].gather(starts)]
-    column = np.repeat(np.array(columns, np.int64), np.diff(np.append(starts, len(run))))
-    results = run.select("doc_id", places(run).alias("rank"), pl.Series("column", column))
-    met = results.filter(pl.col("column") >= 0).join(sample.docs.with_row_index("place"), on="doc_id")
-    values = np.zeros((len(sample.docs), len(sample.columns)))
-    values[met["place"].to_numpy(), met["column"].to_numpy()] = 1 / np.log2(met["rank"].to_numpy() + 1.0)
-    return values
+    column = np.repeat(np.array([number.get(topic, -1) for topic in run.names], np.int64), run.lengths)
+    documents = pl.Enum(sample.docs["doc_id"].unique(maintain_order=True))
+    doc = (
+        run.select("doc_id")["doc_id"]
+        .cast(documents, strict=False)
+        .to_physical()
+        .cast(pl.Int64)
+        .fill_null(-1)
+        .to_numpy()
+    )
+    met = np.flatnonzero((doc >= 0) & (column >= 0))
+    values = np.zeros((len(documents.categories), len(sample.columns)))
+    values[doc[met], column[met]] = 1 / np.log2(run.places.to_numpy()[met] + 1.0)
+    found: Floats = values[sample.docs["doc_id"].cast(documents).to_physical().to_numpy()]
+    return found
 
 
 def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float]:
     """BM25 of documents for topics, shape (documents, topics), and the mean share of a topic's terms in them."""
     # Here: most judgments fit by the runs, and need no words.
     from truerank.lexical.analysis import Analyser
+    from truerank.lexical.index import TermNumbers, tokens
     from truerank.lexical.models import BM25, Statistics
 
-    analyser, model = Analyser(), BM25()
-    asked = [Counter(analyser(text)) for text in topics]
-    terms = {term: at for at, term in enumerate(dict.fromkeys(term for one in asked for term in one))}
-    counted = [Counter(analyser(text[:_READ])) for text in documents]
-    lengths = np.array([one.total() for one in counted], float)
-    held = _sparse(
-        [{terms[term]: count for term, count in one.items() if term in terms} for one in counted], len(terms)
-    ).tocsc()
-    for term in range(len(terms)):
-        part = slice(held.indptr[term], held.indptr[term + 1])
+    analyser, model, terms = Analyser(), BM25(), TermNumbers()
+    asked = [Counter(map(terms.__getitem__, analyser(text))) for text in topics]
+    width = len(terms)
+    # A document that is relevant for several topics is analysed once.
+    cut = [text[:_READ] for text in documents]
+    places = {text: place for place, text in enumerate(dict.fromkeys(cut))}
+    rows = [places[text] for text in cut]
+    text, term, sizes = tokens(analyser, [*places], terms)
+    common, lengths = term < width, sizes[rows].astype(float)
+    ones = np.ones(common.sum())
+    counted = scipy.sparse.csr_matrix((ones, (text[common], term[common])), shape=(len(places), width))
+    held = counted[rows].tocsc()
+    mean, total = float(lengths.mean()), float(lengths.sum())
+    for column in range(width):
+        part = slice(held.indptr[column], held.indptr[column + 1])
         counts = held.data[part].copy()
-        mean, total = float(lengths.mean()), float(lengths.sum())
         known = Statistics(len(documents), mean, total, len(counts), float(counts.sum()))
         held.data[part] = model.weights(counts, lengths[held.indices[part]], known)
-    queries = _sparse(
-        [{terms[term]: model.query_weight(count) for term, count in one.items()} for one in asked], len(terms)
-    )
+    weights = [model.query_weight(count) for one in asked for count in one.values()]
+    topic = np.repeat(np.arange(len(asked)), [*map(len, asked)])
+    numbers = [number for one in asked for number in one]
+    queries = scipy.sparse.csr_matrix((weights, (topic, numbers)), shape=(len(asked), width))
     there = np.diff(held.indptr) > 0
-    covered = [np.mean([there[terms[term]] for term in one]) for one in asked if one]
+    covered = [np.mean(there[[*one]]) for one in asked if one]
     return (held.tocsr() @ queries.T).toarray(), float(np.mean(covered)) if covered else 0.0
 
 
-def _sparse(rows: Sequence[Mapping[int, float]], width: int) -> scipy.sparse.csr_matrix:
-    ends = np.cumsum([0, *map(len, rows)])
-    columns = [column for row in rows for column in row]
-    held = np.array([value for row in rows for value in row.values()], float), np.array(columns, np.int64), ends
-    return scipy.sparse.csr_matrix(held, shape=(len(rows), width))
-
-
-def ranked(qrels: pl.DataFrame, run: pl.DataFrame) -> pl.DataFrame:
+def ranked(qrels: pl.DataFrame, run: TopicLists) -> pl.DataFrame:
     """Judged results of a run, down to where most are judged: topic_id, relevance, fit.
 
     Further down, and beside the run, what was judged was chosen: documents without relevance because some run had them
     far up, relevant ones from anywhere. Their ranks say how they were chosen, not how the grades are meant.
     """
-    results = on_topics(run.select("topic_id", "doc_id", "rank"), qrels["topic_id"].unique())
+    results = run.on(qrels["topic_id"].unique())
     for looked_at in (_FIRST, len(results)):
-        judged = first_places(results, looked_at).join(qrels, on=["topic_id", "doc_id"], how="left")
-        shares = judged.group_by("place").agg(pl.col("relevance").is_not_null().sum().alias("judged"), pl.len())
-        shares = shares.sort("place").select((pl.col("judged").cum_sum() / pl.col("len").cum_sum()).alias("share"))
-        below = np.flatnonzero(shares["share"].to_numpy() < _MOST_JUDGED)
-        if len(below) or len(judged) == len(results):
+        first = results.first(looked_at)
+        judged = first.join(qrels, on=["topic_id", "doc_id"], maintain_order="left")
+        size = int(first["place"].max() or 0)  # type: ignore[arg-type]
+        some, every = (
+            np.bincount(rows["place"].to_numpy(), minlength=size + 1)[1:].cumsum() for rows in (judged, first)
+        )
+        below = np.flatnonzero(some / every < _MOST_JUDGED)
+        if len(below) or len(first) == len(results):
             break
-    depth = int(below[0]) if len(below) else len(shares)
-    whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0), pl.col("relevance").is_not_null())
+    depth = int(below[0]) if len(below) else size
+    whole = judged.filter(pl.col("place") <= (depth if depth >= _SHALLOWEST else 0))
     return whole.select("topic_id", "relevance", (1 / (1 + pl.col("place")).log(2)).alias("fit"))
 
 
@@ -267,7 +276,7 @@ class Fit:
 
 def judgment_fit(
     qrels: pl.DataFrame,
-    runs: Mapping[str, pl.DataFrame] | None = None,
+    runs: Mapping[str, pl.DataFrame | TopicLists] | None = None,
     *,
     topics: Mapping[str, str] | None = None,
     texts: Texts | None = None,
@@ -284,16 +293,17 @@ def judgment_fit(
     grades: list[Fit] = []
     samples: dict[tuple[str, ...], FitSample] = {}
     for name, run in (runs or {}).items():
+        lists = run if isinstance(run, TopicLists) else TopicLists(run)
         asked_enough = bool(enough) and {one.source for one in found}.issuperset(enough)
         fits = asked_enough and any(one.word == "fits" for one in found)
         if fits and any(one.word == "fits" for one in grades):
             break
         if not fits:
-            asked = (*topics,) if topics else (*run["topic_id"].unique(maintain_order=True),)
+            asked = (*topics,) if topics else (*lists.topics,)
             # Most runs have the same topics in the same order.
             sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
-            found.append(replace(_placed(sample, by_run(sample, run), seed), source=name))
-        grades.append(replace(_graded(ranked(qrels, run), seed), source=name))
+            found.append(replace(_placed(sample, by_run(sample, lists), seed), source=name))
+        grades.append(replace(_graded(ranked(qrels, lists), seed), source=name))
     if topics and texts is not None and not any(one.word == "fits" for one in found):
         sample = sampled(qrels, [*topics], rel, seed)
         said = texts(sample.docs["doc_id"].unique(maintain_order=True).to_list())

@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
 
 from truerank.audits.collection.identifiers import likely, what_differs
-from truerank.measures.rankings import first_places, in_rank_order, on_topics, topic_starts
+from truerank.measures.topic_lists import TopicLists
 from truerank.text.normalising import normalise
 from truerank.text.printable import and_more
 
@@ -63,7 +65,8 @@ class RunFault(NamedTuple):
     documents: frozenset[str] = frozenset()
 
 
-class Files(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Files:
     """What is looked at.
 
     Attributes:
@@ -85,7 +88,35 @@ class Files(NamedTuple):
     topics: Mapping[str, str] | None
     depth: int
     by_rank: bool = False
-    empty: Mapping[str, frozenset[str]] = {}
+    empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    @cached_property
+    def judged(self) -> pl.Series:
+        """The judged topics."""
+        return self.qrels["topic_id"].unique()
+
+    @cached_property
+    def lists(self) -> dict[str, TopicLists]:
+        """The runs by topic."""
+        return {name: TopicLists(run) for name, run in self.runs.items()}
+
+    @cached_property
+    def judged_lists(self) -> dict[str, TopicLists]:
+        """The runs on judged topics."""
+        return {name: lists.on(self.judged) for name, lists in self.lists.items()}
+
+    @cached_property
+    def first(self) -> dict[str, pl.DataFrame]:
+        """The first results of each run on judged topics, with their place."""
+        return {name: lists.first(max(self.depth, 10)) for name, lists in self.judged_lists.items()}
+
+    @cached_property
+    def held(self) -> pl.Series | None:
+        """The documents of the collection among them: looking each run's up in the whole one takes far longer."""
+        if self.documents is None:
+            return None
+        shown = pl.concat([rows["doc_id"] for rows in self.first.values()]).unique()
+        return self.documents.filter(self.documents.is_in(shown.implode()))
 
 
 def run_faults(files: Files) -> tuple[RunFault, ...]:
@@ -98,40 +129,37 @@ def run_faults(files: Files) -> tuple[RunFault, ...]:
 
 def score_faults(files: Files) -> tuple[RunFault, ...]:
     """Scores that contradict the ranks, or are all the same, in any run."""
-    judged = files.qrels["topic_id"].unique()
-    runs = {name: on_topics(run, judged) for name, run in files.runs.items()}
-    return tuple(fault for name, own in runs.items() for fault in _scores(files, name, own))
+    return tuple(fault for name, own in files.judged_lists.items() for fault in _scores(files, name, own))
 
 
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
-    topics = run["topic_id"].value_counts().filter(pl.col("topic_id").is_in(list(judged)))
+    own = TopicLists(run).on(pl.Series([*judged], dtype=pl.String))
+    topics = pl.DataFrame({"topic_id": own.names, "count": own.lengths}).group_by("topic_id").sum()
     counts = topics["count"].sort().to_list()
     return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
 
 
 def _of_run(files: Files, name: str) -> Iterable[RunFault]:
-    run = files.runs[name]
-    judged = files.qrels["topic_id"].unique()
-    own = on_topics(run, judged)
+    own = files.judged_lists[name]
     if not len(own):
-        wanted = run["topic_id"].unique(maintain_order=True)
+        wanted = files.lists[name].topics
         yield RunFault(
             "other-topics", name, "fault", frozenset(),
-            f"None of the {len(wanted):,d} topics of {name} is judged{_cause(wanted, judged)}.",
+            f"None of the {len(wanted):,d} topics of {name} is judged{_cause(wanted, files.judged)}.",
             "Give the run and the judgments of the same topics, with the same ids.",
         )  # fmt: skip
         return
-    yield from _foreign(files, name, own)
+    yield from _foreign(files, name)
     yield from _scores(files, name, own)
-    yield from _fixed(files, name, own)
+    yield from _fixed(files, name)
 
 
-def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     """Results that are in no collection: with documents by their ids, without them by the form of the ids."""
-    first = first_places(own, max(files.depth, 10))
-    if files.documents is not None:
-        known = files.documents
+    first = files.first[name]
+    if files.held is not None:
+        known = files.held
     else:
         # One of the ids alone is looked for in all other files.
         alone = first["doc_id"].unique()
@@ -146,9 +174,8 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
     unknown = first.filter(~pl.col("known"))["doc_id"].unique(maintain_order=True)
     if not len(unknown):
         return
-    if files.documents is None:
-        others = [run["doc_id"] for other, run in files.runs.items() if other != name]
-        known = pl.concat([files.qrels["doc_id"], *others]).unique()
+    others = [run["doc_id"] for other, run in files.runs.items() if other != name]
+    known = pl.concat([files.qrels["doc_id"], *others]).unique() if files.documents is None else files.documents
     cause = _cause(unknown, known)
     # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
     if files.documents is None and not cause:
@@ -170,18 +197,18 @@ def _foreign(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
         yield RunFault("foreign-results", name, "doubt", frozenset(), f"{counted}.", remedy)
 
 
-def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+def _scores(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
     """Scores that rise from rank to rank, contradict the ranks, or are all the same."""
-    ordered = own if in_rank_order(own) else own.sort("topic_id", "rank", maintain_order=True)
-    starts = topic_starts(ordered["topic_id"])
-    steps = np.diff(ordered["score"].to_numpy(), prepend=np.nan)
+    ordered = own.by_rank()
+    starts = ordered.starts
+    steps = np.diff(ordered.select("score")["score"].to_numpy(), prepend=np.nan)
     steps[starts] = np.nan
     by_topic = pl.DataFrame(
         {
-            "topic_id": ordered["topic_id"].gather(starts),
+            "topic_id": ordered.names,
             "up": np.add.reduceat(steps > 0, starts, dtype=np.int64),
             "down": np.add.reduceat(steps < 0, starts, dtype=np.int64),
-            "results": np.diff(np.append(starts, len(ordered))),
+            "results": ordered.lengths,
         }
     )
     several = by_topic.filter(pl.col("results") > 1)
@@ -215,9 +242,9 @@ def _scores(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
         )  # fmt: skip
 
 
-def _fixed(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
+def _fixed(files: Files, name: str) -> Iterable[RunFault]:
     """A list that hardly depends on the topic."""
-    first = first_places(own, files.depth)
+    first = files.first[name].filter(pl.col("place") <= files.depth)
     topics = first["topic_id"].n_unique()
     if topics < _FIXED_TOPICS:
         return
@@ -233,8 +260,8 @@ def _fixed(files: Files, name: str, own: pl.DataFrame) -> Iterable[RunFault]:
 
 def _lacking(files: Files) -> Iterable[RunFault]:
     """Judged topics that one of the two runs lacks, and lists of one run that end above the cutoff of the measure."""
-    judged = frozenset(files.qrels["topic_id"].unique())
-    own = {name: judged & frozenset(files.runs[name]["topic_id"].unique()) for name in files.pair}
+    judged = frozenset(files.judged)
+    own = {name: judged & frozenset(files.lists[name].topics) for name in files.pair}
     for name, other in (files.pair, files.pair[::-1]):
         lacking = own[other] - own[name] - files.empty.get(name, frozenset())
         if lacking and own[name]:
@@ -258,9 +285,10 @@ def _alike(files: Files) -> Iterable[RunFault]:
     """Two runs whose first results are the same for all topics, or for nearly all."""
     lists = []
     for name in files.pair:
-        run = on_topics(files.runs[name], files.qrels["topic_id"].unique())
-        run = run if in_rank_order(run) else run.sort("topic_id", "rank", maintain_order=True)
-        first = run.group_by("topic_id", maintain_order=True)
+        own = files.judged_lists[name].by_rank()
+        first = (own.first(files.depth) if own.ordered else own.select("topic_id", "doc_id")).group_by(
+            "topic_id", maintain_order=True
+        )
         lists.append(dict(first.agg(pl.col("doc_id").head(files.depth)).iter_rows()))
     shared = [topic for topic in lists[0] if topic in lists[1]]
     differing = [topic for topic in shared if lists[0][topic] != lists[1][topic]]
@@ -286,7 +314,7 @@ def _alike(files: Files) -> Iterable[RunFault]:
 
 def _copies(files: Files) -> Iterable[RunFault]:
     """Judged topics with the text of another one, or with its judgments and results; all but the first of each."""
-    judged = sorted(files.qrels["topic_id"].unique())
+    judged = sorted(files.judged)
     if files.topics is not None:
         key = {
             topic: normalise(files.topics[topic]).casefold() for topic in judged if files.topics.get(topic, "").strip()
@@ -316,8 +344,8 @@ def _copies(files: Files) -> Iterable[RunFault]:
 
 def _unjudged(files: Files) -> Iterable[RunFault]:
     """Topics that both runs answer, or that the test set has, and that nobody judged."""
-    judged = frozenset(files.qrels["topic_id"].unique())
-    answered = frozenset.intersection(*(frozenset(files.runs[name]["topic_id"].unique()) for name in files.pair))
+    judged = frozenset(files.judged)
+    answered = frozenset.intersection(*(frozenset(files.lists[name].topics) for name in files.pair))
     every = answered | frozenset(files.topics or ())
     lacking = every - judged
     if lacking and judged & every:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -11,7 +11,7 @@ import scipy
 
 from truerank.arrays import Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
-from truerank.measures.rankings import first_places, on_topics, places
+from truerank.measures.topic_lists import TopicLists
 from truerank.sources.lines import repeated_pair
 from truerank.text.printable import and_more
 
@@ -43,11 +43,11 @@ _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 
 def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunFault, ...]:
     """What runs show of how they were made, beside all others."""
-    judged = files.qrels["topic_id"].unique()
-    first = {name: _first(run, judged) for name, run in files.runs.items()}
+    first = {name: _first(lists) for name, lists in files.judged_lists.items()}
     heads = {name: heads_of(lists, max(files.depth, _RESULTS)) for name, lists in first.items()}
-    shown_by = pl.concat([lists.select(_KEYS) for lists in first.values()]).group_by(_KEYS).len("runs")
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
+    numbers = _Numbers.of([*first.values(), relevant])
+    first = {name: numbers.beside(lists) for name, lists in first.items()}
     found: list[RunFault] = []
     for name in names or files.pair:
         others = [each for each in first if each != name]
@@ -62,36 +62,69 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         found += _every_result(name, own)
         found += _cliff(name, own, relevant)
         if others:
-            once = shown_by.filter(pl.col("runs") == 1).join(own, on=_KEYS, how="anti")
-            every = pl.concat([shown_by.filter(pl.col("runs") > 1), once])
+            every = np.sort(np.concatenate([first[each]["pair"].to_numpy() for each in others]))
+            every = every[np.diff(every, prepend=-1) > 0]  # `np.unique` is ten times as slow
+            own = own.with_columns(shared=np.isin(own["pair"].to_numpy(), every))
             top = own.filter(pl.col("place") <= files.depth)
-            alone = list(_own_documents(name, top, every, "no other run has"))
+            alone = list(_own_documents(name, top, "no other run has"))
             if not alone and len({*files.pair}) > 1:
                 (other,) = {*files.pair} - {name}
                 shown = first[other].filter(pl.col("place") <= files.depth)
-                alone = list(_own_documents(name, top, shown, f"{other} has not among its own"))
+                top = top.with_columns(shared=pl.col("pair").is_in(shown["pair"].implode()))
+                alone = list(_own_documents(name, top, f"{other} has not among its own"))
             found += alone
-            best = pl.concat([first[each].filter(pl.col("place") <= _RESULTS).select(_KEYS) for each in others])
-            found += _no_order(name, _ranked(files.runs[name], judged), relevant, best)
-            found += _offset(name, own, every) or _other_index(name, own, every)
+            best = [first[each].filter(pl.col("place") <= _RESULTS)["pair"] for each in others]
+            good = pl.concat([*best, numbers.beside(relevant)["pair"]])
+            found += _no_order(name, numbers.beside(_ranked(files.judged_lists[name])), good)
+            found += _offset(name, own, every, numbers) or _other_index(name, own, every, numbers)
             if files.documents is not None:
-                found += _stretch(name, own, every, files.documents)
+                found += _stretch(name, own, numbers.documents_of(every), files.documents)
     return tuple(found)
 
 
-def _first(run: pl.DataFrame, judged: pl.Series) -> pl.DataFrame:
+class _Numbers(NamedTuple):
+    """Numbers of topics and documents, which are compared several times as fast as ids."""
+
+    topics: pl.Enum
+    documents: pl.Enum
+
+    @classmethod
+    def of(cls, frames: Sequence[pl.DataFrame]) -> _Numbers:
+        """Numbers of all topics and documents of some frames."""
+        columns = (pl.concat([frame[key] for frame in frames]) for key in _KEYS)
+        return cls(*(pl.Enum(column.unique(maintain_order=True).drop_nulls()) for column in columns))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """How many topics and documents there are."""
+        return len(self.topics.categories), len(self.documents.categories)
+
+    def documents_of(self, pairs: Ints) -> pl.Series:
+        """The ids of the documents of some pairs, each once."""
+        return self.documents.categories.gather(np.flatnonzero(np.bincount(pairs % self.shape[1])))
+
+    def beside(self, rows: pl.DataFrame) -> pl.DataFrame:
+        """The rows with columns topic and pair, one number for topic and document; null for what has no number."""
+        topic, document = (
+            pl.col(key).cast(kind, strict=False).to_physical().cast(pl.Int64)
+            for key, kind in zip(_KEYS, self, strict=True)
+        )
+        return rows.with_columns(topic=topic, pair=topic * self.shape[1] + document)
+
+
+def _first(lists: TopicLists) -> pl.DataFrame:
     """The first results of judged topics with their place."""
-    rows = first_places(on_topics(run.select(*_KEYS, "rank"), judged), DEEPEST)
-    if repeated_pair(rows["topic_id"], rows["doc_id"]):
-        rows = _ranked(run, judged).filter(pl.col("place") <= DEEPEST)
-    return rows.select(*_KEYS, "place")
+    rows = lists.first(DEEPEST, _KEYS)
+    repeated = repeated_pair(rows["topic_id"], rows["doc_id"])
+    return _ranked(lists).filter(pl.col("place") <= DEEPEST) if repeated else rows
 
 
-def _ranked(run: pl.DataFrame, judged: pl.Series) -> pl.DataFrame:
+def _ranked(lists: TopicLists) -> pl.DataFrame:
     """All results of judged topics with their place, from 1 on."""
-    rows = on_topics(run.select(*_KEYS, "rank"), judged)
-    rows = rows.unique(_KEYS, maintain_order=True) if repeated_pair(rows["topic_id"], rows["doc_id"]) else rows
-    return rows.select(*_KEYS, places(rows))
+    rows = lists.select(*_KEYS, "rank")
+    if repeated_pair(rows["topic_id"], rows["doc_id"]):
+        lists = TopicLists(rows.unique(_KEYS, maintain_order=True))
+    return lists.select(*_KEYS).with_columns(lists.places)
 
 
 # -- from another run -------------------------------------------------------------------------------------------------
@@ -189,13 +222,12 @@ def _around_first_irrelevant(flags: Sequence[bool]) -> tuple[int, int, int, int]
     return lead, 1, sum(after), len(after) - sum(after)
 
 
-def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: str) -> Iterable[RunFault]:
-    """First results that others lack, and that are relevant more often than those that others have.
+def _own_documents(name: str, top: pl.DataFrame, which: str) -> Iterable[RunFault]:
+    """First results that others lack (not `shared`), and that are relevant more often than those that others have.
 
     What several runs return is relevant more often than what one alone does.
     """
-    top = top.join(others.select(*_KEYS, shared=True), on=_KEYS, how="left")
-    alone = top["shared"].is_null()
+    alone = ~top["shared"]
     counts = [(int(part["relevant"].sum()), len(part)) for part in (top.filter(alone), top.filter(~alone))]
     (mine, mine_of), (shared, shared_of) = counts
     if min(mine_of, shared_of) < _RELEVANT or mine * shared_of <= shared * mine_of:
@@ -217,15 +249,14 @@ def _own_documents(name: str, top: pl.DataFrame, others: pl.DataFrame, which: st
 # -- on another index -------------------------------------------------------------------------------------------------
 
 
-def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, best: pl.DataFrame) -> Iterable[RunFault]:
-    """Topics on which the run has what others rank high (`best`), and what is relevant, at any rank of its list.
+def _no_order(name: str, own: pl.DataFrame, good: pl.Series) -> Iterable[RunFault]:
+    """Topics on which the run has what others rank high, and what is relevant (`good`), at any rank of its list.
 
     Even a weak run has such documents in the upper part of its list.
     """
-    good = pl.concat([best, relevant.select(_KEYS)]).unique()
-    size = pl.len().over("topic_id")
+    size = pl.len().over("topic")
     lists = own.with_columns(((pl.col("place") - 0.5) / size).alias("depth"), size.alias("size"))
-    known = lists.join(good, on=_KEYS, how="semi").group_by("topic_id")
+    known = lists.filter(pl.col("pair").is_in(good.implode())).group_by("topic_id")
     depths = known.agg(pl.col("depth").mean(), pl.len(), pl.col("size").first())
     # A list of little else than such documents, as of a run that was filtered, has them everywhere.
     depths = depths.filter((pl.col("len") >= _TOPICS) & (pl.col("size") >= 2 * _RESULTS))
@@ -252,8 +283,14 @@ def _no_order(name: str, own: pl.DataFrame, relevant: pl.DataFrame, best: pl.Dat
     )  # fmt: skip
 
 
-def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]:
+def _offset(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> list[RunFault]:
     """Topics on which the numbers of the documents are off by a fixed step."""
+    base = own.group_by("topic_id").agg(pl.len().alias("size"), pl.col("shared").sum().alias("len"))
+    fewest = max(_TOPICS, _SOME * len(base))
+    # Most runs share so many documents with others that no step could bring more.
+    most = pl.col("size").cast(pl.Int64) - pl.col("len").cast(pl.Int64)
+    if len(base.filter(most > 3 * (pl.col("len") + pl.col("size")).sqrt())) < fewest:
+        return []
     parts = own.select(
         *_KEYS, pl.col("doc_id").str.extract_groups(_NUMBERED).struct.rename_fields(["a", "n", "z"]).alias("parts")
     ).unnest("parts")
@@ -263,7 +300,6 @@ def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]
     parts = parts.with_columns(number, pl.col("n").str.len_chars().alias("width"))
     if parts["n"].null_count():
         return []
-    known = every.select(_KEYS)
 
     def shared(step: int) -> pl.DataFrame:
         moved = (pl.col("n") + step).cast(pl.String)
@@ -273,14 +309,9 @@ def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]
             .otherwise(moved)
         )
         ids = parts.select("topic_id", pl.concat_str("a", padded, "z").alias("doc_id"))
-        return ids.join(known, on=_KEYS, how="semi").group_by("topic_id").len()
+        kept = np.isin(numbers.beside(ids)["pair"].fill_null(-1).to_numpy(), every)
+        return ids.filter(kept).group_by("topic_id").len()
 
-    base = own.group_by("topic_id").len("size").join(shared(0), on="topic_id", how="left").fill_null(0)
-    fewest = max(_TOPICS, _SOME * len(base))
-    # Most runs share so many documents with others that no step could bring more.
-    most = pl.col("size").cast(pl.Int64) - pl.col("len").cast(pl.Int64)
-    if len(base.filter(most > 3 * (pl.col("len") + pl.col("size")).sqrt())) < fewest:
-        return []
     topics: frozenset[str] = frozenset()
     by = 0
     for step in _OFFSETS:
@@ -299,26 +330,22 @@ def _offset(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]
     return [RunFault("other-numbers", name, *_weighed(topics, len(base)), reason, remedy)]
 
 
-def _other_index(name: str, own: pl.DataFrame, every: pl.DataFrame) -> list[RunFault]:
+def _other_index(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> list[RunFault]:
     """Results that no other run has, of topics that are like each other as in the other runs: ids of another index."""
-    topics = sorted({*own["topic_id"].unique()} & {*every["topic_id"].unique()})
+    names = own.select("topic", "topic_id").unique().sort("topic_id")
+    topics = names["topic"].to_numpy()
+    topics = topics[np.isin(topics, every // numbers.shape[1])]
     topics = topics[:: max(1, len(topics) // _COMPARED)]
     if len(topics) < _RELEVANT:
         return []
-    place = pl.DataFrame({"topic_id": topics}).with_row_index("topic")
-    docs = pl.concat([own["doc_id"], every["doc_id"]]).unique(maintain_order=True).to_frame().with_row_index("doc")
-
-    def matrix(rows: pl.DataFrame) -> scipy.sparse.csr_array:
-        kept = rows.select(_KEYS).join(place, on="topic_id").join(docs, on="doc_id")
-        at = kept["topic"].to_numpy(), kept["doc"].to_numpy()
-        found = scipy.sparse.csr_array((np.ones(len(kept)), at), shape=(len(topics), len(docs)))
-        found.data[:] = 1.0
-        return found
-
-    mine, theirs = matrix(own), matrix(every)
-    across = (mine @ theirs.T).toarray()
-    here = np.diag(across)
-    elsewhere = (across.sum(axis=1) - here) / (len(topics) - 1)
+    pairs = own["pair"].to_numpy(), every
+    mine, theirs = (
+        scipy.sparse.csr_array((np.ones(len(each)), np.divmod(each, numbers.shape[1])), shape=numbers.shape)[topics]
+        for each in pairs
+    )
+    # Of each topic the documents that both have, for the same topic and for any.
+    here, across = mine.multiply(theirs).sum(axis=1), mine @ theirs.sum(axis=0)
+    elsewhere = (across - here) / (len(topics) - 1)
     gap = here - elsewhere
     # Runs of one collection share documents of a topic.
     if gap.mean() > 2 * gap.std(ddof=1) / np.sqrt(len(gap)) and gap.mean() > _SOME * theirs.sum(axis=1).mean() ** 0.5:
@@ -359,10 +386,10 @@ def _structure(one: Floats, other: Floats) -> float:
     return (more + 1) / (_DRAWS + 1)
 
 
-def _stretch(name: str, own: pl.DataFrame, every: pl.DataFrame, order: pl.Series) -> Iterable[RunFault]:
+def _stretch(name: str, own: pl.DataFrame, others: pl.Series, order: pl.Series) -> Iterable[RunFault]:
     """A stretch of the collection that the run never shows, though others do."""
     known = order.to_frame("doc_id").with_row_index("at")
-    shown = every.select("doc_id").unique().join(known, on="doc_id").sort("at")
+    shown = others.to_frame("doc_id").join(known, on="doc_id").sort("at")
     mine = shown["doc_id"].is_in(own["doc_id"].unique().implode()).to_numpy()
     if len(mine) < _RESULTS or not mine.any():
         return
