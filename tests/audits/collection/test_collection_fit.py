@@ -275,3 +275,43 @@ def test_the_fit_by_a_run_is_the_discount_of_each_document_in_the_results_of_eac
         for doc in sample.docs["doc_id"]
     ]
     assert by_run(sample, TopicLists(run)) == pytest.approx(np.array(expected))
+
+
+def _many(topics: int, judged: list[int], moved: int = 0) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Judgments of some of many topics, moved by so many, and a run that finds a document of each."""
+    qrels = pl.DataFrame({"topic_id": [str(at + moved) for at in judged], "doc_id": [f"d{at}" for at in judged]})
+    run = pl.DataFrame(
+        {
+            "topic_id": [str(at) for at in range(topics) for _ in range(2)],
+            "doc_id": [doc for at in range(topics) for doc in (f"d{at}", f"d{(7 * at) % topics}")],
+            "rank": [1, 2] * topics,
+        }
+    )
+    return qrels.with_columns(relevance=1), run.unique(["topic_id", "doc_id"], keep="first", maintain_order=True)
+
+
+@pytest.mark.parametrize(
+    ("topics", "judged"),
+    [
+        pytest.param(6_000, [*range(6_000)], id="all of many"),
+        pytest.param(6_000, [*range(3_000, 3_040)], id="a few that stand together"),
+        pytest.param(60_000, [*range(0, 60_000, 1_500)], id="one of 1,500"),
+        pytest.param(200, [*range(6_000)], id="a run on a sample of the topics"),
+    ],
+)
+def test_judgments_of_many_topics_fit_a_run_that_answers_them(topics: int, judged: list[int]) -> None:
+    """Topics are compared with a bounded number of others; their own is always among them."""
+    qrels, run = _many(topics, judged)
+    sample = sampled(qrels, run["topic_id"].unique(maintain_order=True).to_list(), 1, 0)
+    assert (sample.own >= 0).all()
+    assert len(sample.rows) >= 40
+    assert len(sample.columns) <= 2_000
+    fit = judgment_fit(qrels, {"one": run, "other": run})
+    assert (fit.word, fit.own) == ("fits", pytest.approx(1, abs=0.02))
+
+
+@pytest.mark.parametrize("moved", [1, -3])
+def test_a_shift_of_many_topics_is_found(moved: int) -> None:
+    qrels, run = _many(6_000, [*range(10, 5_990)], moved)
+    fit = judgment_fit(qrels, {"one": run, "other": run})
+    assert (fit.word, fit.offset) == ("shifted", -moved)

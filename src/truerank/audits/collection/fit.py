@@ -68,14 +68,13 @@ class FitSample(NamedTuple):
 def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> FitSample:
     """Judged topics and their relevant documents, and the topics that they are compared with, in a bounded number."""
     pairs = qrels.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
-    columns = list(asked)
-    if len(columns) > _COLUMNS:  # neighbours stay neighbours
-        starts = np.linspace(0, len(columns), _BLOCKS, endpoint=False).astype(int)
-        columns = [one for start in starts for one in columns[start : start + _COLUMNS // _BLOCKS]]
-    place = {one: at for at, one in enumerate(columns)}
     judged = sorted(pairs["topic_id"].unique().to_list(), key=natural)
-    known = [one for one in judged if one in place]
-    rows = judged if len(columns) == len(asked) or 2 * len(known) < len(judged) else known
+    known = np.flatnonzero(pl.Series(asked, dtype=pl.String).is_in(judged).to_numpy())
+    columns = [asked[at] for at in _compared(len(asked), known)]
+    place = {one: at for at, one in enumerate(columns)}
+    # A topic fits its judgments only where it is compared; where ids say nothing of each other, any topics serve.
+    same = 2 * len(known) >= min(len(judged), len(asked))
+    rows = [one for one in judged if one in place] if same else judged
     rows = [rows[at] for at in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).astype(int))]
     at = pl.DataFrame({"topic_id": rows, "row": range(len(rows))}, schema={"topic_id": pl.String, "row": pl.Int64})
     docs = pairs.join(at, on="topic_id").select("row", "doc_id").sort("row", "doc_id")
@@ -91,6 +90,24 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     related[shared["row"].to_numpy(), shared["column"].to_numpy()] = True
     own = np.array([place.get(one, -1) for one in rows], np.int64)
     return FitSample(rows, columns, docs, own, rules, names, related)
+
+
+def _compared(topics: int, judged: Ints) -> Ints:
+    """The places of the topics that others are compared with: all of a few; else blocks of neighbours with judged ones.
+
+    Args:
+        judged: the places of judged topics, ascending.
+    """
+    if topics <= _COLUMNS:
+        return np.arange(topics)
+    places = judged if len(judged) else np.arange(topics)
+    wanted = min(_ROWS, len(places))
+    # Where few topics are judged, each has a small block of its own.
+    blocks = _BLOCKS if _COLUMNS * len(places) >= wanted * topics else wanted
+    width = _COLUMNS // blocks
+    starts = places[np.linspace(0, len(places), blocks, endpoint=False).astype(int)] - width // 2
+    found: Ints = np.unique(np.clip(starts, 0, topics - width)[:, None] + np.arange(width))
+    return found
 
 
 def natural(identifier: str) -> tuple[str, int, str]:
