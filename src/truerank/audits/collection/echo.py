@@ -156,11 +156,14 @@ class WordOverlap:
 
     def _look(self, document: Document) -> set[int]:
         """The numbers of a document's words."""
-        words = [*map(self._words.__getitem__, plain_words(document.text)[:_READ])]
-        found = {*words}
-        for at in self._of.get(document.doc_id, ()):
+        words = plain_words(document.text)[:_READ]
+        found = {*map(self._words.__getitem__, {*words})}
+        if not (relevant := self._of.get(document.doc_id, ())):
+            return found
+        numbers = [*map(self._words.__getitem__, words)]
+        for at in relevant:
             own = len({word for word in self._forms[at] if word >= 0} & found)
-            longest = longest_run(self._forms[at], words) if own else 0
+            longest = longest_run(self._forms[at], numbers) if own else 0
             self.relevant.append(_Relevant(at, document.doc_id, own, longest))
         return found
 
