@@ -361,7 +361,8 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     judged = files.qrels["topic_id"].n_unique()
     if fit.word in _MISPLACED:
         astray = frozenset(topic for topic, _ in fit.topics)
-        whole = not astray or len(astray) > _MOST * judged
+        # Of a sample nobody knows which of the other topics are concerned.
+        whole = not astray or bool(fit.sampled) or len(astray) > _MOST * judged
         yield RunFault(
             "misplaced-judgments", "", "fault" if whole else "topics", frozenset() if whole else astray,
             f"The judgments {_MISPLACED[fit.word]}: {fit.evidence}",
@@ -370,7 +371,7 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     for each in fit.sources if fit.word == "fits" else ():
         if each.source in files.pair and each.word in ("shifted", "shuffled"):
             astray = frozenset(topic for topic, _ in each.topics)
-            whole = not astray or len(astray) > _MOST * judged
+            whole = not astray or bool(each.sampled) or len(astray) > _MOST * judged
             yield RunFault(
                 "misplaced-run", each.source, "fault" if whole else "topics", frozenset() if whole else astray,
                 f"The results of {each.source} {_MISPLACED[each.word]}: {each.evidence}",

@@ -54,6 +54,7 @@ class FitSample(NamedTuple):
         rules: places of columns by rule, shape (rules, rows); -1 for none.
         names: of the rules: order and offset.
         related: columns that share relevant documents with a row, shape (rows, columns).
+        size: how many rows there are; 0 where that is all judged topics that could be rows.
     """
 
     rows: Sequence[str]
@@ -63,6 +64,7 @@ class FitSample(NamedTuple):
     rules: Ints
     names: Sequence[tuple[str, int]]
     related: NDArray[np.bool_]
+    size: int
 
 
 def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> FitSample:
@@ -75,6 +77,7 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     # A topic fits its judgments only where it is compared; where ids say nothing of each other, any topics serve.
     same = 2 * len(known) >= min(len(judged), len(asked))
     rows = [one for one in judged if one in place] if same else judged
+    every = len(known) if same else len(judged)
     rows = [rows[at] for at in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).astype(int))]
     at = pl.DataFrame({"topic_id": rows, "row": range(len(rows))}, schema={"topic_id": pl.String, "row": pl.Int64})
     docs = pairs.join(at, on="topic_id").select("row", "doc_id").sort("row", "doc_id")
@@ -89,7 +92,7 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     related = np.zeros((len(rows), len(columns)), bool)
     related[shared["row"].to_numpy(), shared["column"].to_numpy()] = True
     own = np.array([place.get(one, -1) for one in rows], np.int64)
-    return FitSample(rows, columns, docs, own, rules, names, related)
+    return FitSample(rows, columns, docs, own, rules, names, related, len(rows) if len(rows) < every else 0)
 
 
 def _compared(topics: int, judged: Ints) -> Ints:
@@ -263,6 +266,7 @@ class Fit:
             asked": too little evidence.
         evidence: one sentence with figures.
         topics: the judged topics concerned, each with the topic that its judgments fit; empty where that is not known.
+        sampled: so many judged topics were looked at; 0 for all of them.
         p: of the test that gave the word; None where none did.
         offset: of "shifted": so many topics further on is the one that the judgments fit.
         order: of "shifted": by "number", in the "order of ids", in the "file"; "number as place": the ids count the
@@ -283,6 +287,7 @@ class Fit:
     source: str = ""
     own: float | None = None
     best: float | None = None
+    sampled: int = 0
     sources: tuple[Fit, ...] = ()
 
     def json(self) -> dict[str, Any]:
@@ -319,12 +324,13 @@ def judgment_fit(
             asked = (*topics,) if topics else (*lists.topics,)
             # Most runs have the same topics in the same order.
             sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
-            found.append(replace(_placed(sample, by_run(sample, lists), seed), source=name))
+            fit = _placed(sample, by_run(sample, lists), seed)
+            found.append(replace(fit, source=name, sampled=sample.size))
         grades.append(replace(_graded(ranked(qrels, lists), seed), source=name))
     if topics and texts is not None and not any(one.word == "fits" for one in found):
         sample = sampled(qrels, [*topics], rel, seed)
         said = texts(sample.docs["doc_id"].unique(maintain_order=True).to_list())
-        found.append(replace(_worded(sample, topics, said, seed), source="words"))
+        found.append(replace(_worded(sample, topics, said, seed), source="words", sampled=sample.size))
     return _together(found, grades)
 
 
@@ -617,7 +623,7 @@ def fit_instances(fit: Fit, judged: int, runs: int = 0) -> Iterator[Instances]:
     by = f"by {fit.source}" if fit.source == "words" else f"by the run {fit.source}"
     if fit.word in _KINDS:
         rows = [{"topic_id": one, "other": other, "detail": f"{by}: {fit.evidence}"} for one, other in fit.topics]
-        yield instances(_KINDS[fit.word], rows, judged)
+        yield instances(_KINDS[fit.word], rows, fit.sampled or judged)
     elif fit.word == "fits":
         astray = [one for one in fit.sources if one.source != "words" and one.word in ("shifted", "shuffled")]
         yield instances("misplaced-run", [{"other": one.source, "detail": one.evidence} for one in astray], runs)
