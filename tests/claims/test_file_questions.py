@@ -9,7 +9,7 @@ import pytest
 import truerank
 from truerank.claims.results import Check
 
-TOPICS = 700
+TOPICS = 1200
 
 
 def _claim(judged: list[str]) -> Check:
@@ -38,3 +38,11 @@ def test_judgments_of_other_topics_are_a_fault_of_all_though_a_sample_was_looked
     found = _claim(other)
     assert found.conclusion.word == "FILES AT FAULT"
     assert "judgments" in found.conclusion.reason
+
+
+def test_the_few_topics_that_are_concerned_are_left_out() -> None:
+    moved = [f"t{at}" for at in range(TOPICS)]
+    moved[600:640] = [*moved[601:640], moved[600]]
+    found = _claim(moved)
+    assert found.conclusion.word.startswith("HOLDS")
+    assert "of another topic" in found.conclusion.repairs[0]

@@ -141,8 +141,6 @@ _LOW: Final = 0.01
 _UNJUDGED: Final = 0.01
 #: Ids of documents that are looked up at once.
 _LOOKED_UP: Final = 1_000_000
-#: Faults of a larger share of the topics are faults of all.
-_MOST: Final = 0.5
 _DEPTH: Final = 10
 
 
@@ -361,8 +359,7 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     judged = files.qrels["topic_id"].n_unique()
     if fit.word in _MISPLACED:
         astray = frozenset(topic for topic, _ in fit.topics)
-        # Of a sample nobody knows which of the other topics are concerned.
-        whole = not astray or bool(fit.sampled) or len(astray) > _MOST * judged
+        whole = fit.of_all(judged)
         yield RunFault(
             "misplaced-judgments", "", "fault" if whole else "topics", frozenset() if whole else astray,
             f"The judgments {_MISPLACED[fit.word]}: {fit.evidence}",
@@ -371,7 +368,7 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     for each in fit.sources if fit.word == "fits" else ():
         if each.source in files.pair and each.word in ("shifted", "shuffled"):
             astray = frozenset(topic for topic, _ in each.topics)
-            whole = not astray or bool(each.sampled) or len(astray) > _MOST * judged
+            whole = each.of_all(judged)
             yield RunFault(
                 "misplaced-run", each.source, "fault" if whole else "topics", frozenset() if whole else astray,
                 f"The results of {each.source} {_MISPLACED[each.word]}: {each.evidence}",

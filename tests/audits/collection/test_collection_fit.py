@@ -315,3 +315,21 @@ def test_a_shift_of_many_topics_is_found(moved: int) -> None:
     qrels, run = _many(6_000, [*range(10, 5_990)], moved)
     fit = judgment_fit(qrels, {"one": run, "other": run})
     assert (fit.word, fit.offset) == ("shifted", -moved)
+
+
+@pytest.mark.parametrize(("moved", "word"), [(0, "fits"), (5, "shifted"), (None, "unrelated")])
+def test_runs_that_find_a_quarter_of_what_is_relevant_are_enough(moved: int | None, word: str) -> None:
+    """Documents that are in nobody's results would draw the mean to that of chance."""
+    draw, topics = random.Random(6), range(400)
+    own = random.Random(7).sample(topics, len(topics)) if moved is None else [(at + moved) % 400 for at in topics]
+    qrels = pl.DataFrame({"topic_id": [f"t{at}" for at in own], "doc_id": [f"d{at}" for at in topics]})
+    rows = [
+        (f"t{at}", f"d{at}" if place == 3 and found else f"x{at}-{place}", place)
+        for at in topics
+        for found in [draw.random() < 0.25]
+        for place in range(1, 11)
+    ]
+    run = pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row")
+    fit = judgment_fit(qrels.with_columns(relevance=1), {"run": run})
+    assert fit.sources[0].word == word
+    assert moved != 5 or fit.of_all(400)

@@ -30,16 +30,18 @@ from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
 from truerank.measures.topic_lists import TopicLists
 
-#: Judged topics, relevant documents of each, and topics to compare with, at most; these come in blocks of neighbours.
-_ROWS, _OF_TOPIC, _COLUMNS, _BLOCKS = 300, 20, 2000, 10
+#: Judged topics, relevant documents of each and of all, and topics to compare with, at most.
+_ROWS, _OF_TOPIC, _DOCS, _COLUMNS = 1000, 20, 6000, 2000
+#: Blocks of neighbours in which these come, in each order; and where few topics are judged.
+_BLOCKS, _SMALL_BLOCKS = 5, 100
 #: Down to a depth, most results are judged; above a few ranks grades have no order.
 _MOST_JUDGED, _SHALLOWEST = 0.75, 5
 #: Places that are looked at before all: most runs have unjudged results among them.
 _FIRST: Final = 50
 #: Fewer judged topics than that show nothing.
 FEWEST: Final = 10
-#: Offsets and topics, together, at most.
-_GATHERED: Final = 40_000
+#: The furthest offset is this divided by the topics, of which no more than so many count.
+_GATHERED, _FURTHER = 6_666, 300
 #: Characters of a document that are read.
 _READ: Final = 20_000
 _NUMBER: Final = re.compile(r"(.*?)(\d+)")
@@ -71,18 +73,18 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     """Judged topics and their relevant documents, and the topics that they are compared with, in a bounded number."""
     pairs = qrels.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
     judged = sorted(pairs["topic_id"].unique().to_list(), key=natural)
-    known = np.flatnonzero(pl.Series(asked, dtype=pl.String).is_in(judged).to_numpy())
-    columns = [asked[at] for at in _compared(len(asked), known)]
+    known = pl.Series(asked, dtype=pl.String).is_in(judged).to_numpy()
+    columns = [asked[at] for at in _compared(asked, known)]
     place = {one: at for at, one in enumerate(columns)}
     # A topic fits its judgments only where it is compared; where ids say nothing of each other, any topics serve.
-    same = 2 * len(known) >= min(len(judged), len(asked))
+    same = 2 * int(known.sum()) >= min(len(judged), len(asked))
     rows = [one for one in judged if one in place] if same else judged
-    every = len(known) if same else len(judged)
+    every = int(known.sum()) if same else len(judged)
     rows = [rows[at] for at in np.unique(np.linspace(0, len(rows) - 1, min(len(rows), _ROWS)).astype(int))]
     at = pl.DataFrame({"topic_id": rows, "row": range(len(rows))}, schema={"topic_id": pl.String, "row": pl.Int64})
     docs = pairs.join(at, on="topic_id").select("row", "doc_id").sort("row", "doc_id")
     docs = docs.with_columns(pl.int_range(pl.len()).shuffle(seed).over("row").alias("draw"))
-    docs = docs.filter(pl.col("draw") < _OF_TOPIC).drop("draw")
+    docs = docs.filter(pl.col("draw") < min(_OF_TOPIC, _DOCS // max(1, len(rows)))).drop("draw")
     rules, names = _rules(rows, judged, list(asked), place)
     left, right = (
         pl.DataFrame({"topic_id": ids}, schema={"topic_id": pl.String}).with_row_index(name)
@@ -95,22 +97,28 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     return FitSample(rows, columns, docs, own, rules, names, related, len(rows) if len(rows) < every else 0)
 
 
-def _compared(topics: int, judged: Ints) -> Ints:
+def _compared(asked: Sequence[str], judged: NDArray[np.bool_]) -> Ints:
     """The places of the topics that others are compared with: all of a few; else blocks of neighbours with judged ones.
 
+    Neighbours in the order of the file, and in that of the ids.
+
     Args:
-        judged: the places of judged topics, ascending.
+        judged: whether a topic is, shape (topics,).
     """
+    topics = len(asked)
     if topics <= _COLUMNS:
         return np.arange(topics)
-    places = judged if len(judged) else np.arange(topics)
-    wanted = min(_ROWS, len(places))
-    # Where few topics are judged, each has a small block of its own.
-    blocks = _BLOCKS if _COLUMNS * len(places) >= wanted * topics else wanted
-    width = _COLUMNS // blocks
-    starts = places[np.linspace(0, len(places), blocks, endpoint=False).astype(int)] - width // 2
-    found: Ints = np.unique(np.clip(starts, 0, topics - width)[:, None] + np.arange(width))
-    return found
+    judged = judged if judged.any() else np.ones(topics, np.bool_)
+    orders = np.array([range(topics), sorted(range(topics), key=lambda at: natural(asked[at]))])
+    # Where few topics are judged, blocks are small and many.
+    dense = _COLUMNS * judged.mean() >= min(_ROWS, judged.sum())
+    blocks = _BLOCKS if dense else min(_SMALL_BLOCKS, int(judged.sum()))
+    width, found = _COLUMNS // (2 * blocks), []
+    for order in orders:
+        places = np.flatnonzero(judged[order])
+        starts = places[np.linspace(0, len(places), blocks, endpoint=False).astype(int)] - width // 2
+        found.append(order[np.clip(starts, 0, topics - width)[:, None] + np.arange(width)].ravel())
+    return np.unique(np.concatenate(found))
 
 
 def natural(identifier: str) -> tuple[str, int, str]:
@@ -140,7 +148,7 @@ def _rules(
     def counted(one: str) -> int:
         return natural(one)[1] - 1 if _NUMBER.fullmatch(one) else -len(asked)
 
-    furthest = max(1, min(len(asked) // 2, _GATHERED // (6 * max(1, len(rows)))))
+    furthest = max(1, min(len(asked) // 2, _GATHERED // max(1, min(len(rows), _FURTHER))))
     offsets = sorted((one for one in range(-furthest, furthest + 1) if one), key=abs)
     near = [0, 1, -1]
     ways = [("number", by_number, offsets), ("order of ids", around(ordered, at_ids), offsets)]
@@ -149,12 +157,14 @@ def _rules(
         ways += [("number as place", along(order, counted), near)]
         ways += [("order of both", along(order, at_judged.__getitem__), near)]
     known: set[bytes] = {np.array([place.get(one, -1) for one in rows], np.int64).tobytes()}
+    # Of the neighbours in one order, half are among the columns where these are some of the topics.
+    fewest = max(FEWEST, len(rows) / (2 if len(place) == len(asked) else 3))
     rules, names = [], []
     for name, way, steps in ways:
         for step in steps:
             leads = (way(one, step) for one in rows)
             rule = np.array([-1 if one is None else place.get(one, -1) for one in leads], np.int64)
-            if (rule >= 0).sum() >= max(FEWEST, len(rows) / 2) and rule.tobytes() not in known:
+            if (rule >= 0).sum() >= fewest and rule.tobytes() not in known:
                 known.add(rule.tobytes())
                 rules.append(rule)
                 names.append((name, step))
@@ -252,6 +262,8 @@ _FOLLOWERS: Final = 5
 #: The levels at which they have to do so more often than judgments that fit follow the mirrored rule: where at most one
 #: does, and where topics are alike.
 _LIKENESS, _ALIKE = 0.02, 0.0001
+#: Of a larger share of the topics, all are; and so where only a sample of them was looked at.
+_MOST, _SEEN = 0.5, 0.05
 #: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
 _COVERED: Final = 0.5
 
@@ -289,6 +301,15 @@ class Fit:
     best: float | None = None
     sampled: int = 0
     sources: tuple[Fit, ...] = ()
+
+    def of_all(self, judged: int) -> bool:
+        """Whether all judgments are concerned, or nobody knows which.
+
+        Args:
+            judged: how many topics are.
+        """
+        most = _SEEN * self.sampled if self.sampled else _MOST * judged
+        return self.word == "shuffled" or self.best is not None or not 0 < len(self.topics) <= most
 
     def json(self) -> dict[str, Any]:
         """The answer without its topics, which are findings, and each source."""
@@ -418,10 +439,15 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     of_topic = np.full(means.shape[1], -1.0)
     there = np.flatnonzero(sample.own[rows] >= 0)
     of_topic[sample.own[rows[there]]] = means[there, sample.own[rows[there]]]
+    # What no topic's results hold says nothing.
+    every, apart = rows[kept], np.where(related, -1.0, means)
+    kept &= apart.max(axis=1) > 0
+    if kept.sum() < FEWEST:
+        return Fit("not asked", f"Relevant documents of {kept.sum()} topics are among the results: too few.")
     # The share of the unrelated columns that fit a row less, ties counted half; related columns have no place.
     rows, related = rows[kept], related[kept]
     left_out = related.sum(axis=1, keepdims=True)
-    ranks = np.apply_along_axis(mean_ranks, 1, np.where(related, -1.0, means[kept]))
+    ranks = np.apply_along_axis(mean_ranks, 1, apart[kept])
     places = np.where(related, np.nan, (ranks - left_out - 0.5) / (means.shape[1] - left_out))
     own = sample.own[rows]
     at_own = np.where(own >= 0, places[np.arange(len(rows)), own], 0.5)
@@ -435,7 +461,7 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     if mean - scipy.special.ndtri(_LEVEL) * error >= _NO_FIT:
         word: FitWord = "fits" if p <= _LEVEL else "not asked"
         return Fit(word, f"{text}{'' if word == 'fits' else f', but {len(rows)} topics are few'}.", p=p, own=mean)
-    ids = tuple((sample.rows[row], "") for row in rows)
+    ids = tuple((sample.rows[row], "") for row in every)
     grouped = np.isin(groups, rows)
     p = _grouping(values[grouped], groups[grouped], seed)
     if p <= _LEVEL:
