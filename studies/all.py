@@ -64,6 +64,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "check": "makes runs of all its systems first: more than ten minutes",
     "check_plants": "no script: check reads it",
     "clean_claims": "makes runs of all its systems first: more than ten minutes",
+    "collection_fit_large": "moves thousands of judgments: several minutes",
     "collection_fit": "moves the judgments of every collection at hand: several minutes",
     "gallery": "looks at every benchmark at hand: several minutes",
     "gallery_pages": "no script: gallery reads it",

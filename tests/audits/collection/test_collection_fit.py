@@ -333,3 +333,18 @@ def test_runs_that_find_a_quarter_of_what_is_relevant_are_enough(moved: int | No
     fit = judgment_fit(qrels.with_columns(relevance=1), {"run": run})
     assert fit.sources[0].word == word
     assert moved != 5 or fit.of_all(400)
+
+
+def test_runs_that_find_a_tenth_and_confuse_topics_show_no_other_collection() -> None:
+    draw, topics = random.Random(8), range(600)
+    qrels = pl.DataFrame({"topic_id": [f"t{at}" for at in topics], "doc_id": [f"d{at}" for at in topics]})
+    rows = [
+        (f"t{at}", f"d{at}" if place == 2 and found else f"d{draw.randrange(600)}", place)
+        for at in topics
+        for found in [draw.random() < 0.1]
+        for place in (1, 2)
+    ]
+    run = pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row").unique(["topic_id", "doc_id"])
+    fit = judgment_fit(qrels.with_columns(relevance=1), {"one": run, "other": run})
+    assert fit.word == "not asked"
+    assert "more than by chance" in fit.sources[0].evidence

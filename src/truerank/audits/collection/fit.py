@@ -458,15 +458,18 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     mean, error = float(at_own.mean()), float(at_own.std(ddof=1)) / len(rows) ** 0.5
     p = _fit_by_chance(at_own)
     text = f"The judgments of a topic fit it better than they fit {mean:.0%} of the other topics"
-    if mean - scipy.special.ndtri(_LEVEL) * error >= _NO_FIT:
-        word: FitWord = "fits" if p <= _LEVEL else "not asked"
-        return Fit(word, f"{text}{'' if word == 'fits' else f', but {len(rows)} topics are few'}.", p=p, own=mean)
+    high = mean - scipy.special.ndtri(_LEVEL) * error >= _NO_FIT
+    if high or p <= _LEVEL:
+        fits = high and p <= _LEVEL
+        # A run that finds little shows a little.
+        left = "" if fits else f", but {len(rows)} topics are few" if high else ": little, but more than by chance"
+        return Fit("fits" if fits else "not asked", f"{text}{left}.", p=p, own=mean)
     ids = tuple((sample.rows[row], "") for row in every)
     grouped = np.isin(groups, rows)
     p = _grouping(values[grouped], groups[grouped], seed)
-    if p <= _LEVEL:
-        return Fit("shuffled", f"{text}, which is chance; they fit other topics.", ids, p, own=mean)
-    return Fit("unrelated", f"{text}, which is chance; they fit no other.", ids, own=mean)
+    word, others = ("shuffled", "other topics") if p <= _LEVEL else ("unrelated", "no other")
+    evidence = f"{text}, which is chance; they fit {others}."
+    return Fit(word, evidence, ids, p if word == "shuffled" else None, own=mean)  # type: ignore[arg-type]
 
 
 def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
