@@ -185,3 +185,31 @@ def test_neither_the_order_of_rows_nor_repeated_documents_nor_padded_numbers_cha
     others = replace(given, runs=renamed, qrels=given.qrels.with_columns(doc_id=padded), documents=names)
     for other in (replace(given, runs=mixed), replace(given, runs=twice), others):
         assert {fault.kind: fault.topics for fault in run_origins(other, 1)} == seen
+
+
+def apart() -> tuple[Runs, Mapping[str, set[str]]]:
+    """Two runs of topics that have no documents in common, and one relevant document each, which the first finds."""
+    draw = np.random.default_rng(3)
+    runs: Runs = {"one": {}, "two": {}}
+    for topic in range(TOPICS):
+        own = NAMES[40 * topic : 40 * topic + 40]
+        runs["one"][str(topic)] = list(draw.permutation(own)[:25])
+        runs["two"][str(topic)] = list(draw.permutation(own)[:25])
+    return runs, {topic: {docs[0]} for topic, docs in runs["one"].items()}
+
+
+def test_results_of_other_topics_are_told_by_those_of_other_runs() -> None:
+    """One relevant document of each topic does not show that the documents of a topic fit another one together."""
+    runs, relevant = apart()
+    assert kinds(run_origins(files(runs, relevant), 1), "two") == set()
+    topics = list(runs["two"])
+    other = np.random.default_rng(4).permutation(topics)
+    runs["two"] = dict(zip(other, runs["two"].values(), strict=True))
+    found = run_origins(files(runs, relevant), 1)
+    (fault,) = [one for one in found if one.kind == "other-topics"]
+    # The run whose results are relevant is right.
+    assert (fault.run, fault.weight) == ("two", "fault")
+    # One list for all topics, or that of one topic, is no mistake of ids.
+    for fixed in (NAMES[::80], runs["one"]["7"]):
+        runs["two"] = {topic: list(fixed) for topic in topics}
+        assert "other-topics" not in kinds(run_origins(files(runs, relevant), 1), "two")

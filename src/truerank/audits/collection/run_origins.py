@@ -36,6 +36,8 @@ _EVERY, _FALL, _SHALLOWEST = 0.97, 0.75, 3
 _OFFSETS: Final = (-2, -1, 1, 2)
 #: Topics whose likeness is compared.
 _COMPARED: Final = 400
+#: So many results are those of another topic.
+_SHARED: Final = 3
 #: A stretch of the collection that a run never shows has at least this share of what other runs show.
 _STRETCH: Final = 0.1
 _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
@@ -77,6 +79,9 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
             good = pl.concat([*best, numbers.beside(relevant)["pair"]])
             found += _no_order(name, numbers.beside(_ranked(files.judged_lists[name])), good)
             found += _offset(name, own, every, numbers) or _other_index(name, own, every, numbers)
+            hits = sorted(first[each].join(relevant, on=_KEYS, how="semi").height for each in others)
+            if own["relevant"].sum() < hits[-1]:  # of two runs, one is right
+                found += _other_topics(name, own, every, numbers)
             if files.documents is not None:
                 found += _stretch(name, own, numbers.documents_of(every), files.documents)
     return tuple(found)
@@ -359,6 +364,37 @@ def _other_index(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -
     )
     remedy = f"Write the ids of {name} as the collection has them."
     return [RunFault("other-index", name, "fault", frozenset(), reason, remedy)]
+
+
+def _other_topics(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> list[RunFault]:
+    """Results that other runs have for another topic, a different one each time, and hardly any for the same one."""
+    topics = own["topic"].unique().sort().to_numpy()
+    topics = topics[:: max(1, len(topics) // _COMPARED)]
+    pairs = own["pair"].to_numpy(), every
+    mine, theirs = (
+        scipy.sparse.csr_array((np.ones(len(each)), np.divmod(each, numbers.shape[1])), shape=numbers.shape)
+        for each in pairs
+    )
+    common = (mine[topics] @ theirs.T).toarray()
+    rows = np.arange(len(topics))
+    here = common[rows, topics]
+    common[rows, topics] = 0
+    other = common.argmax(axis=1)
+    most = common[rows, other]
+    common[rows, other] = 0
+    # By chance, or where topics are alike, several have as many.
+    alone = (most >= _SHARED) & (2 * common.max(axis=1) <= most) & (4 * here <= most)
+    if 2 * alone.sum() < max(len(topics), 2 * _RELEVANT) or 2 * len({*other[alone]}) < alone.sum():
+        return []
+    reason = (
+        f"For {alone.sum():,d} of {len(topics):,d} topics that were looked at, {name} returns what other runs return "
+        "for another topic, and hardly anything that they return for the same one."
+    )
+    return [
+        RunFault(
+            "other-topics", name, "fault", frozenset(), reason, f"Give {name} the ids of the topics that it answers."
+        )
+    ]
 
 
 def mean_ranks(values: Floats) -> Floats:
