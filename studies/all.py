@@ -43,6 +43,7 @@ SMALL: Final[Mapping[str, Small]] = {
     "repeats": Small(["--draws 10"], shared=False),
     "second_hand": Small(["develop --per-cell 1"]),
     "selection": Small(["level --draws 4"], shared=False),
+    "shuffled_runs": Small([""], {"shuffled runs called misplaced": r"dl19-passage \| shuffled \| 6 \| #"}),
     "severity": Small(["queries msmarco --topics 20"]),
     "smaller_corpus": Small(["--simulations 2"]),
     "spans": Small(["--sets cacm"]),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -373,6 +374,12 @@ def test_runs_that_are_read_ahead_fail_in_their_order(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the run lacks 1 of the 2 topics"):
         missing = {"short": rows({"1": {"a": 1.0}}), "bad": bad}
         evaluate(records(judged), missing, "AP", Policy(missing="fail"))
+    runs = {"short": rows({"1": {"a": 1.0}}), **{f"later {number}": file for number in range(5)}}
+    with pytest.raises(InputError, match="lacks") as held:
+        evaluate(records(judged), runs, "AP", Policy(missing="fail"))
+    # Also while somebody holds the error, and with it the frames.
+    assert held.tb is not None
+    assert not [thread for thread in threading.enumerate() if thread.name == "read-ahead"]
 
 
 def test_what_cannot_be_computed_here() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
@@ -330,11 +331,10 @@ def _plan(
 
 def _scored(opened: Mapping[str, OneRun], plan: _Plan) -> dict[str, _Scored]:
     """The scores of every run; what comes next is read meanwhile, be it of the same run or of the next one."""
-    blocks = read_ahead(_blocks(opened, plan.columns), 1)
-    return {
-        name: _score(name, opened[name], (frame for _, frame in some), plan)
-        for name, some in groupby(blocks, itemgetter(0))
-    }
+    # Closed at once where a run is at fault, so that no thread goes on reading.
+    with closing(read_ahead(_blocks(opened, plan.columns), 1)) as blocks:
+        parts = groupby(blocks, itemgetter(0))
+        return {name: _score(name, opened[name], (frame for _, frame in some), plan) for name, some in parts}
 
 
 def _blocks(opened: Mapping[str, OneRun], columns: Collection[str]) -> Iterator[tuple[str, pl.DataFrame]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextvars import copy_context
 from typing import Any, Final, TypeVar
 
@@ -13,7 +13,7 @@ T = TypeVar("T")
 _END: Final = object()
 
 
-def read_ahead(items: Iterable[T], depth: int = 2) -> Iterator[T]:
+def read_ahead(items: Iterable[T], depth: int = 2) -> Generator[T]:
     """The same items, the next `depth` of them read by a thread while the current one is worked on."""
     ready: queue.Queue[Any] = queue.Queue(maxsize=depth)
     stopped = threading.Event()

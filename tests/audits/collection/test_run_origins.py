@@ -206,10 +206,10 @@ def test_results_of_other_topics_are_told_by_those_of_other_runs() -> None:
     other = np.random.default_rng(4).permutation(topics)
     runs["two"] = dict(zip(other, runs["two"].values(), strict=True))
     found = run_origins(files(runs, relevant), 1)
-    (fault,) = [one for one in found if one.kind == "other-topics"]
+    (fault,) = [one for one in found if one.kind == "misplaced-run"]
     # The run whose results are relevant is right.
     assert (fault.run, fault.weight) == ("two", "fault")
     # One list for all topics, or that of one topic, is no mistake of ids.
     for fixed in (NAMES[::80], runs["one"]["7"]):
         runs["two"] = {topic: list(fixed) for topic in topics}
-        assert "other-topics" not in kinds(run_origins(files(runs, relevant), 1), "two")
+        assert "misplaced-run" not in kinds(run_origins(files(runs, relevant), 1), "two")

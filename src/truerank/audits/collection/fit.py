@@ -40,8 +40,8 @@ _MOST_JUDGED, _SHALLOWEST = 0.75, 5
 _FIRST: Final = 50
 #: Fewer judged topics than that show nothing.
 FEWEST: Final = 10
-#: The furthest offset is this divided by the topics, of which no more than so many count.
-_GATHERED, _FURTHER = 6_666, 300
+#: Offsets in one direction times judged topics, at most; of these, so many count.
+_GATHERED, _COUNTED = 6_666, 300
 #: Characters of a document that are read.
 _READ: Final = 20_000
 _NUMBER: Final = re.compile(r"(.*?)(\d+)")
@@ -56,7 +56,7 @@ class FitSample(NamedTuple):
         rules: places of columns by rule, shape (rules, rows); -1 for none.
         names: of the rules: order and offset.
         related: columns that share relevant documents with a row, shape (rows, columns).
-        size: how many rows there are; 0 where that is all judged topics that could be rows.
+        drawn: how many rows were drawn of more judged topics; 0 where all are rows.
     """
 
     rows: Sequence[str]
@@ -66,7 +66,7 @@ class FitSample(NamedTuple):
     rules: Ints
     names: Sequence[tuple[str, int]]
     related: NDArray[np.bool_]
-    size: int
+    drawn: int
 
 
 def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> FitSample:
@@ -98,9 +98,9 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
 
 
 def _compared(asked: Sequence[str], judged: NDArray[np.bool_]) -> Ints:
-    """The places of the topics that others are compared with: all of a few; else blocks of neighbours with judged ones.
+    """Places of the topics with which judged ones are compared: all of a few, else judged ones and their neighbours.
 
-    Neighbours in the order of the file, and in that of the ids.
+    These are neighbours in the order of the file, and in that of the ids.
 
     Args:
         judged: whether a topic is, shape (topics,).
@@ -148,7 +148,7 @@ def _rules(
     def counted(one: str) -> int:
         return natural(one)[1] - 1 if _NUMBER.fullmatch(one) else -len(asked)
 
-    furthest = max(1, min(len(asked) // 2, _GATHERED // max(1, min(len(rows), _FURTHER))))
+    furthest = max(1, min(len(asked) // 2, _GATHERED // max(1, min(len(rows), _COUNTED))))
     offsets = sorted((one for one in range(-furthest, furthest + 1) if one), key=abs)
     near = [0, 1, -1]
     ways = [("number", by_number, offsets), ("order of ids", around(ordered, at_ids), offsets)]
@@ -262,7 +262,7 @@ _FOLLOWERS: Final = 5
 #: The levels at which they have to do so more often than judgments that fit follow the mirrored rule: where at most one
 #: does, and where topics are alike.
 _LIKENESS, _ALIKE = 0.02, 0.0001
-#: Of a larger share of the topics, all are; and so where only a sample of them was looked at.
+#: A fault of a larger share of the topics is one of all; the second where a sample of them was looked at.
 _MOST, _SEEN = 0.5, 0.05
 #: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
 _COVERED: Final = 0.5
@@ -346,12 +346,12 @@ def judgment_fit(
             # Most runs have the same topics in the same order.
             sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
             fit = _placed(sample, by_run(sample, lists), seed)
-            found.append(replace(fit, source=name, sampled=sample.size))
+            found.append(replace(fit, source=name, sampled=sample.drawn))
         grades.append(replace(_graded(ranked(qrels, lists), seed), source=name))
     if topics and texts is not None and not any(one.word == "fits" for one in found):
         sample = sampled(qrels, [*topics], rel, seed)
         said = texts(sample.docs["doc_id"].unique(maintain_order=True).to_list())
-        found.append(replace(_worded(sample, topics, said, seed), source="words", sampled=sample.size))
+        found.append(replace(_worded(sample, topics, said, seed), source="words", sampled=sample.drawn))
     return _together(found, grades)
 
 

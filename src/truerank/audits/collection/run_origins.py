@@ -50,6 +50,10 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
     numbers = _Numbers.of([*first.values(), relevant])
     first = {name: numbers.beside(lists) for name, lists in first.items()}
+    hits = {
+        name: int(lists["pair"].is_in(numbers.beside(relevant)["pair"].implode()).sum())
+        for name, lists in first.items()
+    }
     found: list[RunFault] = []
     for name in names or files.pair:
         others = [each for each in first if each != name]
@@ -79,8 +83,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
             good = pl.concat([*best, numbers.beside(relevant)["pair"]])
             found += _no_order(name, numbers.beside(_ranked(files.judged_lists[name])), good)
             found += _offset(name, own, every, numbers) or _other_index(name, own, every, numbers)
-            hits = sorted(first[each].join(relevant, on=_KEYS, how="semi").height for each in others)
-            if own["relevant"].sum() < hits[-1]:  # of two runs, one is right
+            if hits[name] < max(hits[each] for each in others):  # of two runs, one is right
                 found += _other_topics(name, own, every, numbers)
             if files.documents is not None:
                 found += _stretch(name, own, numbers.documents_of(every), files.documents)
@@ -370,31 +373,28 @@ def _other_topics(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) 
     """Results that other runs have for another topic, a different one each time, and hardly any for the same one."""
     topics = own["topic"].unique().sort().to_numpy()
     topics = topics[:: max(1, len(topics) // _COMPARED)]
-    pairs = own["pair"].to_numpy(), every
     mine, theirs = (
         scipy.sparse.csr_array((np.ones(len(each)), np.divmod(each, numbers.shape[1])), shape=numbers.shape)
-        for each in pairs
+        for each in (own["pair"].to_numpy(), every)
     )
-    common = (mine[topics] @ theirs.T).toarray()
-    rows = np.arange(len(topics))
-    here = common[rows, topics]
-    common[rows, topics] = 0
-    other = common.argmax(axis=1)
-    most = common[rows, other]
-    common[rows, other] = 0
-    # By chance, or where topics are alike, several have as many.
-    alone = (most >= _SHARED) & (2 * common.max(axis=1) <= most) & (4 * here <= most)
-    if 2 * alone.sum() < max(len(topics), 2 * _RELEVANT) or 2 * len({*other[alone]}) < alone.sum():
+    common = mine[topics] @ theirs.T
+    others = []
+    for topic, start, end in zip(topics, common.indptr, common.indptr[1:], strict=False):
+        order = start + np.argsort(-common.data[start:end], kind="stable")
+        here = common.data[order[common.indices[order] == topic]].sum()
+        order = order[common.indices[order] != topic]
+        most, next_most = np.append(common.data[order[:2]], (0, 0))[:2]
+        # By chance, or where topics are alike, several have as many.
+        if most >= _SHARED and 2 * next_most <= most and 4 * here <= most:
+            others.append(int(common.indices[order[0]]))
+    if 2 * len(others) < max(len(topics), 2 * _RELEVANT) or 2 * len({*others}) < len(others):
         return []
     reason = (
-        f"For {alone.sum():,d} of {len(topics):,d} topics that were looked at, {name} returns what other runs return "
+        f"For {len(others):,d} of {len(topics):,d} topics that were looked at, {name} returns what other runs return "
         "for another topic, and hardly anything that they return for the same one."
     )
-    return [
-        RunFault(
-            "other-topics", name, "fault", frozenset(), reason, f"Give {name} the ids of the topics that it answers."
-        )
-    ]
+    remedy = f"Give {name} the ids of the topics that it answers."
+    return [RunFault("misplaced-run", name, "fault", frozenset(), reason, remedy)]
 
 
 def mean_ranks(values: Floats) -> Floats:
