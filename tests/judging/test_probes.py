@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -80,9 +82,13 @@ def test_the_share_of_grades_that_each_probe_moves(tmp_path: Path) -> None:
 def test_a_judge_that_wavers_is_not_called_gullible(tmp_path: Path) -> None:
     """Where the same text gets another grade each time, the control moves as often as the probes."""
     store = graded_store(tmp_path / "s.judged", documents=20)
+    times: Counter[str] = Counter()
 
     def wavering(seen: Seen, number: int) -> Reply:
-        return answered({"labels": [str(hash(json.dumps(seen.body) + str(number)) % 2)]})
+        """By what is asked and how often it was: `hash` of a text differs from process to process."""
+        asked = json.dumps(seen.body, sort_keys=True)
+        times[asked] += 1
+        return answered({"labels": [str(hashlib.sha256(f"{times[asked]} {asked}".encode()).digest()[0] % 2)]})
 
     with chat_server(wavering) as (address, _):
         found = judge.model(store, endpoint=address, model="tiny", patience=QUICK, probe=("words-front", "claim"))
