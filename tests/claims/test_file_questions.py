@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import random
+from pathlib import Path
 
+import polars as pl
 import pytest
 
 import truerank
+from truerank.claims import file_questions
 from truerank.claims.results import Check
 
 TOPICS = 1200
@@ -46,3 +50,16 @@ def test_the_few_topics_that_are_concerned_are_left_out() -> None:
     found = _claim(moved)
     assert found.conclusion.word.startswith("HOLDS")
     assert "of another topic" in found.conclusion.repairs[0]
+
+
+@pytest.mark.parametrize("wanted", [1, 3, 7, 12])
+def test_documents_are_looked_up_in_parts_and_keep_the_order_of_the_collection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int
+) -> None:
+    monkeypatch.setattr(file_questions, "_LOOKED_UP", 2)
+    ids = random.Random(3).sample(range(100), 12)
+    docs = tmp_path / "docs.jsonl"
+    docs.write_text("".join(json.dumps({"_id": f"d{one}", "text": "a text"}) + "\n" for one in [*ids, ids[0]]))
+    some = pl.Series(["elsewhere", *(f"d{one}" for one in sorted(ids[:wanted]))])
+    found = file_questions._among(str(docs), some)
+    assert found.to_list() == [f"d{one}" for one in ids[:wanted]]

@@ -309,9 +309,12 @@ def _among(docs: str, wanted: pl.Series) -> pl.Series:
     """The ids of documents that are wanted, in the order of the collection."""
     # What is wrong with the documents is the question of the collection.
     ids = open_documents(docs, keep_empty=True).ids()
-    found = pl.Series(dtype=pl.String)
-    while len(some := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)):
-        found = found.append(some.filter(some.is_in(wanted.implode())))
+    found, some = pl.Series(dtype=pl.String), pl.Series(dtype=pl.String)
+    while len(more := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)) or len(some):
+        some = some.append(more)
+        # Each look takes as long as there are wanted ones, so that as many are looked up at once.
+        if len(more) < _LOOKED_UP or len(some) >= len(wanted):
+            found, some = found.append(some.filter(some.is_in(wanted.implode()))), some.clear()
     return found.unique(maintain_order=True)
 
 

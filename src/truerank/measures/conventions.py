@@ -461,7 +461,7 @@ class ConventionScorer:
         name = "" if run is None else run.name
         key = ("grades", system, run if _changes(name) else None, judgments)
         numbers = {topic: place for place, topic in enumerate(judged.topics)}
-        at = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int32)[rows.topic]
+        places = np.array([numbers.get(topic, -1) for topic in rows.topics], np.int32)
 
         def made() -> Order:
             found = rows.pairs.with_row_index("row").join(judged.pairs, on=["topic_id", "doc_id"])
@@ -470,7 +470,7 @@ class ConventionScorer:
             return grades
 
         grade: Ints = self._once(key, made)
-        keep = at >= 0
+        keep = (places >= 0)[rows.topic]
         if name != "duplicates":
             keep &= rows.first
         if name == "own-document":
@@ -485,11 +485,12 @@ class ConventionScorer:
         )
         groups: _Groups = self._once(("groups", key[1:3], by, reversed_run), lambda: _groups(rows, by, reversed_run))
         order = _order(rows, groups, grade, name_of_ties)
-        order = order[keep[order]]
+        if not keep.all():
+            order = order[keep[order]]
         if positive is not None:
             grade = np.where(rows.score > 0, grade, _UNJUDGED)
-        own, at, grade = rows.topic[order], at[order], grade[order]
-        counts = np.bincount(own)
+        own, grade = rows.topic[order], grade[order]
+        counts, at = np.bincount(own), places[own]
         rank = np.arange(len(own), dtype=np.int32) - (np.cumsum(counts) - counts).astype(np.int32)[own]
         matrix = np.full((len(judged.topics), max(1, int(counts.max(initial=0)))), _ABSENT, np.int32)
         matrix[at, rank] = grade

@@ -23,7 +23,7 @@ from truerank.sources import columns, compressed, formats, grammar, hub, irds
 from truerank.sources.blocks import SourceCounts
 from truerank.sources.distinct import IdWindow
 from truerank.sources.grammar import SourceSpec
-from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, whole_text
+from truerank.sources.lines import LineBlock, block_of, byte_blocks, line_blocks, line_ends, whole_text
 from truerank.sources.markup import html_text, is_html, trec_document
 from truerank.sources.query_files import as_text, identifier_of, well_formed
 from truerank.sources.rows import Row, json_row, parquet_frames, rows, saved_files
@@ -423,7 +423,7 @@ class _PlainBlock(NamedTuple):
         except (pl.exceptions.PolarsError, pl.exceptions.PanicException):
             return []
         keys = _keys(frame.columns, column)
-        lines = self.data.count(b"\n") + (not self.data.endswith(b"\n"))
+        lines = line_ends(self.data) + (not self.data.endswith(b"\n"))
         if keys.identifier is None or keys.body is None or "data" in frame.columns or len(frame) != lines:
             return []
         ids, bodies = frame[keys.identifier], frame[keys.body]

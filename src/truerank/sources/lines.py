@@ -77,8 +77,12 @@ def byte_blocks(path: Path, size: int = 0) -> Iterator[tuple[int, bytes]]:
     for skipped, data in _whole_lines(path, size):
         number += skipped
         yield number, data.removesuffix(b"\n")
-        # Several times as fast as `bytes.count`.
-        number += int(np.count_nonzero(np.frombuffer(data, np.uint8) == _NEWLINE))
+        number += line_ends(data)
+
+
+def line_ends(data: bytes) -> int:
+    """How many ends of lines there are; `bytes.count` takes twice as long."""
+    return int(np.count_nonzero(np.frombuffer(data, np.uint8) == _NEWLINE))
 
 
 def _whole_lines(path: Path, size: int) -> Iterator[tuple[int, bytes]]:

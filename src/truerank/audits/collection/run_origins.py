@@ -70,7 +70,7 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
         if others:
             every = np.sort(np.concatenate([first[each]["pair"].to_numpy() for each in others]))
             every = every[np.diff(every, prepend=-1) > 0]  # `np.unique` is ten times as slow
-            own = own.with_columns(shared=np.isin(own["pair"].to_numpy(), every))
+            own = own.with_columns(shared=pl.col("pair").is_in(pl.lit(every).implode()))  # `np.isin` takes far longer
             top = own.filter(pl.col("place") <= files.depth)
             alone = list(_own_documents(name, top, "no other run has"))
             if not alone and len({*files.pair}) > 1:
@@ -91,32 +91,38 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
 
 
 class _Numbers(NamedTuple):
-    """Numbers of topics and documents, which are compared several times as fast as ids."""
+    """Numbers of topics and documents, which are compared several times as fast as ids.
 
-    topics: pl.Enum
-    documents: pl.Enum
+    Attributes:
+        documents: the ids of the documents, by number.
+        shape: how many topics and documents there are.
+        number: the numbers of columns of ids; null for what has none. From millions of ids, making these takes longer
+            than using them.
+    """
+
+    documents: pl.Series
+    shape: tuple[int, int]
+    number: tuple[pl.Expr, pl.Expr]
 
     @classmethod
     def of(cls, frames: Sequence[pl.DataFrame]) -> _Numbers:
         """Numbers of all topics and documents of some frames."""
         columns = (pl.concat([frame[key] for frame in frames]) for key in _KEYS)
-        return cls(*(pl.Enum(column.unique(maintain_order=True).drop_nulls()) for column in columns))
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        """How many topics and documents there are."""
-        return len(self.topics.categories), len(self.documents.categories)
+        topics, documents = (column.unique(maintain_order=True).drop_nulls() for column in columns)
+        kinds = pl.Enum(topics), pl.Enum(documents)
+        topic, document = (
+            pl.col(key).cast(kind, strict=False).to_physical().cast(pl.Int64)
+            for key, kind in zip(_KEYS, kinds, strict=True)
+        )
+        return cls(documents, (len(topics), len(documents)), (topic, document))
 
     def documents_of(self, pairs: Ints) -> pl.Series:
         """The ids of the documents of some pairs, each once."""
-        return self.documents.categories.gather(np.flatnonzero(np.bincount(pairs % self.shape[1])))
+        return self.documents.gather(np.flatnonzero(np.bincount(pairs % self.shape[1])))
 
     def beside(self, rows: pl.DataFrame) -> pl.DataFrame:
-        """The rows with columns topic and pair, one number for topic and document; null for what has no number."""
-        topic, document = (
-            pl.col(key).cast(kind, strict=False).to_physical().cast(pl.Int64)
-            for key, kind in zip(_KEYS, self, strict=True)
-        )
+        """The rows with columns topic and pair, one number for topic and document."""
+        topic, document = self.number
         return rows.with_columns(topic=topic, pair=topic * self.shape[1] + document)
 
 
@@ -317,8 +323,7 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> lis
             .otherwise(moved)
         )
         ids = parts.select("topic_id", pl.concat_str("a", padded, "z").alias("doc_id"))
-        kept = np.isin(numbers.beside(ids)["pair"].fill_null(-1).to_numpy(), every)
-        return ids.filter(kept).group_by("topic_id").len()
+        return numbers.beside(ids).filter(pl.col("pair").is_in(pl.lit(every).implode())).group_by("topic_id").len()
 
     topics: frozenset[str] = frozenset()
     by = 0
