@@ -16,17 +16,25 @@ from truerank.claims.results import Check
 TOPICS = 1200
 
 
-def _claim(judged: list[str]) -> Check:
-    """Two runs of many topics, the first of which ranks a topic's document higher, and judgments of given topics."""
+Runs = dict[str, dict[str, dict[str, float]]]
+
+
+def _runs(topics: int) -> Runs:
+    """Two runs, the first of which ranks a topic's document higher."""
     draw = random.Random(1)
-    runs: dict[str, dict[str, dict[str, float]]] = {"good": {}, "plain": {}}
-    for at in range(TOPICS):
+    runs: Runs = {"good": {}, "plain": {}}
+    for at in range(topics):
         others = [f"d{draw.randrange(TOPICS)}" for _ in range(10)]
         for name, place in (("good", draw.randrange(2)), ("plain", draw.randrange(1, 5))):
             ranked = [*dict.fromkeys([*others[:place], f"d{at}", *others[place:]])]
             runs[name][f"t{at}"] = {doc: float(-rank) for rank, doc in enumerate(ranked)}
+    return runs
+
+
+def _claim(judged: list[str], runs: Runs | None = None) -> Check:
+    """The claim that the first is better, by judgments of given topics."""
     qrels = {topic: {f"d{at}": 1} for at, topic in enumerate(judged)}
-    return truerank.check(qrels=qrels, run=runs, measure="nDCG@10")
+    return truerank.check(qrels=qrels, run=runs or _runs(TOPICS), measure="nDCG@10", system="good", baseline="plain")
 
 
 def test_many_topics_with_their_own_judgments_hold() -> None:
@@ -50,6 +58,59 @@ def test_the_few_topics_that_are_concerned_are_left_out() -> None:
     found = _claim(moved)
     assert found.conclusion.word.startswith("HOLDS")
     assert "of another topic" in found.conclusion.repairs[0]
+
+
+def test_where_the_repair_leaves_no_topic_nothing_is_claimed() -> None:
+    runs = _runs(100)
+    runs["good"] = {topic: docs for topic, docs in runs["good"].items() if int(topic[1:]) < 50}
+    runs["plain"] = {topic: docs for topic, docs in runs["plain"].items() if int(topic[1:]) >= 60}
+    found = _claim([f"t{at}" for at in range(100)], runs)
+    assert found.conclusion.word == "CANNOT TELL"
+    assert found.conclusion.reason.startswith("Nothing is left to compare without the 90 topics that one of the runs")
+    assert found.conclusion.detectable is None and "as the files are" in found.sentence()
+
+
+@pytest.mark.parametrize("same", [0.05, 0.3])
+def test_a_run_of_another_set_with_some_of_the_same_ids_is_a_fault(same: float) -> None:
+    runs, other = _runs(300), _runs(300)["plain"]
+    fewer = int(same * 300)
+    names = [f"t{at}" if at < fewer else f"other{at}" for at in range(300)]
+    moved = [f"t{(at + 77) % 300}" for at in range(300)]
+    runs["plain"] = {name: other[topic] for name, topic in zip(names, moved, strict=True)}
+    found = _claim([f"t{at}" for at in range(300)], runs)
+    assert found.conclusion.word == "FILES AT FAULT"
+    assert "it answers other topics" in found.conclusion.reason
+
+
+def test_a_run_of_some_topics_and_of_many_that_nobody_judged_is_none() -> None:
+    runs = _runs(300)
+    runs["plain"] |= {f"more{topic}": docs for topic, docs in runs["plain"].items()}
+    runs["plain"] = {topic: docs for topic, docs in runs["plain"].items() if topic[-1] in "12" or topic[0] == "m"}
+    found = _claim([f"t{at}" for at in range(300)], runs)
+    assert found.conclusion.word != "FILES AT FAULT"
+
+
+def test_topics_that_neither_run_has_are_told() -> None:
+    found = _claim([f"t{at}" for at in range(400)], _runs(300))
+    assert found.conclusion.word.startswith("HOLDS")
+    assert "Neither run has results for 100 of 400 judged topics" in found.conclusion.brief
+
+
+def test_topics_with_equal_judgments_and_no_results_are_no_copies() -> None:
+    qrels = {f"t{at}": {f"d{at}": 1} for at in range(300)} | {f"u{at}": {"d5": 1} for at in range(5)}
+    found = truerank.check(qrels=qrels, run=_runs(300), measure="nDCG@10")
+    assert not found.conclusion.repairs
+
+
+def test_lines_of_relevant_documents_first_are_no_exception() -> None:
+    runs = _runs(300)
+    rows = [(f"t{at}", doc, int(doc == f"d{at}" and at % 5 > 0)) for at in range(300) for doc in runs["good"][f"t{at}"]]
+    qrels = pl.DataFrame(
+        sorted(rows, key=lambda row: (row[0], -row[2])), ["topic_id", "doc_id", "relevance"], orient="row"
+    )
+    found = truerank.check(qrels=qrels, run=runs, measure="nDCG@10", system="good", baseline="plain")
+    assert found.conclusion.word.startswith("HOLDS")
+    assert not any("give their grades away" in text for text in found.conclusion.exceptions)
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 7, 12])

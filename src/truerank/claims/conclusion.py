@@ -25,14 +25,16 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
     or there are too few topics for any interval.
     HOLDS EXCEPT: it is above 0, but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN
-    CLAIMED: it is above 0, and the repair made it smaller by more than chance. HOLDS: none of these.
+    CLAIMED: it is above 0, and the repair made it smaller by more than chance. HOLDS: none of these. Where the repair
+    leaves nothing to compare, it is CANNOT TELL.
     """
     unknown = tuple(answer.question for answer in answers if answer.effect == "unknown" and not answer.possible)
     repairs = tuple(answer.repair.what for answer in answers if answer.repair is not None)
     possible = tuple(answer.possible for answer in answers if answer.possible)
     final = claim.base if change is None else change.after
     repaired = claim if change is None else change.claim
-    least = smallest_shown(repaired)
+    nothing = f"Nothing is left to compare {listed(repairs)}" if repairs and change is None else ""
+    least = None if nothing else smallest_shown(repaired)
     exceptions: tuple[str, ...] = ()
 
     def conclusion(word: ConclusionWord, head: str, brief: str = "", rest: Sequence[str] = ()) -> ClaimConclusion:
@@ -45,13 +47,15 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect == "unknown" or final.value is None:
         return conclusion("UNKNOWN", "There is no difference to look at.", "There is no difference to look at.")
     by = f"{final.figures()} {claim.measure} on {final.topics} topics"
-    before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if repairs else ""
+    before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if change else ""
     fell = _FELL if change is not None and change.moved else ""
-    if final.effect == "falls":
+    if final.effect == "falls" and not nothing:
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
-    if final.effect != "stands" and (few := repaired.too_few(final.topics)):
-        return conclusion("CANNOT TELL", f"{few}; it is {by}.", f"{few}.", (before,))
+    few = nothing or ("" if final.effect == "stands" else repaired.too_few(final.topics))
+    if few:
+        as_it_is = "as the files are, it" if nothing else "it"
+        return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))
     if final.effect != "stands":
         chance = "Chance can explain the difference"
         power = f"{final.topics} topics would show a difference of {least:.3f} with a power of 80%." if least else ""

@@ -81,7 +81,7 @@ _REPAIRED: Final = frozenset((
     "missing-document", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair", "contradicted-pair",
     "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant", "duplicate-topic",
     "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments", "shuffled-judgments",
-    "unrelated-judgments", "inverted-grades",
+    "unrelated-judgments", "inverted-grades", "telling-order",
 ))  # fmt: skip
 #: Notes that are tried on the claim.
 _HEARD: Final = ("short-document", "echo")
@@ -153,7 +153,8 @@ def without_leaked(
     parts = [f"the {len(topics & judged):,d} leaked topics"] if topics & judged else []
     parts += [f"the {len(gone):,d} relevant documents that are in the training data"] if gone else []
     repair = Repair(f"without {' and '.join(parts)}", topics=topics & judged, documents=gone)
-    return repaired_answer(claim, answer, repair, resampling, "every topic leaks")
+    nothing = "every topic leaks" if topics >= judged else "no topic is left that both runs answer"
+    return repaired_answer(claim, answer, repair, resampling, nothing)
 
 
 def repaired_answer(

@@ -130,6 +130,8 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "other collection": "fit no topic",
 }
 #: Null rankers by what they rank; one that scores less is none to speak of.
+#: Notes that the answer says in any case.
+_SAID: Final = ("unjudged-topics", "unanswered-topics", "nearly-identical-runs")
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
     "candidates": "a random order of the documents that both runs rank",
@@ -244,7 +246,7 @@ def _allowed_for(
     return replace(
         answer, effect=effect, consequence=consequence, estimates=tuple(estimates), repair=repair,
         exception=" and ".join(text for text, _ in exceptions), plausible=bool(exceptions),
-        remark=" ".join(fault.reason for fault in own if fault.kind in ("unjudged-topics", "nearly-identical-runs")),
+        remark=" ".join(fault.reason for fault in own if fault.kind in _SAID),
     )  # fmt: skip
 
 

@@ -122,7 +122,8 @@ class Files:
 def run_faults(files: Files) -> tuple[RunFault, ...]:
     """What is wrong with the files of a comparison, the gravest first."""
     found = [fault for name in files.runs for fault in _of_run(files, name)]
-    found += [*_lacking(files), *_alike(files), *_copies(files), *_unjudged(files), *_no_relevant(files)]
+    found += [*_other_set(files), *_lacking(files), *_alike(files), *_copies(files)]
+    found += [*_unjudged(files), *_no_relevant(files)]
     order = ("fault", "topics", "doubt", "note")
     return tuple(sorted(found, key=lambda fault: order.index(fault.weight)))
 
@@ -258,6 +259,29 @@ def _fixed(files: Files, name: str) -> Iterable[RunFault]:
     yield RunFault("fixed-list", name, "doubt", frozenset(), reason, "Give a run of a system that reads the query.")
 
 
+def _other_set(files: Files) -> Iterable[RunFault]:
+    """A run of other topics, of whose ids some are those of judged topics by accident: it finds nothing there."""
+    judged = frozenset(files.judged)
+    relevant = files.qrels.filter(pl.col("relevance") > 0).select("topic_id", "doc_id")
+    lists = {name: files.lists[name] for name in files.pair}
+    own = {name: frozenset(found.topics) for name, found in lists.items()}
+    for name, other in (files.pair, files.pair[::-1]):
+        both = own[name] & judged & own[other]
+        if 2 * len(own[name] & judged) >= min(len(own[name]), len(own[other] & judged)) or not both:
+            continue
+        rows = (lists[one].on(pl.Series([*both])).select(*relevant.columns) for one in (name, other))
+        # Of two runs that rank the same topics, the worse one finds something, too.
+        found, usual = (one.join(relevant, on=relevant.columns, how="semi")["topic_id"].n_unique() for one in rows)
+        if usual >= _FEW and found <= _SOME * usual:
+            yield RunFault(
+                "other-topics", name, "fault", frozenset(),
+                f"{len(own[name] & judged):,d} of the {len(own[name]):,d} topics of {name} are judged, it lacks most "
+                f"judged topics of {other}, and it finds hardly anything that is relevant: it answers other topics, of "
+                "which some have the same ids.",
+                "Give the run and the judgments of the same topics, with the same ids.",
+            )  # fmt: skip
+
+
 def _lacking(files: Files) -> Iterable[RunFault]:
     """Judged topics that one of the two runs lacks, and lists of one run that end above the cutoff of the measure."""
     judged = frozenset(files.judged)
@@ -270,6 +294,14 @@ def _lacking(files: Files) -> Iterable[RunFault]:
                 f"{name} has no results for {len(lacking):,d} of the {len(own[other]):,d} judged topics of {other}.",
                 "Complete the run, or compare on the topics that both have.",
             )  # fmt: skip
+    neither = judged.difference(*own.values(), *(files.empty.get(name, ()) for name in files.pair))
+    if neither and any(own.values()):
+        yield RunFault(
+            "unanswered-topics", "", "note", frozenset(),
+            f"Neither run has results for {len(neither):,d} of {len(judged):,d} judged topics; where they count as 0 "
+            "for both, they draw the difference towards 0.",
+            "Complete the runs, or give judgments of the topics that they answer.",
+        )  # fmt: skip
     medians = {name: result_counts(files.runs[name], judged)[1] for name in files.pair}
     for name, other in (files.pair, files.pair[::-1]):
         if 0 < medians[name] < min(files.depth, medians[other]):
@@ -321,9 +353,10 @@ def _copies(files: Files) -> Iterable[RunFault]:
         }
     else:
         # What is judged and returned for each topic, as one text. What is returned is looked at where the judgments are
-        # those of another topic.
+        # those of another topic, and where there is something.
         grades = pl.format("{}={}", "doc_id", "relevance").alias("doc_id")
-        key = dict.fromkeys(judged, "")
+        answered = {topic for name in files.pair for topic in files.lists[name].topics}
+        key = dict.fromkeys(filter(answered.__contains__, judged), "")
         for frame in (files.qrels.with_columns(grades, rank="doc_id"), *(files.runs[name] for name in files.pair)):
             own = frame.filter(pl.col("topic_id").is_in(pl.Series([*key], dtype=pl.String).implode()))
             lists = own.sort("topic_id", "rank").group_by("topic_id", maintain_order=True)
