@@ -96,6 +96,19 @@ def test_topics_that_neither_run_has_are_told() -> None:
     assert "Neither run has results for 100 of 400 judged topics" in found.conclusion.brief
 
 
+def test_lists_that_were_cut_for_some_topics_are_an_exception_where_they_decide() -> None:
+    runs = _runs(400)
+    runs["good"], runs["plain"] = runs["plain"], runs["good"]
+    cut = _claim([f"t{at}" for at in range(400)], {**runs, "plain": dict(runs["plain"])})
+    assert cut.conclusion.word == "DOES NOT HOLD"
+    for at in range(0, 390, 2):
+        first, second = list(runs["plain"][f"t{at}"].items())[5:7]
+        runs["plain"][f"t{at}"] = dict([first, second])
+    found = _claim([f"t{at}" for at in range(400)], runs)
+    assert found.conclusion.word == "HOLDS EXCEPT"
+    assert "without the 195 topics for which plain has fewer than 10 results" in found.conclusion.exceptions[0]
+
+
 def test_topics_with_equal_judgments_and_no_results_are_no_copies() -> None:
     qrels = {f"t{at}": {f"d{at}": 1} for at in range(300)} | {f"u{at}": {"d5": 1} for at in range(5)}
     found = truerank.check(qrels=qrels, run=_runs(300), measure="nDCG@10")

@@ -220,12 +220,19 @@ def _traced(claim: Claim, results: JudgedResults, trace: PoolTrace, facts: dict[
         f"the difference is {at.figures()}."
     )
     moved = at.effect != base.effect and "stands" in (at.effect, base.effect)
+    possible = consequence if moved else ""
+    if not moved and base.effect == "stands" and trace.pooled == (claim.system,):
+        # A good reranker of the other run's documents leaves the same trace.
+        possible = (
+            f"If only {claim.system}'s first {trace.depth} results were judged, {trace.lacking}'s own documents could "
+            "not count, and the difference says nothing."
+        )
     return ClaimAnswer(
         _QUESTION, "ONE RUN POOLED", evidence, base.effect, consequence, (at,),
         f"Judge {trace.lacking}'s first {results.depth} documents.",
         exception=f"if {trace.lacking}'s own documents, none of which was judged relevant, are relevant at the rate of "
         "their ranks",
-        facts=facts, possible=consequence if moved else "", plausible=moved,
+        facts=facts, possible=possible, plausible=moved,
     )  # fmt: skip
 
 

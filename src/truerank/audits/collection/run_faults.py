@@ -303,7 +303,17 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             "Complete the runs, or give judgments of the topics that they answer.",
         )  # fmt: skip
     medians = {name: result_counts(files.runs[name], judged)[1] for name in files.pair}
+    full = {name: _topics_of(files.judged_lists[name], files.depth) for name in files.pair}
     for name, other in (files.pair, files.pair[::-1]):
+        short = (own[name] & full[other]) - full[name]
+        if len(short) > max(_FEW, _SOME * len(judged)) and 2 * len(short) < len(own[name]):
+            yield RunFault(
+                "cut-lists", name, "doubt", short,
+                f"{name} has fewer than {files.depth} results for {len(short):,d} topics for which {other} has so "
+                "many, though not for most.",
+                f"Find out what cut these lists of {name}.",
+                exception=f"without the {len(short):,d} topics for which {name} has fewer than {files.depth} results",
+            )  # fmt: skip
         if 0 < medians[name] < min(files.depth, medians[other]):
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
@@ -311,6 +321,12 @@ def _lacking(files: Files) -> Iterable[RunFault]:
                 f"looks at {files.depth}.",
                 "Retrieve as many results with both.", medians[name],
             )  # fmt: skip
+
+
+def _topics_of(lists: TopicLists, least: int) -> frozenset[str]:
+    """The topics with so many results at least."""
+    counts = pl.DataFrame({"topic": lists.names, "count": lists.lengths}).group_by("topic").sum()
+    return frozenset(counts.filter(pl.col("count") >= least)["topic"])
 
 
 def _alike(files: Files) -> Iterable[RunFault]:
