@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import polars as pl
@@ -11,7 +12,8 @@ import pytest
 
 import truerank
 from truerank.claims import file_questions
-from truerank.claims.results import Check
+from truerank.claims.conclusion import concluded
+from truerank.claims.results import Check, ClaimAnswer
 
 TOPICS = 1200
 
@@ -107,6 +109,18 @@ def test_lists_that_were_cut_for_some_topics_are_an_exception_where_they_decide(
     found = _claim([f"t{at}" for at in range(400)], runs)
     assert found.conclusion.word == "HOLDS EXCEPT"
     assert "without the 195 topics for which plain has fewer than 10 results" in found.conclusion.exceptions[0]
+
+
+def test_what_speaks_against_a_claim_does_not_show_it() -> None:
+    claim = truerank.check(
+        qrels={"t": {"d": 1}, "u": {"d": 1}}, run={"a": {"t": {"d": 1.0}}, "b": {"u": {"d": 1.0}}}
+    ).claim
+    assert claim is not None
+    claim = replace(claim, comparisons=1, confidence=0.1)
+    against = ClaimAnswer("files", "FAULTS", "", "not shown", "", exception="that it saw the judgments", plausible=True)
+    other = replace(against, question="unjudged", exception="if unjudged documents are relevant")
+    reason = concluded(claim, None, (against, other)).reason
+    assert "What could show it: if unjudged documents are relevant." in reason
 
 
 def test_topics_with_equal_judgments_and_no_results_are_no_copies() -> None:

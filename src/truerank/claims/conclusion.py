@@ -15,6 +15,8 @@ from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConcl
 from truerank.claims.scoring_questions import smallest_shown
 from truerank.text.printable import listed
 
+#: Questions whose exceptions speak against a claim: none of them shows one.
+_OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
 #: How the sentence begins where the word is about the claim.
 _FELL: Final = "The repair changes the difference by more than chance explains."
 
@@ -59,7 +61,8 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect != "stands":
         chance = "Chance can explain the difference"
         power = f"{final.topics} topics would show a difference of {least:.3f} with a power of 80%." if least else ""
-        hidden = [answer.exception for answer in answers if answer.plausible and answer.exception]
+        others = (answer for answer in answers if answer.question not in _OF_THE_DATA)
+        hidden = [answer.exception for answer in others if answer.plausible and answer.exception]
         hint = f"What could show it: {listed(hidden)}." if hidden else ""
         return conclusion("CANNOT TELL", f"{chance}, {by}.", f"{chance}.", (power, before, fell, hint))
     exceptions = tuple(answer.exception for answer in answers if answer.objects)
