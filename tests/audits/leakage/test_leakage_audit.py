@@ -58,11 +58,17 @@ class SampleAudits(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def sample(tmp_path_factory: pytest.TempPathFactory) -> SampleAudits:
+def cached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """Options with a cache that the audits of this module share: blocks of the same texts are encoded once."""
+    return {**OPTIONS, "cache": str(tmp_path_factory.mktemp("cache"))}
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory, cached: dict[str, Any]) -> SampleAudits:
     folder, labels = tmp_path_factory.mktemp("sample"), (str(SAMPLE.labels),)
     options = {
         "variants": {test: str(path) for test, path in SAMPLE.variants.items()},
-        "encoder": "packaged", "backend": "onnx", "cache": str(folder / "cache"),
+        "encoder": "packaged", "backend": "onnx", "cache": cached["cache"], "block_size": 1024,
     }  # fmt: skip
     first = leakage.audit(TRAIN, TESTS, out=folder / "first", **options)
     encoder = first.summary["encoder"]
@@ -97,12 +103,6 @@ def against_truth(result: leakage.AuditResult) -> Truth:
     above = {(test, topic, normalise(text)) for test, topic, text in rows}
     true = Counter(leaks[pair] for pair in above & leaks.keys())
     return Truth(len(above), true, Counter(leaks.values()), len(above & (known.keys() - leaks.keys())))
-
-
-@pytest.fixture(scope="module")
-def cached(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """Options with a cache that the audits of this module share: each text is encoded once."""
-    return {**OPTIONS, "cache": str(tmp_path_factory.mktemp("cache"))}
 
 
 @pytest.fixture(scope="module")
