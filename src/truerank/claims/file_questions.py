@@ -367,7 +367,7 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
         whole = fit.of_all(judged)
         yield RunFault(
             "misplaced-judgments", "", "fault" if whole else "topics", frozenset() if whole else astray,
-            f"The judgments {_MISPLACED[fit.word]}: {fit.evidence}",
+            f"The judgments {_MISPLACED['shifted' if fit.told else fit.word]}: {fit.evidence}",
             "Give judgments and topics of one collection, with the same ids, and grades that rise with relevance.",
         )  # fmt: skip
     for each in fit.sources if fit.word == "fits" else ():

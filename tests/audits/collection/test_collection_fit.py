@@ -348,3 +348,99 @@ def test_runs_that_find_a_tenth_and_confuse_topics_show_no_other_collection() ->
     fit = judgment_fit(qrels.with_columns(relevance=1), {"one": run, "other": run})
     assert fit.word == "not asked"
     assert "more than by chance" in fit.sources[0].evidence
+
+
+def _one_each(
+    topics: int, seed: int, found: float = 0.75, seek: int = 10
+) -> tuple[pl.DataFrame, dict[str, pl.DataFrame]]:
+    """One relevant document of each topic, and two runs that often find the same ones, beside random ones of others."""
+    draw, rows = random.Random(seed), {"a": list[tuple[str, str, int]](), "b": list[tuple[str, str, int]]()}
+    for at in range(topics):
+        easy = draw.random() < found
+        for one in rows:
+            results = [f"d{draw.randrange(20 * topics)}" for _ in range(seek)]
+            if easy and draw.random() < 0.9:
+                results[min(int(draw.expovariate(0.5)), seek - 1)] = f"d{at}"
+            rows[one] += [(f"t{at}", doc, rank) for rank, doc in enumerate(dict.fromkeys(results), start=1)]
+    runs = {one: pl.DataFrame(some, schema=["topic_id", "doc_id", "rank"], orient="row") for one, some in rows.items()}
+    qrels = pl.DataFrame({"topic_id": [f"t{at}" for at in range(topics)], "doc_id": [f"d{at}" for at in range(topics)]})
+    return qrels.with_columns(relevance=1), runs
+
+
+def _moved(qrels: pl.DataFrame, to: dict[str, str]) -> pl.DataFrame:
+    return qrels.with_columns(pl.col("topic_id").replace(to))
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("part", [0.1, 0.3, 0.5, 0.7, 0.9, 1.0])
+def test_topics_whose_judgments_are_at_others_are_named_one_by_one(seed: int, part: float) -> None:
+    qrels, runs = _one_each(400, seed)
+    some = random.Random(seed).sample(qrels["topic_id"].to_list(), int(part * 400))
+    # Each judgment goes to the topic that was drawn after it.
+    to = dict(zip(some, [*some[1:], some[0]], strict=True))
+    fit = judgment_fit(_moved(qrels, to), runs, enough=("a", "b"))
+    truth = {there: here for here, there in to.items()}
+    right = sum(truth.get(topic) == other for topic, other in fit.topics)
+    assert fit.word == "shuffled"
+    assert right >= 0.85 * len(fit.topics) and right >= 0.25 * len(some)
+    assert fit.of_all(400) == (part > 0.6)
+    assert part == 0.5 or f"{len(fit.topics)} topics are among the first 10 results of one other topic" in fit.evidence
+
+
+def test_a_part_that_moved_by_one_is_shifted() -> None:
+    qrels, runs = _one_each(400, 0)
+    to = {f"t{at}": f"t{at + 1 if at < 299 else 200}" for at in range(200, 300)}
+    fit = judgment_fit(_moved(qrels, to), runs, enough=("a", "b"))
+    assert (fit.word, fit.offset) == ("shifted", -1) and not fit.of_all(400)
+    assert len(fit.topics) > 40 and ("t202", "t201") in fit.topics
+
+
+@pytest.mark.parametrize("found", [0.05, 0.2, 0.5, 0.75, 0.95])
+@pytest.mark.parametrize("copies", [1, 2, 4])
+def test_topics_of_which_runs_find_little_are_not_astray(found: float, copies: int) -> None:
+    """Also where topics say the same in other words, each with a relevant document of its own."""
+    qrels, runs = _one_each(400, 5, found)
+    alike = {
+        one: run.with_columns(group=pl.col("topic_id").str.slice(1).cast(pl.Int64) // copies)
+        for one, run in runs.items()
+    }
+    draw = random.Random(1)
+    for one, run in alike.items():
+        rows = []
+        for group in run.partition_by("group", maintain_order=True):
+            docs = group.sort("rank", maintain_order=True)["doc_id"].unique(maintain_order=True).to_list()
+            for topic in group["topic_id"].unique(maintain_order=True):
+                order = sorted(docs, key=lambda doc: docs.index(doc) + draw.random() * 8)
+                rows += [(topic, doc, rank) for rank, doc in enumerate(order[:10], start=1)]
+        runs[one] = pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row")
+    for given in (runs, {"a": runs["a"]}):
+        fit = judgment_fit(qrels, given, enough=tuple(given))
+        assert fit.told == 0
+
+
+def test_popular_documents_in_a_run_that_fits_nothing_are_not_judgments_of_other_topics() -> None:
+    draw, topics = random.Random(9), range(400)
+    docs, weights = [f"d{at}" for at in range(3_000)], [1 / (1 + at) for at in range(3_000)]
+    rows = [
+        (f"t{at}", doc, rank)
+        for at in topics
+        for rank, doc in enumerate(dict.fromkeys(draw.choices(docs, weights, k=10)), start=1)
+    ]
+    run = pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row")
+    judged = [doc for _ in range(20) for doc in draw.choices(docs, weights, k=400)]
+    qrels = pl.DataFrame({"topic_id": [f"t{at}" for at in topics], "doc_id": judged[:400]}).with_columns(relevance=1)
+    assert judgment_fit(qrels, {"run": run}).told == 0
+
+
+def test_the_order_of_a_run_is_not_called_that_of_a_file() -> None:
+    qrels, runs = _one_each(200, 3)
+    shuffled = random.Random(3).sample(range(200), 200)
+    order = {f"t{at}": f"t{shuffled[at]}" for at in range(200)}
+    run = runs["a"].with_columns(pl.col("topic_id").replace(order))
+    after = {f"t{shuffled[at]}": f"t{shuffled[(at + 1) % 200]}" for at in range(200)}
+    qrels = qrels.with_columns(pl.col("topic_id").replace(order)).with_columns(pl.col("topic_id").replace(after))
+    fit = judgment_fit(qrels, {"a": run})
+    assert (fit.word, fit.order, fit.offset) == ("shifted", "run", -1) and fit.of_all(200)
+    assert "in the order of the run" in fit.evidence and "better than three quarters" in fit.evidence
+    said = judgment_fit(qrels, {"a": run}, topics=dict.fromkeys(run["topic_id"].unique(maintain_order=True), "text"))
+    assert (said.order, said.offset) == ("file", -1) and "in the file of topics" in said.evidence

@@ -7,6 +7,7 @@ share of the other topics that they fit less: .5 by chance, 1 at best. Asked is 
 - *shifted*: one rule, such as "the next number", leads to topics that all judgments, or those of a part of the topics,
   fit better than their own, and more often than topics alike explain;
 - *shuffled*: they fit their own topics no better than others, but they do fit topics;
+- *astray* in part: those of many topics stand high in the results of other topics, and nowhere in those of their own;
 - *unrelated*: they fit no topic;
 - *inverted*: the lower the grade, the higher a run ranks the document, among results that were nearly all judged.
 """
@@ -69,8 +70,12 @@ class FitSample(NamedTuple):
     drawn: int
 
 
-def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> FitSample:
-    """Judged topics and their relevant documents, and the topics that they are compared with, in a bounded number."""
+def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int, order: str = "file") -> FitSample:
+    """Judged topics and their relevant documents, and the topics that they are compared with, in a bounded number.
+
+    Args:
+        order: what the order of the topics asked is that of.
+    """
     pairs = qrels.filter(pl.col("relevance") >= rel).select("topic_id", "doc_id")
     judged = sorted(pairs["topic_id"].unique().to_list(), key=natural)
     known = pl.Series(asked, dtype=pl.String).is_in(judged).to_numpy()
@@ -85,7 +90,7 @@ def sampled(qrels: pl.DataFrame, asked: Sequence[str], rel: int, seed: int) -> F
     docs = pairs.join(at, on="topic_id").select("row", "doc_id").sort("row", "doc_id")
     docs = docs.with_columns(pl.int_range(pl.len()).shuffle(seed).over("row").alias("draw"))
     docs = docs.filter(pl.col("draw") < min(_OF_TOPIC, _DOCS // max(1, len(rows)))).drop("draw")
-    rules, names = _rules(rows, judged, list(asked), place)
+    rules, names = _rules(rows, judged, list(asked), place, order)
     left, right = (
         pl.DataFrame({"topic_id": ids}, schema={"topic_id": pl.String}).with_row_index(name)
         for name, ids in (("row", rows), ("column", columns))
@@ -128,7 +133,7 @@ def natural(identifier: str) -> tuple[str, int, str]:
 
 
 def _rules(
-    rows: Sequence[str], judged: Sequence[str], asked: Sequence[str], place: Mapping[str, int]
+    rows: Sequence[str], judged: Sequence[str], asked: Sequence[str], place: Mapping[str, int], order: str
 ) -> tuple[Ints, list[tuple[str, int]]]:
     """The ways ids may have moved, likely ones first: by order and offset, the column that each row leads to."""
     ordered = sorted(asked, key=natural)
@@ -152,10 +157,10 @@ def _rules(
     offsets = sorted((one for one in range(-furthest, furthest + 1) if one), key=abs)
     near = [0, 1, -1]
     ways = [("number", by_number, offsets), ("order of ids", around(ordered, at_ids), offsets)]
-    ways += [("file", around(asked, at_file), offsets)] if ordered != list(asked) else []
-    for order in (asked, *([ordered] if ordered != list(asked) else [])):
-        ways += [("number as place", along(order, counted), near)]
-        ways += [("order of both", along(order, at_judged.__getitem__), near)]
+    ways += [(order, around(asked, at_file), offsets)] if ordered != list(asked) else []
+    for one_order in (asked, *([ordered] if ordered != list(asked) else [])):
+        ways += [("number as place", along(one_order, counted), near)]
+        ways += [("order of both", along(one_order, at_judged.__getitem__), near)]
     known: set[bytes] = {np.array([place.get(one, -1) for one in rows], np.int64).tobytes()}
     # Of the neighbours in one order, half are among the columns where these are some of the topics.
     fewest = max(FEWEST, len(rows) / (2 if len(place) == len(asked) else 3))
@@ -262,6 +267,12 @@ _FOLLOWERS: Final = 5
 #: The levels at which they have to do so more often than judgments that fit follow the mirrored rule: where at most one
 #: does, and where topics are alike.
 _LIKENESS, _ALIKE = 0.02, 0.0001
+#: Ranks down to which results tell topic by topic, and topics of which a document may be relevant that tells any.
+_HIGH, _TELLS = 10, 5
+#: The share of honest topics among those called astray, at most, and the confidence of that bound.
+_HONEST, _SURE = 0.2, 0.95
+#: A rule has to lead so many of the topics astray to where their judgments are.
+_RULED: Final = 0.75
 #: A fault of a larger share of the topics is one of all; the second where a sample of them was looked at.
 _MOST, _SEEN = 0.5, 0.05
 #: The share of a topic's words that the documents have to hold on average, so that they may be compared by words.
@@ -279,10 +290,12 @@ class Fit:
         evidence: one sentence with figures.
         topics: the judged topics concerned, each with the topic that its judgments fit; empty where that is not known.
         sampled: so many judged topics were looked at; 0 for all of them.
+        told: topics of which it is known, one by one, whether they are concerned; 0 where the answer is of all or by a
+            rule.
         p: of the test that gave the word; None where none did.
         offset: of "shifted": so many topics further on is the one that the judgments fit.
-        order: of "shifted": by "number", in the "order of ids", in the "file"; "number as place": the ids count the
-            topics of the file.
+        order: of "shifted": by "number", in the "order of ids", in the "file" or the "run"; "number as place": the ids
+            count the topics of the file.
         source: "words", or the name of a run: what gave the answer.
         own: mean place of the judgments at their own topics.
         best: the same by the rule of "shifted".
@@ -300,6 +313,7 @@ class Fit:
     own: float | None = None
     best: float | None = None
     sampled: int = 0
+    told: int = 0
     sources: tuple[Fit, ...] = ()
 
     def of_all(self, judged: int) -> bool:
@@ -308,6 +322,8 @@ class Fit:
         Args:
             judged: how many topics are.
         """
+        if self.told:
+            return len(self.topics) > _MOST * self.told
         most = _SEEN * self.sampled if self.sampled else _MOST * judged
         return self.word == "shuffled" or self.best is not None or not 0 < len(self.topics) <= most
 
@@ -334,9 +350,13 @@ def judgment_fit(
     """
     found: list[Fit] = []
     grades: list[Fit] = []
+    first: dict[str, TopicLists] = {}
     samples: dict[tuple[str, ...], FitSample] = {}
+    given = "file" if topics else "run"
     for name, run in (runs or {}).items():
         lists = run if isinstance(run, TopicLists) else TopicLists(run)
+        if not enough or name in enough:
+            first[name] = lists
         asked_enough = bool(enough) and {one.source for one in found}.issuperset(enough)
         fits = asked_enough and any(one.word == "fits" for one in found)
         if fits and any(one.word == "fits" for one in grades):
@@ -344,7 +364,7 @@ def judgment_fit(
         if not fits:
             asked = (*topics,) if topics else (*lists.topics,)
             # Most runs have the same topics in the same order.
-            sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed))
+            sample = samples.setdefault(asked, samples.get(asked) or sampled(qrels, asked, rel, seed, given))
             fit = _placed(sample, by_run(sample, lists), seed)
             found.append(replace(fit, source=name, sampled=sample.drawn))
         grades.append(replace(_graded(ranked(qrels, lists), seed), source=name))
@@ -352,7 +372,8 @@ def judgment_fit(
         sample = sampled(qrels, [*topics], rel, seed)
         said = texts(sample.docs["doc_id"].unique(maintain_order=True).to_list())
         found.append(replace(_worded(sample, topics, said, seed), source="words", sampled=sample.drawn))
-    return _together(found, grades)
+    fit = _together(found, grades)
+    return _by_topic(fit, qrels.filter(pl.col("relevance") >= rel), first, topics, seed) if first else fit
 
 
 def _together(found: Sequence[Fit], grades: Sequence[Fit]) -> Fit:
@@ -505,7 +526,8 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
     leads = zip(seen.rows, seen.rules[best], strict=True)
     text = (
         f"The judgments of a topic fit it better than they fit {seen.own.mean():.0%} of the other topics, and "
-        f"{_where(order, offset)} better than {means[best]:.0%}."
+        f"{_where(order, offset)} better than {means[best]:.0%}; {int((reached[best] > _MISFIT).sum())} of "
+        f"{len(seen.rows)} fit that one better than three quarters."
     )
     topics = tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0)
     return Fit("shifted", text, topics, p, offset, order, own=float(seen.own.mean()), best=float(means[best]))
@@ -552,6 +574,7 @@ def _where(order: str, offset: int) -> str:
         "number": f"the topic whose number is {offset:+d}",
         "order of ids": f"the topic {offset:+d} places on in the order of ids",
         "file": f"the topic {offset:+d} places on in the file of topics",
+        "run": f"the topic {offset:+d} places on in the order of the run",
         "number as place": f"the topic whose place among the topics the id counts{here}",
         "order of both": f"the topic at the same place among the topics{here}",
     }
@@ -616,6 +639,119 @@ def _grouping(values: Floats, groups: Ints, seed: int) -> float:
 
     seen = best(np.arange(len(groups)))
     return _drawn(best(rng.permutation(len(groups))) >= seen - 1e-9 for _ in range(_DRAWS))
+
+
+# -- topic by topic ------------------------------------------------------------------------------------------------
+
+
+class _Elsewhere(NamedTuple):
+    """Topics beside the first results of others: those whose own results `lack` their documents, and how many do not.
+
+    `best` has the topic, one that lacks its own as well, whose results hold most of a topic's documents: topic_id,
+    other, score; the score is the discounted gain there, divided by the most there can be.
+    """
+
+    lack: pl.Series
+    found: int
+    best: pl.DataFrame
+
+
+def _elsewhere(relevant: pl.DataFrame, top: pl.DataFrame) -> _Elsewhere:
+    """Relevant documents (topic_id, doc_id) in the first results of all topics (topic_id, doc_id, gain)."""
+    found = relevant.join(top, on=["topic_id", "doc_id"], how="semi")["topic_id"].unique()
+    # What many topics share tells none of them from another.
+    relevant = relevant.filter(pl.len().over("doc_id") <= _TELLS)
+    discounts = np.cumsum(1 / np.log2(np.arange(2, _HIGH + 2)))
+    sizes = relevant.group_by("topic_id").len()
+    most = sizes.with_columns(most=pl.Series(discounts[np.minimum(sizes["len"].to_numpy(), _HIGH) - 1]))
+    hits = top.rename({"topic_id": "other"}).join(relevant, on="doc_id")
+    scores = hits.group_by("topic_id", "other").agg(pl.col("gain").sum()).join(most, on="topic_id")
+    itself = pl.col("topic_id") == pl.col("other")
+    lack = sizes.filter(~pl.col("topic_id").is_in(found.implode()))["topic_id"]
+    shared = relevant.join(relevant, on="doc_id", suffix="_other").select("topic_id", other="topic_id_other").unique()
+    others = scores.filter(~itself).join(shared, on=["topic_id", "other"], how="anti")
+    others = others.select("topic_id", "other", score=pl.col("gain") / pl.col("most"))
+    others = others.sort("score", "topic_id", "other", descending=[True, False, False])
+    # Judgments that moved to a topic took the place of its own, which are elsewhere in turn.
+    at = lack
+    for _ in range(2):
+        best = others.filter(pl.col("other").is_in(at.implode())).unique("topic_id", keep="first", maintain_order=True)
+        at = best.filter(pl.col("topic_id").is_in(lack.implode()))["topic_id"]
+    return _Elsewhere(lack, len(sizes) - len(lack), best)
+
+
+def _by_topic(
+    fit: Fit, relevant: pl.DataFrame, runs: Mapping[str, TopicLists], topics: Mapping[str, str] | None, seed: int
+) -> Fit:
+    """The same answer, or which judgments are at other topics where honest ones do not explain so many.
+
+    The relevant documents of a topic *astray* are among the first results of another topic, and not of its own; those
+    of that other topic are astray as well. An honest topic whose results lack its documents may look so by chance. It
+    does no more often than topics whose results have theirs, among which it is counted. Where no judgments fit, random
+    documents of the first results are.
+    """
+    relevant = relevant.select("topic_id", "doc_id").unique()
+    tops = [run.on(relevant["topic_id"].unique()).first(_HIGH) for run in runs.values()]
+    top = pl.concat(tops).with_columns(gain=1 / (pl.col("place") + 1).log(2) / len(tops))
+    relevant = relevant.join(top, on="topic_id", how="semi").sort("topic_id", "doc_id")
+    if fit.word == "inverted" or relevant.is_empty():
+        return fit
+    seen = _elsewhere(relevant, top)
+    lacks = pl.col("topic_id").is_in(seen.lack.implode())
+    best, alike, of = seen.best.filter(lacks), seen.best.filter(~lacks), seen.found
+    none_fit = fit.best is not None or (fit.word != "fits" and any(one.word == "unrelated" for one in fit.sources))
+    fewest: float = FEWEST
+    if none_fit:
+        documents = relevant["doc_id"].unique().sort()
+        dealt = top["doc_id"].sort().sample(len(documents), with_replacement=True, seed=seed)
+        anew = relevant.with_columns(pl.col("doc_id").replace_strict(documents, dealt, return_dtype=pl.String))
+        of = seen.found + len(seen.lack)
+        alike, fewest = _elsewhere(anew, top).best, max(FEWEST, of / 4)
+    limit = _MOST if none_fit else _HONEST
+    gain, found = 0.0, None
+    for depth in range(1, _HIGH + 1):
+        high = pl.col("score") >= 1 / np.log2(depth + 1) - 1e-9
+        some, by_chance = best.filter(high), len(alike.filter(high))
+        several = some["other"].n_unique()
+        rate = float(scipy.special.betaincinv(by_chance + 1, of - by_chance, _SURE)) if by_chance < of else 1.0
+        counts = [[several, len(seen.lack) - several], [by_chance, of - by_chance]]
+        p, honest = float(scipy.stats.fisher_exact(counts, alternative="greater").pvalue), rate * len(seen.lack)
+        more = several - len(seen.lack) * by_chance / max(1, of) / limit
+        if several >= fewest and _HIGH * p <= _LEVEL and honest <= limit * several and more > gain:
+            gain, found = more, (some, honest, p)
+    if found is None:
+        return fit
+    some, honest, p = found
+    pairs = tuple(some.sort("topic_id").select("topic_id", "other").iter_rows())
+    asked = [*topics] if topics else next(iter(runs.values())).topics.to_list()
+    order, offset, followers = _step(pairs, asked, "file" if topics else "run")
+    ruled = followers >= _RULED * len(pairs)
+    open_ones = len(seen.lack) - len(pairs)
+    text = (
+        f"The relevant documents of {len(pairs):,d} topics are among the first {_HIGH} results of one other topic "
+        f"each, and not of their own; by chance those of at most {np.ceil(honest):,.0f} would be. Those of "
+        f"{seen.found:,d} are among their own; {open_ones:,d} more may be astray, too"
+        + (f"; {followers:,d} fit {_where(order, offset)}." if ruled else ".")
+    )
+    by_topic = replace(
+        fit, word="shifted" if ruled else "shuffled", evidence=text, topics=pairs, p=_HIGH * p, sampled=0, best=None,
+        told=seen.found + len(pairs), order=order if ruled else "", offset=offset if ruled else None,
+        source=", ".join(runs),
+    )  # fmt: skip
+    if fit.word in ("fits", "not asked", "unrelated") or by_topic.of_all(0):
+        return fit if ruled and fit.best is not None else by_topic
+    return fit if fit.of_all(len(seen.lack) + seen.found) or len(pairs) < len(fit.topics) else by_topic
+
+
+def _step(pairs: Sequence[tuple[str, str]], asked: Sequence[str], given: str) -> tuple[str, int, int]:
+    """The rule that leads most topics to others: its order, its offset, and how many it leads there."""
+    ids = sorted({*asked, *(one for one, _ in pairs)}, key=natural)
+    found = []
+    for name, order in (("order of ids", ids), (given, asked)):
+        at = {one: place for place, one in enumerate(order)}
+        steps = Counter(at[other] - at[one] for one, other in pairs if one in at)
+        found += [(name, offset, count) for offset, count in steps.most_common(1)]
+    return max(found, key=lambda one: one[2])
 
 
 # -- grades --------------------------------------------------------------------------------------------------------
