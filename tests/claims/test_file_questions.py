@@ -16,12 +16,12 @@ from truerank.claims.results import Check
 TOPICS = 1200
 
 
-def _claim(judged: list[str]) -> Check:
+def _claim(judged: list[str], documents: int = TOPICS) -> Check:
     """Two runs of many topics, the first of which ranks a topic's document higher, and judgments of given topics."""
     draw = random.Random(1)
     runs: dict[str, dict[str, dict[str, float]]] = {"good": {}, "plain": {}}
     for at in range(TOPICS):
-        others = [f"d{draw.randrange(TOPICS)}" for _ in range(10)]
+        others = [f"d{draw.randrange(documents)}" for _ in range(10)]
         for name, place in (("good", draw.randrange(2)), ("plain", draw.randrange(1, 5))):
             ranked = [*dict.fromkeys([*others[:place], f"d{at}", *others[place:]])]
             runs[name][f"t{at}"] = {doc: float(-rank) for rank, doc in enumerate(ranked)}
@@ -49,7 +49,24 @@ def test_the_few_topics_that_are_concerned_are_left_out() -> None:
     moved[600:640] = [*moved[601:640], moved[600]]
     found = _claim(moved)
     assert found.conclusion.word.startswith("HOLDS")
-    assert "of another topic" in found.conclusion.repairs[0]
+    assert "another topic" in found.conclusion.repairs[0]
+
+
+@pytest.mark.parametrize("part", [0.2, 0.8])
+def test_topics_that_got_judgments_of_others_without_a_rule_are_left_out_or_too_many(part: float) -> None:
+    topics = [f"t{at}" for at in range(TOPICS)]
+    some = random.Random(2).sample(range(TOPICS), round(part * TOPICS))
+    moved = [*topics]
+    for at, to in zip(some, [*some[1:], some[0]], strict=True):
+        moved[at] = topics[to]
+    found = _claim(moved, 20 * TOPICS)
+    (fault,) = [one for one in found.answer("files").facts["faults"] if one["kind"] == "misplaced-judgments"]
+    assert fault["reason"].startswith("The judgments belong to other topics: The relevant documents of ")
+    assert found.conclusion.word.startswith("FILES AT FAULT" if part > 0.5 else "HOLDS")
+    if part < 0.5:
+        astray = {topics[at] for at in some}
+        assert len(astray & {*fault["topics"]}) > max(0.9 * len(fault["topics"]), 0.4 * len(astray))
+        assert "another topic" in found.conclusion.repairs[0]
 
 
 @pytest.mark.parametrize("wanted", [1, 3, 7, 12])
