@@ -488,7 +488,7 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     ids = tuple((sample.rows[row], "") for row in every)
     grouped = np.isin(groups, rows)
     p = _grouping(values[grouped], groups[grouped], seed)
-    word, others = ("shuffled", "they fit others") if p <= _LEVEL else ("unrelated", "none is seen that they fit")
+    word, others = ("shuffled", "they fit others") if p <= _LEVEL else ("unrelated", "none is shown that they fit")
     evidence = f"{text}, which is chance; {others}."
     return Fit(word, evidence, ids, p if word == "shuffled" else None, own=mean)  # type: ignore[arg-type]
 
