@@ -37,12 +37,17 @@ def run(qrels: pl.DataFrame, depth: int, share: float, rng: np.random.Generator)
     return pl.DataFrame(rows, schema=["topic_id", "doc_id", "rank"], orient="row")
 
 
+#: The share of the topics whose judgments are dealt out among them.
+SHUFFLED = {"a tenth shuffled": 0.1, "half shuffled": 0.5, "nine tenths shuffled": 0.9, "shuffled": 1.0}
+
+
 def moved(qrels: pl.DataFrame, how: str, rng: np.random.Generator) -> pl.DataFrame:
     """Judgments whose topics have other ids."""
     order = sorted(qrels["topic_id"].unique().to_list(), key=natural)
     names = dict(zip(order, order, strict=True))
-    if how == "shuffled":
-        names = dict(zip(order, rng.permutation(order).tolist(), strict=True))
+    if how in SHUFFLED:
+        some = rng.permutation(order)[: round(SHUFFLED[how] * len(order))].tolist()
+        names |= dict(zip(some, rng.permutation(some).tolist(), strict=True))
     elif how != "nothing":
         start, end = (0, len(order)) if how == "moved by one" else (len(order) // 2, len(order) * 6 // 10)
         for at in range(start, end):
@@ -62,7 +67,7 @@ def main() -> None:
     rows = []
     for topics in (50, 200, 1_500, 6_980):
         for depth, share in ((10, 0.15), (10, 0.4), (100, 0.4), (100, 0.8)):
-            found = {how: Counter[str]() for how in ("nothing", "moved by one", "a tenth moved by one", "shuffled")}
+            found = {how: Counter[str]() for how in ("nothing", "moved by one", "a tenth moved by one", *SHUFFLED)}
             for draw in range(given.draws):
                 rng = np.random.default_rng(draw)
                 some = rng.permutation(ids)[:topics].tolist()

@@ -21,12 +21,12 @@ TOPICS = 1200
 Runs = dict[str, dict[str, dict[str, float]]]
 
 
-def _runs(topics: int) -> Runs:
+def _runs(topics: int, documents: int = TOPICS) -> Runs:
     """Two runs, the first of which ranks a topic's document higher."""
     draw = random.Random(1)
     runs: Runs = {"good": {}, "plain": {}}
     for at in range(topics):
-        others = [f"d{draw.randrange(TOPICS)}" for _ in range(10)]
+        others = [f"d{draw.randrange(documents)}" for _ in range(10)]
         for name, place in (("good", draw.randrange(2)), ("plain", draw.randrange(1, 5))):
             ranked = [*dict.fromkeys([*others[:place], f"d{at}", *others[place:]])]
             runs[name][f"t{at}"] = {doc: float(-rank) for rank, doc in enumerate(ranked)}
@@ -59,7 +59,24 @@ def test_the_few_topics_that_are_concerned_are_left_out() -> None:
     moved[600:640] = [*moved[601:640], moved[600]]
     found = _claim(moved)
     assert found.conclusion.word.startswith("HOLDS")
-    assert "of another topic" in found.conclusion.repairs[0]
+    assert "another topic" in found.conclusion.repairs[0]
+
+
+@pytest.mark.parametrize("part", [0.2, 0.8])
+def test_topics_that_got_judgments_of_others_without_a_rule_are_left_out_or_too_many(part: float) -> None:
+    topics = [f"t{at}" for at in range(TOPICS)]
+    some = random.Random(2).sample(range(TOPICS), round(part * TOPICS))
+    moved = [*topics]
+    for at, to in zip(some, [*some[1:], some[0]], strict=True):
+        moved[at] = topics[to]
+    found = _claim(moved, _runs(TOPICS, 20 * TOPICS))
+    (fault,) = [one for one in found.answer("files").facts["faults"] if one["kind"] == "misplaced-judgments"]
+    assert fault["reason"].startswith("The judgments belong to other topics: The relevant documents of ")
+    assert found.conclusion.word.startswith("FILES AT FAULT" if part > 0.5 else "HOLDS")
+    if part < 0.5:
+        astray = {topics[at] for at in some}
+        assert len(astray & {*fault["topics"]}) > max(0.9 * len(fault["topics"]), 0.4 * len(astray))
+        assert "another topic" in found.conclusion.repairs[0]
 
 
 def test_where_the_repair_leaves_no_topic_nothing_is_claimed() -> None:

@@ -127,7 +127,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "shifted": "belong to other topics",
     "shuffled": "fit other topics as well as their own",
     "inverted": "rank documents the wrong way round",
-    "other collection": "fit no topic",
+    "other collection": "do not fit their topics",
 }
 #: Null rankers by what they rank; one that scores less is none to speak of.
 #: Notes that the answer says in any case.

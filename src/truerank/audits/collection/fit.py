@@ -488,8 +488,8 @@ def _placed(sample: FitSample, values: Floats, seed: int) -> Fit:
     ids = tuple((sample.rows[row], "") for row in every)
     grouped = np.isin(groups, rows)
     p = _grouping(values[grouped], groups[grouped], seed)
-    word, others = ("shuffled", "other topics") if p <= _LEVEL else ("unrelated", "no other")
-    evidence = f"{text}, which is chance; they fit {others}."
+    word, others = ("shuffled", "they fit others") if p <= _LEVEL else ("unrelated", "none is shown that they fit")
+    evidence = f"{text}, which is chance; {others}."
     return Fit(word, evidence, ids, p if word == "shuffled" else None, own=mean)  # type: ignore[arg-type]
 
 
