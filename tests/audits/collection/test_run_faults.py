@@ -88,6 +88,16 @@ def test_ids_that_do_not_meet(how: str, documents: bool) -> None:
     assert (part.weight, part.topics) == ("topics", frozenset(some))
 
 
+def test_the_run_that_meets_the_judgments_has_the_right_ids() -> None:
+    """Ids that begin with a small letter by nature, beside a run with all of them in small letters."""
+    given = replace(files(), documents=None)
+    mixed = pl.col("doc_id").str.replace("CACM-0(.)", "cacm-0${1}")
+    runs = {name: run.with_columns(mixed) for name, run in given.runs.items()}
+    runs["two"] = runs["two"].with_columns(pl.col("doc_id").str.to_uppercase())
+    found = [fault for fault in run_faults(replace(given, runs=runs, qrels=given.qrels.with_columns(mixed)))]
+    assert {fault.run for fault in found if fault.kind == "foreign-results"} == {"two"}
+
+
 def test_scores_that_rise_contradict_or_are_all_the_same() -> None:
     given = files()
     reversed_ = named(with_run(given, lambda run: run.with_columns(-pl.col("score"))))["rising-scores"]
@@ -95,7 +105,7 @@ def test_scores_that_rise_contradict_or_are_all_the_same() -> None:
     shuffled = named(with_run(given, lambda run: run.with_columns(pl.col("score").shuffle(3))))["rising-scores"]
     assert shuffled.weight == "fault" and "contradict" in shuffled.reason
     flat = with_run(given, lambda run: run.with_columns(pl.lit(1.0).alias("score")))
-    assert named(flat)["constant-scores"].weight == "fault"
+    assert named(flat)["constant-scores"].weight == "fault" and "rising-scores" not in named(flat)
     assert "constant-scores" not in named(replace(flat, by_rank=True))
     one = pl.when(pl.col("topic_id") == "q4").then(-pl.col("score")).otherwise("score").alias("score")
     some = named(with_run(given, lambda run: run.with_columns(one)))["rising-scores"]

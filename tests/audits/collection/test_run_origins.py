@@ -213,3 +213,104 @@ def test_results_of_other_topics_are_told_by_those_of_other_runs() -> None:
     for fixed in (NAMES[::80], runs["one"]["7"]):
         runs["two"] = {topic: list(fixed) for topic in topics}
         assert "misplaced-run" not in kinds(run_origins(files(runs, relevant), 1), "two")
+
+
+def noisy(topics: int, results: int, seed: int = 0) -> tuple[Runs, dict[str, set[str]]]:
+    """Two runs of topics about documents of their own; one relevant document each, which both find now and then."""
+    draw = np.random.default_rng(seed)
+    runs: Runs = {"one": {}, "two": {}}
+    relevant = {}
+    for topic in range(topics):
+        about = [f"E-{30 * topic + at}" for at in range(30)]
+        relevant[str(topic)] = {about[3]}
+        base = draw.normal(0, 1, 30) + np.eye(30)[3]
+        for lists in runs.values():
+            fit = base + draw.normal(0, 0.7, 30)
+            lists[str(topic)] = [about[at] for at in np.argsort(-fit)[:results]]
+    return runs, relevant
+
+
+def shifted(lists: Lists, start: int) -> Lists:
+    topics = list(lists)
+    return {
+        **lists,
+        **{topic: lists[before] for before, topic in zip(topics[start - 1 :], topics[start:], strict=False)},
+    }
+
+
+def exchanged(lists: Lists, share: float) -> Lists:
+    draw = np.random.default_rng(5)
+    chosen = sorted(draw.permutation(list(lists))[: int(share * len(lists))])
+    return {**lists, **dict(zip(chosen, (lists[topic] for topic in chosen[1:] + chosen[:1]), strict=True))}
+
+
+def batched(lists: Lists, share: float) -> Lists:
+    """Some topics have the list of the one before."""
+    topics = list(lists)
+    return {**lists, **{topics[at]: lists[topics[at - 1]] for at in range(1, len(topics), round(1 / share))}}
+
+
+def stuck(lists: Lists, share: float) -> Lists:
+    """Some topics have one list, that of a topic."""
+    topics = list(lists)
+    return {**lists, **dict.fromkeys(topics[1 : 1 + int(share * len(topics))], lists[topics[0]])}
+
+
+@pytest.mark.parametrize("results", [10, 25])
+@pytest.mark.parametrize("change", [exchanged, batched, stuck, lambda lists, _: shifted(lists, 360)])
+def test_topics_with_results_of_others_are_named(change: Callable[[Lists, float], Lists], results: int) -> None:
+    runs, relevant = noisy(400, results)
+    assert run_origins(files(runs, relevant, documents=False), 1) == ()
+    changed = change(runs["two"], 0.1)
+    planted = {topic for topic, docs in changed.items() if docs != runs["two"][topic]}
+    found = run_origins(files({**runs, "two": changed}, relevant, documents=False), 1)
+    (fault,) = found
+    assert (fault.kind, fault.run, fault.weight) == ("misplaced-run", "two", "topics")
+    assert len(fault.topics & planted) >= 0.9 * len(planted)
+    assert len(fault.topics - planted) <= 0.1 * len(planted)
+
+
+def test_one_list_for_most_topics_does_not_read_the_query() -> None:
+    runs, relevant = noisy(400, 10)
+    runs["two"] = stuck(runs["two"], 0.6)
+    (fault,) = run_origins(files(runs, relevant, documents=False), 1)
+    assert (fault.kind, fault.run, fault.weight) == ("fixed-list", "two", "doubt")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_topics_that_were_misread_or_asked_twice_are_no_mistake_of_ids(seed: int) -> None:
+    runs, relevant = noisy(400, 10, seed)
+    draw = np.random.default_rng(seed)
+    topics = list(runs["two"])
+    # A system takes a query for another one, for which it returns much the same.
+    for topic in topics[::10]:
+        other = runs["one"][topics[draw.integers(len(topics))]]
+        runs["two"][topic] = [other[at] for at in draw.permutation(10)]
+    for topic in topics[5::20]:
+        again = f"{topic}-again"
+        relevant[again] = relevant[topic]
+        for lists in runs.values():
+            lists[again] = lists[topic]
+    # Queries without a known word have a list of their own.
+    for topic in topics[3::9]:
+        runs["two"][topic] = [f"E-{at}" for at in range(90_000, 90_010)]
+    assert kinds(run_origins(files(runs, relevant, documents=False), 1), "two") == set()
+
+
+@pytest.mark.parametrize("results", [10, 25])
+def test_lists_that_are_written_worst_first(results: int) -> None:
+    runs, relevant = noisy(400, results)
+    runs["two"] = {topic: docs[::-1] for topic, docs in runs["two"].items()}
+    (fault,) = [one for one in run_origins(files(runs, relevant, documents=False), 1) if one.weight == "fault"]
+    assert (fault.kind, fault.run) == ("no-order", "two") and "worst first" in fault.reason
+
+
+def test_a_run_that_meets_the_judgments_has_the_right_ids_and_order() -> None:
+    """Beside a run that has other ids, numbers or orders, it is that one that is wrong."""
+    runs, relevant, draw = collection()
+    del runs["three"]
+    for plant in (off_by_one, other_index, unordered):
+        wrong = {name: dict(lists) for name, lists in runs.items()}
+        plant(wrong, relevant, draw)
+        found = run_origins(files(wrong, relevant), 1)
+        assert kinds(found, "two") and not kinds(found, "one")

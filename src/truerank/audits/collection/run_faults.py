@@ -30,6 +30,8 @@ _RISING: Final = 0.25
 _FIXED, _FIXED_TOPICS = 0.8, 5
 #: So many identifiers that have a counterpart are no accident: few documents of one file may be in another one.
 _FEW, _SOME = 3, 0.05
+#: A run hardly meets the judgments where it does so for such a share of what another one does.
+_HARDLY: Final = 0.05
 #: Identifiers that are looked at for the likely cause.
 _LOOKED_AT: Final = 500
 _NAMED: Final = 3
@@ -111,6 +113,12 @@ class Files:
         return {name: lists.first(max(self.depth, 10)) for name, lists in self.judged_lists.items()}
 
     @cached_property
+    def met(self) -> dict[str, int]:
+        """How many first results of each run are judged."""
+        keys = ["topic_id", "doc_id"]
+        return {name: len(rows.join(self.qrels, on=keys, how="semi")) for name, rows in self.first.items()}
+
+    @cached_property
     def held(self) -> pl.Series | None:
         """The documents of the collection among them: looking each run's up in the whole one takes far longer."""
         if self.documents is None:
@@ -175,7 +183,14 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     unknown = first.filter(~pl.col("known"))["doc_id"].unique(maintain_order=True)
     if not len(unknown):
         return
-    others = [run["doc_id"] for other, run in files.runs.items() if other != name]
+    # Of two runs whose ids do not meet, the one that meets the judgments is right.
+    others = [
+        run["doc_id"]
+        for other, run in files.runs.items()
+        if other != name and files.met[other] >= _HARDLY * files.met[name]
+    ]
+    if files.documents is None and len(files.runs) > 1 and not others:
+        return
     known = pl.concat([files.qrels["doc_id"], *others]).unique() if files.documents is None else files.documents
     cause = _cause(unknown, known)
     # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
@@ -215,8 +230,7 @@ def _scores(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
     several = by_topic.filter(pl.col("results") > 1)
     if not len(several):
         return
-    share = pl.col("up") / (pl.col("up") + pl.col("down"))
-    rising = several.filter(share > _RISING)
+    rising = several.filter(pl.col("up") > _RISING * (pl.col("up") + pl.col("down")))
     up, down = int(several["up"].sum()), int(several["down"].sum())
     changes = up + down
     text = (

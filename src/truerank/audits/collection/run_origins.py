@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.collection.run_faults import Files, RunFault, Weight
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources.lines import repeated_pair
@@ -30,6 +30,8 @@ _CLIFF_TOPICS, _CLIFF_RELEVANT = 15, 3
 _DRAWS: Final = 1000
 #: Where a list has an order, what is good stands so much further up on average.
 _UPPER: Final = 0.1
+#: A mean is not one of no order where it is so many of its errors away.
+_SURE: Final = 4.0
 #: Down to a rank, every result is relevant; the share of topics, and how far it falls at the next rank.
 _EVERY, _FALL, _SHALLOWEST = 0.97, 0.75, 3
 #: Offsets of numbered documents that are tried.
@@ -38,6 +40,14 @@ _OFFSETS: Final = (-2, -1, 1, 2)
 _COMPARED: Final = 400
 #: So many results are those of another topic.
 _SHARED: Final = 3
+#: A document that more topics have does not tell them apart.
+_RARE: Final = 50
+#: Topics that are compared with all others at once.
+_AT_ONCE: Final = 1000
+#: A run misses the judgments where it meets them on so many times fewer topics than other runs.
+_HARDLY: Final = 20
+#: Of topics with results of others, so many tell whose; of all topics, so many with another's list are no accident.
+_CLEAR, _REPEATED = 0.03, 0.02
 #: A stretch of the collection that a run never shows has at least this share of what other runs show.
 _STRETCH: Final = 0.1
 _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
@@ -50,10 +60,8 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
     relevant = files.qrels.filter(pl.col("relevance") >= rel).select(_KEYS).unique()
     numbers = _Numbers.of([*first.values(), relevant])
     first = {name: numbers.beside(lists) for name, lists in first.items()}
-    hits = {
-        name: int(lists["pair"].is_in(numbers.beside(relevant)["pair"].implode()).sum())
-        for name, lists in first.items()
-    }
+    pairs = numbers.beside(relevant)
+    hits = {name: int(lists["pair"].is_in(pairs["pair"].implode()).sum()) for name, lists in first.items()}
     found: list[RunFault] = []
     for name in names or files.pair:
         others = [each for each in first if each != name]
@@ -80,11 +88,19 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
                 alone = list(_own_documents(name, top, f"{other} has not among its own"))
             found += alone
             best = [first[each].filter(pl.col("place") <= _RESULTS)["pair"] for each in others]
-            good = pl.concat([*best, numbers.beside(relevant)["pair"]])
-            found += _no_order(name, numbers.beside(_ranked(files.judged_lists[name])), good)
-            found += _offset(name, own, every, numbers) or _other_index(name, own, every, numbers)
-            if hits[name] < max(hits[each] for each in others):  # of two runs, one is right
-                found += _other_topics(name, own, every, numbers)
+            good = pl.concat([*best, pairs["pair"]])
+            ranked = numbers.beside(_ranked(files.judged_lists[name]))
+            highest = pl.concat([first[each].filter(pl.col("place") <= _SHALLOWEST)["pair"] for each in others])
+            backwards = list(_backwards(name, ranked, highest, pairs["pair"]))
+            found += backwards or _no_order(name, ranked, good, pairs["pair"])
+            shifted = _offset(name, own, every, pairs, numbers)
+            # A run whose results are relevant has the right ids.
+            meets = _meets(own, pairs, numbers)
+            found += shifted if shifted or meets else _other_index(name, own, every, numbers)
+            fits = _Fits.of(own, every, pairs, numbers)
+            # Of two runs, one is right.
+            found += _other_topics(name, fits, hits[name] < max(hits[each] for each in others))
+            found += _repeated(name, own, fits)
             if files.documents is not None:
                 found += _stretch(name, own, numbers.documents_of(every), files.documents)
     return tuple(found)
@@ -263,7 +279,31 @@ def _own_documents(name: str, top: pl.DataFrame, which: str) -> Iterable[RunFaul
 # -- on another index -------------------------------------------------------------------------------------------------
 
 
-def _no_order(name: str, own: pl.DataFrame, good: pl.Series) -> Iterable[RunFault]:
+def _depths(lists: pl.DataFrame, which: pl.Series) -> tuple[float, float, int]:
+    """Of some pairs in a run's lists the mean depth, from 0 to 1, its error were there no order, and their topics."""
+    there = lists.filter(pl.col("pair").is_in(which.implode()))
+    if not len(there):
+        return 0.0, 1.0, 0
+    depth = there.select((pl.col("place") - 0.5) / pl.col("size")).to_numpy()
+    return float(depth.mean()), (12 * len(there)) ** -0.5, there["topic"].n_unique()
+
+
+def _backwards(name: str, own: pl.DataFrame, highest: pl.Series, relevant: pl.Series) -> Iterable[RunFault]:
+    """Lists that end with what others rank highest, and with what is relevant."""
+    lists = own.with_columns(pl.len().over("topic").alias("size")).filter(pl.col("size") >= _TOPICS)
+    for which in (highest, relevant):
+        depth, error, topics = _depths(lists, which)
+        if depth < 0.5 + max(_UPPER, _SURE * error) or topics < _RELEVANT:
+            return
+    yield RunFault(
+        "no-order", name, "fault", frozenset(),
+        f"The lists of {name} end with what other runs rank highest and with what is relevant: they are written worst "
+        "first.",
+        f"Write the lists of {name} best first, with scores that fall from rank to rank.",
+    )  # fmt: skip
+
+
+def _no_order(name: str, own: pl.DataFrame, good: pl.Series, relevant: pl.Series) -> Iterable[RunFault]:
     """Topics on which the run has what others rank high, and what is relevant (`good`), at any rank of its list.
 
     Even a weak run has such documents in the upper part of its list.
@@ -287,6 +327,10 @@ def _no_order(name: str, own: pl.DataFrame, good: pl.Series) -> Iterable[RunFaul
     # Together they have no order, either; topics that merely look so are in the upper part on average.
     if middle < 0.5 - 2 * sure or (rest is not None and rest > middle - _UPPER):
         return
+    depth, error, _ = _depths(lists.join(lacking, on="topic_id", how="semi"), relevant)
+    # Where what is relevant stands above, it is the others that have no order.
+    if 0 < depth < 0.5 - _SURE * error:
+        return
     touched = frozenset(lacking["topic_id"])
     yield RunFault(
         "no-order", name, *_weighed(touched, len(depths)),
@@ -297,7 +341,7 @@ def _no_order(name: str, own: pl.DataFrame, good: pl.Series) -> Iterable[RunFaul
     )  # fmt: skip
 
 
-def _offset(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> list[RunFault]:
+def _offset(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, numbers: _Numbers) -> list[RunFault]:
     """Topics on which the numbers of the documents are off by a fixed step."""
     base = own.group_by("topic_id").agg(pl.len().alias("size"), pl.col("shared").sum().alias("len"))
     fewest = max(_TOPICS, _SOME * len(base))
@@ -326,14 +370,14 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> lis
         return numbers.beside(ids).filter(pl.col("pair").is_in(pl.lit(every).implode())).group_by("topic_id").len()
 
     topics: frozenset[str] = frozenset()
-    by = 0
+    by, best = 0, base
     for step in _OFFSETS:
         both = base.join(shared(step), on="topic_id", how="left", suffix="_moved").fill_null(0)
         gap = pl.col("len_moved").cast(pl.Int64) - pl.col("len").cast(pl.Int64)
         more = both.filter((gap > 3 * (pl.col("len") + pl.col("len_moved")).sqrt()) & (pl.col("len_moved") >= _TOPICS))
         if len(more) > len(topics):
-            topics, by = frozenset(more["topic_id"]), step
-    if len(topics) < fewest:
+            topics, by, best = frozenset(more["topic_id"]), step, more
+    if len(topics) < fewest or _meets(own.join(best, on="topic_id", how="semi"), relevant, numbers):
         return []
     reason = (
         f"For {len(topics):,d} of {len(base):,d} topics the numbers of {name}'s document ids are off by {abs(by)}: "
@@ -341,6 +385,16 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> lis
     )
     remedy = f"Write the ids of {name} as the collection has them."
     return [RunFault("other-numbers", name, *_weighed(topics, len(base)), reason, remedy)]
+
+
+def _meets(own: pl.DataFrame, relevant: pl.DataFrame, numbers: _Numbers) -> bool:
+    """Whether more results are relevant than would be with the topics exchanged."""
+    shown, wanted = (
+        np.bincount(pairs["pair"].to_numpy() % numbers.shape[1], minlength=numbers.shape[1]).astype(np.float64)
+        for pairs in (own, relevant)
+    )
+    hits, by_chance = own["relevant"].sum(), float(shown @ wanted) / own["topic_id"].n_unique()
+    return bool(hits) and float(scipy.special.gammainc(hits, by_chance)) <= _CHANCE
 
 
 def _other_index(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> list[RunFault]:
@@ -374,32 +428,123 @@ def _other_index(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -
     return [RunFault("other-index", name, "fault", frozenset(), reason, remedy)]
 
 
-def _other_topics(name: str, own: pl.DataFrame, every: Ints, numbers: _Numbers) -> list[RunFault]:
-    """Results that other runs have for another topic, a different one each time, and hardly any for the same one."""
-    topics = own["topic"].unique().sort().to_numpy()
-    topics = topics[:: max(1, len(topics) // _COMPARED)]
-    mine, theirs = (
-        scipy.sparse.csr_array((np.ones(len(each)), np.divmod(each, numbers.shape[1])), shape=numbers.shape)
-        for each in (own["pair"].to_numpy(), every)
-    )
-    common = mine[topics] @ theirs.T
-    others = []
-    for topic, start, end in zip(topics, common.indptr, common.indptr[1:], strict=False):
-        order = start + np.argsort(-common.data[start:end], kind="stable")
-        here = common.data[order[common.indices[order] == topic]].sum()
-        order = order[common.indices[order] != topic]
-        most, next_most = np.append(common.data[order[:2]], (0, 0))[:2]
-        # By chance, or where topics are alike, several have as many.
-        if most >= _SHARED and 2 * next_most <= most and 4 * here <= most:
-            others.append(int(common.indices[order[0]]))
-    if 2 * len(others) < max(len(topics), 2 * _RELEVANT) or 2 * len({*others}) < len(others):
-        return []
+class _Fits(NamedTuple):
+    """What each topic's first results are among other runs' results, of all topics; arrays of shape (topics,).
+
+    Attributes:
+        names: the topics.
+        here: how many of the results other runs have for the same topic.
+        most: how many they have for the other topic that has the most.
+        following: how many for the one after it.
+        owner: how many of that other topic's own results other runs have for it.
+        other: that topic's number.
+        met: whether the run has a relevant document.
+        met_by_others: whether other runs have one.
+    """
+
+    names: pl.Series
+    here: Ints
+    most: Ints
+    following: Ints
+    owner: Ints
+    other: Ints
+    met: Flags
+    met_by_others: Flags
+
+    @classmethod
+    def of(cls, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, numbers: _Numbers) -> _Fits:
+        """The fits of a run whose results have numbers, beside the pairs of all others."""
+        names = own.select("topic", "topic_id").unique().sort("topic")
+        topics = names["topic"].to_numpy()
+        first = own.filter(pl.col("place") <= _RESULTS)["pair"].to_numpy()
+        # What many topics have tells none of them.
+        often = np.bincount(every % numbers.shape[1], minlength=numbers.shape[1])
+        mine, theirs = (
+            scipy.sparse.csr_array((np.ones(len(each), np.int32), np.divmod(each, numbers.shape[1])), numbers.shape)
+            for each in (first, every[often[every % numbers.shape[1]] <= _RARE])
+        )
+        found = np.zeros((4, numbers.shape[0]), np.int64)
+        for start in range(0, len(topics), _AT_ONCE):
+            part = topics[start : start + _AT_ONCE]
+            common = mine[part] @ theirs.T
+            for topic, begin, end in zip(part, common.indptr, common.indptr[1:], strict=False):
+                counts, others = common.data[begin:end], common.indices[begin:end]
+                same = others == topic
+                counts, others = np.append(counts[~same], (0, 0)), np.append(others[~same], (topic, topic))
+                best = int(np.argmax(counts))
+                found[:, topic] = common.data[begin:end][same].sum(), counts[best], 0, others[best]
+                counts[best] = 0
+                found[2, topic] = counts.max()
+        here, most, following, other = found[:, topics]
+        asked = np.isin(np.arange(numbers.shape[0]), topics)
+        owner = np.where(asked[other], found[0, other], _RESULTS)
+        met = np.isin(topics, own.filter("relevant")["topic"].to_numpy())
+        there = relevant.filter(pl.col("pair").is_in(pl.lit(every).implode()))["topic"].to_numpy()
+        return cls(names["topic_id"], here, most, following, owner, other, met, np.isin(topics, there))
+
+    def missed(self, topics: Flags) -> bool:
+        """Whether on some topics other runs meet the judgments, and this one hardly ever does."""
+        mine = int((topics & self.met & ~self.met_by_others).sum())
+        theirs = int((topics & self.met_by_others & ~self.met).sum())
+        return _HARDLY * mine <= theirs and scipy.special.bdtr(mine, mine + theirs, 0.5) <= _CHANCE
+
+    def named(self, topics: Flags) -> frozenset[str]:
+        """The ids of some topics."""
+        return frozenset(self.names.filter(topics))
+
+
+def _other_topics(name: str, fits: _Fits, worse: bool) -> Iterable[RunFault]:
+    """Results that other runs have for another topic, a different one each time, and hardly any for the same one.
+
+    A system that misreads a query returns what others return for a topic like it, for which it returns that, too. Where
+    the results of topics are exchanged, it does not.
+    """
+    strange = (fits.most >= _SHARED) & (4 * fits.here <= fits.most)
+    # By chance, or where topics are alike, several have as many.
+    clear = strange & (2 * fits.following <= fits.most)
+    moved = clear & (4 * fits.owner <= fits.most)
+    touched = (fits.most >= _SHARED - 1) & (4 * fits.here <= fits.most)
+    several = len(np.unique(fits.other[moved]))
+    whole = 2 * clear.sum() >= max(len(clear), 2 * _RELEVANT) and 2 * len(np.unique(fits.other[clear])) >= clear.sum()
+    if not (worse and whole):
+        # By chance, the other topic has strange results as often as any.
+        weak = (4 * fits.here <= np.maximum(fits.most, _SHARED)).mean()
+        chance = scipy.special.bdtrc(several - 1, several + (clear & ~moved).sum(), weak)
+        if several < max(_TOPICS, _CLEAR * touched.sum()) or chance > _CHANCE or not fits.missed(touched):
+            return
+        whole = False
+    counted = clear if whole else touched
     reason = (
-        f"For {len(others):,d} of {len(topics):,d} topics that were looked at, {name} returns what other runs return "
+        f"For {counted.sum():,d} of {len(counted):,d} topics {name} returns what other runs return "
         "for another topic, and hardly anything that they return for the same one."
     )
     remedy = f"Give {name} the ids of the topics that it answers."
-    return [RunFault("misplaced-run", name, "fault", frozenset(), reason, remedy)]
+    weighed = ("fault", frozenset()) if whole else _weighed(fits.named(touched), len(touched))
+    yield RunFault("misplaced-run", name, *weighed, reason, remedy)
+
+
+def _repeated(name: str, own: pl.DataFrame, fits: _Fits) -> Iterable[RunFault]:
+    """Topics that have the list of another one, result by result, which fits that one only."""
+    lists = own.filter(pl.col("place") <= _RESULTS).sort("topic", "place").group_by("topic", maintain_order=True)
+    heads = lists.agg(pl.col("doc_id").str.join("\n").alias("list"), pl.len().alias("size"))
+    heads = heads.with_columns(pl.Series("here", fits.here))
+    best, often = pl.col("here").max().over("list"), pl.len().over("list")
+    copies = (often > 1) & (pl.col("size") >= _RESULTS / 2) & (4 * pl.col("here") <= best)
+    copied, clear = (heads.select(each).to_series().to_numpy() for each in (copies, copies & (best >= _SHARED)))
+    if clear.sum() < max(_TOPICS, _REPEATED * len(copied)) or not (fits.missed(copied) and fits.missed(clear)):
+        return
+    several = heads.filter(copied)["list"].n_unique()
+    how = "one list" if several == 1 else f"{several:,d} lists"
+    reason = (
+        f"For {copied.sum():,d} of {len(copied):,d} topics {name} returns, result by result, what it returns for "
+        f"another topic ({how}): by the results of other runs and the judgments it fits that topic and not these."
+    )
+    if several == 1 and 2 * copied.sum() > len(copied):
+        remedy = "Give a run of a system that reads the query."
+        yield RunFault("fixed-list", name, "doubt", frozenset(), reason, remedy)
+        return
+    remedy = f"Make {name} anew for the topics that have the list of another one."
+    yield RunFault("misplaced-run", name, *_weighed(fits.named(copied), len(copied)), reason, remedy)
 
 
 def mean_ranks(values: Floats) -> Floats:
