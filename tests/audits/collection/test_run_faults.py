@@ -94,7 +94,7 @@ def test_the_run_that_meets_the_judgments_has_the_right_ids() -> None:
     mixed = pl.col("doc_id").str.replace("CACM-0(.)", "cacm-0${1}")
     runs = {name: run.with_columns(mixed) for name, run in given.runs.items()}
     runs["two"] = runs["two"].with_columns(pl.col("doc_id").str.to_uppercase())
-    found = [fault for fault in run_faults(replace(given, runs=runs, qrels=given.qrels.with_columns(mixed)))]
+    found = run_faults(replace(given, runs=runs, qrels=given.qrels.with_columns(mixed)))
     assert {fault.run for fault in found if fault.kind == "foreign-results"} == {"two"}
 
 

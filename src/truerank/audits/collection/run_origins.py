@@ -327,9 +327,9 @@ def _no_order(name: str, own: pl.DataFrame, good: pl.Series, relevant: pl.Series
     # Together they have no order, either; topics that merely look so are in the upper part on average.
     if middle < 0.5 - 2 * sure or (rest is not None and rest > middle - _UPPER):
         return
-    depth, error, _ = _depths(lists.join(lacking, on="topic_id", how="semi"), relevant)
+    depth, by_chance, _ = _depths(lists.join(lacking, on="topic_id", how="semi"), relevant)
     # Where what is relevant stands above, it is the others that have no order.
-    if 0 < depth < 0.5 - _SURE * error:
+    if 0 < depth < 0.5 - _SURE * by_chance:
         return
     touched = frozenset(lacking["topic_id"])
     yield RunFault(
