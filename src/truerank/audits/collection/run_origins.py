@@ -505,7 +505,9 @@ def _other_topics(name: str, fits: _Fits, worse: bool) -> Iterable[RunFault]:
     moved = clear & (4 * fits.owner <= fits.most)
     touched = (fits.most >= _SHARED - 1) & (4 * fits.here <= fits.most)
     several = len(np.unique(fits.other[moved]))
-    whole = 2 * clear.sum() >= max(len(clear), 2 * _RELEVANT) and 2 * len(np.unique(fits.other[clear])) >= clear.sum()
+    # Where fewer tell whose results they are, most of all miss the judgments, too.
+    most = 2 * clear.sum() >= len(clear) or (2 * touched.sum() >= len(touched) and fits.missed(touched))
+    whole = most and clear.sum() >= _RELEVANT and 2 * len(np.unique(fits.other[clear])) >= clear.sum()
     if not (worse and whole):
         # By chance, the other topic has strange results as often as any.
         weak = (4 * fits.here <= np.maximum(fits.most, _SHARED)).mean()
@@ -513,7 +515,7 @@ def _other_topics(name: str, fits: _Fits, worse: bool) -> Iterable[RunFault]:
         if several < max(_TOPICS, _CLEAR * touched.sum()) or chance > _CHANCE or not fits.missed(touched):
             return
         whole = False
-    counted = clear if whole else touched
+    counted = clear if whole and 2 * clear.sum() >= len(clear) else touched
     reason = (
         f"For {counted.sum():,d} of {len(counted):,d} topics {name} returns what other runs return "
         "for another topic, and hardly anything that they return for the same one."
