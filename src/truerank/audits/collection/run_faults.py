@@ -27,7 +27,7 @@ _WHOLE: Final = 0.9
 #: The share of steps from rank to rank at which scores rise, above which a topic's scores contradict its ranks.
 _RISING: Final = 0.25
 #: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
-_FIXED, _FIXED_TOPICS = 0.8, 5
+FIXED, _FIXED_TOPICS = 0.8, 5
 #: So many identifiers that have a counterpart are no accident: few documents of one file may be in another one.
 _FEW, _SOME = 3, 0.05
 #: A run hardly meets the judgments where it does so for such a share of what another one does.
@@ -264,7 +264,7 @@ def _fixed(files: Files, name: str) -> Iterable[RunFault]:
     if topics < _FIXED_TOPICS:
         return
     most = first["doc_id"].value_counts()["count"].sort(descending=True).head(files.depth).sum()
-    if most < _FIXED * len(first):
+    if most < FIXED * len(first):
         return
     reason = (
         f"{name} returns the same documents for nearly every topic: {files.depth} documents make "
