@@ -148,6 +148,11 @@ def test_pools_show_in_relevant_documents_alone_and_only_where_there_are_any() -
     assert trace is not None and (trace.lacking, trace.pooled, trace.depth) == ("other", ("one",), 20)
     answer = pools_answer(pool, {})
     assert (pool.base.effect, answer.word, answer.plausible) == ("stands", "ONE RUN POOLED", True)
+    # A better run stands at these rates, too; that nothing else was judged can still not be excluded.
+    qrels_of_one, clear = collection({"one": 2.5, "other": 1.0, "third": 1.2})
+    far = pools_answer(claim(relevant(pooled(qrels_of_one, clear, ["one"], 20)), clear), {})
+    assert (far.word, far.plausible) == ("ONE RUN POOLED", False)
+    assert far.possible.startswith("If only one's first 20 results were judged")
     # Judgments of what one run alone has among its first ten are gone; all others are there.
     gone = runs["other"].filter(pl.col("rank") <= 10).join(
         runs["one"].filter(pl.col("rank") <= 10), on=KEYS, how="anti"

@@ -129,9 +129,9 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "inverted": "rank documents the wrong way round",
     "other collection": "do not fit their topics",
 }
-#: Null rankers by what they rank; one that scores less is none to speak of.
 #: Notes that the answer says in any case.
 _SAID: Final = ("unjudged-topics", "unanswered-topics", "nearly-identical-runs")
+#: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
     "candidates": "a random order of the documents that both runs rank",

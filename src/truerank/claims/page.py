@@ -70,7 +70,7 @@ _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "HOLDS": "The difference is above 0 by more than chance explains, and no question that was asked changes that.",
     "HOLDS, SMALLER THAN CLAIMED": "The repaired data show the difference; it is smaller than claimed.",
     "HOLDS EXCEPT": "The difference is above 0 by more than chance explains. Under the conditions named it is not.",
-    "CANNOT TELL": "These topics do not show a difference of this size. That does not prove that there is none.",
+    "CANNOT TELL": "These data do not show the difference. That does not prove that there is none.",
     "DOES NOT HOLD": "The data show that the other run is better.",
     "FILES AT FAULT": "Fix the files first; until then, nothing can be said about the claim.",
     "UNKNOWN": "The given data do not decide it.",

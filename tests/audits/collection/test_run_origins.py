@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.audits.collection.run_faults import Files, RunFault
+from truerank.audits.collection.run_faults import Files, RunFault, run_faults
 from truerank.audits.collection.run_origins import run_origins
 
 TOPICS, DOCS, RELEVANT = 40, 2000, 8
@@ -275,6 +275,10 @@ def test_one_list_for_most_topics_does_not_read_the_query() -> None:
     runs["two"] = stuck(runs["two"], 0.6)
     (fault,) = run_origins(files(runs, relevant, documents=False), 1)
     assert (fault.kind, fault.run, fault.weight) == ("fixed-list", "two", "doubt")
+    # Of nearly all topics, it is told with the files.
+    runs["two"] = stuck(runs["two"], 0.9)
+    given = files(runs, relevant, documents=False)
+    assert [one.kind for one in (*run_faults(given), *run_origins(given, 1))].count("fixed-list") == 1
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -267,7 +267,7 @@ _FOLLOWERS: Final = 5
 #: The levels at which they have to do so more often than judgments that fit follow the mirrored rule: where at most one
 #: does, and where topics are alike.
 _LIKENESS, _ALIKE = 0.02, 0.0001
-#: Ranks down to which results tell topic by topic, and topics of which a document may be relevant that tells any.
+#: Topic by topic, results down to this rank are looked at, and documents that are relevant for so many topics at most.
 _HIGH, _TELLS = 10, 5
 #: The share of honest topics among those called astray, at most, and the confidence of that bound.
 _HONEST, _SURE = 0.2, 0.95

@@ -28,10 +28,10 @@ _WHOLE: Final = 0.9
 _RISING: Final = 0.25
 #: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
 FIXED, _FIXED_TOPICS = 0.8, 5
-#: So many identifiers that have a counterpart are no accident: few documents of one file may be in another one.
+#: So many identifiers that have a counterpart, or topics, are no accident: few documents may be in two files.
 _FEW, _SOME = 3, 0.05
 #: A run hardly meets the judgments where it does so for such a share of what another one does.
-_HARDLY: Final = 0.05
+HARDLY: Final = 0.05
 #: Identifiers that are looked at for the likely cause.
 _LOOKED_AT: Final = 500
 _NAMED: Final = 3
@@ -143,10 +143,13 @@ def score_faults(files: Files) -> tuple[RunFault, ...]:
 
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
-    own = TopicLists(run).on(pl.Series([*judged], dtype=pl.String))
-    topics = pl.DataFrame({"topic_id": own.names, "count": own.lengths}).group_by("topic_id").sum()
-    counts = topics["count"].sort().to_list()
+    counts = _counts(TopicLists(run).on(pl.Series([*judged], dtype=pl.String)))["count"].sort().to_list()
     return (counts[0], counts[len(counts) // 2], counts[-1]) if counts else (0, 0, 0)
+
+
+def _counts(lists: TopicLists) -> pl.DataFrame:
+    """How many results each topic has: topic_id, count."""
+    return pl.DataFrame({"topic_id": lists.names, "count": lists.lengths}).group_by("topic_id").sum()
 
 
 def _of_run(files: Files, name: str) -> Iterable[RunFault]:
@@ -187,7 +190,7 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     others = [
         run["doc_id"]
         for other, run in files.runs.items()
-        if other != name and files.met[other] >= _HARDLY * files.met[name]
+        if other != name and files.met[other] >= HARDLY * files.met[name]
     ]
     if files.documents is None and len(files.runs) > 1 and not others:
         return
@@ -286,7 +289,7 @@ def _other_set(files: Files) -> Iterable[RunFault]:
         rows = (lists[one].on(pl.Series([*both])).select(*relevant.columns) for one in (name, other))
         # Of two runs that rank the same topics, the worse one finds something, too.
         found, usual = (one.join(relevant, on=relevant.columns, how="semi")["topic_id"].n_unique() for one in rows)
-        if usual >= _FEW and found <= _SOME * usual:
+        if usual >= _FEW and found <= HARDLY * usual:
             yield RunFault(
                 "other-topics", name, "fault", frozenset(),
                 f"{len(own[name] & judged):,d} of the {len(own[name]):,d} topics of {name} are judged, it lacks most "
@@ -316,8 +319,9 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             "for both, they draw the difference towards 0.",
             "Complete the runs, or give judgments of the topics that they answer.",
         )  # fmt: skip
-    medians = {name: result_counts(files.runs[name], judged)[1] for name in files.pair}
-    full = {name: _topics_of(files.judged_lists[name], files.depth) for name in files.pair}
+    counts = {name: _counts(files.judged_lists[name]) for name in files.pair}
+    medians = {name: int(rows["count"].quantile(0.5, "higher") or 0) for name, rows in counts.items()}
+    full = {name: {*rows.filter(pl.col("count") >= files.depth)["topic_id"]} for name, rows in counts.items()}
     for name, other in (files.pair, files.pair[::-1]):
         short = (own[name] & full[other]) - full[name]
         if len(short) > max(_FEW, _SOME * len(judged)) and 2 * len(short) < len(own[name]):
@@ -325,7 +329,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
                 "cut-lists", name, "doubt", short,
                 f"{name} has fewer than {files.depth} results for {len(short):,d} topics for which {other} has so "
                 "many, though not for most.",
-                f"Find out what cut these lists of {name}.",
+                f"Find out why these lists of {name} are short.",
                 exception=f"without the {len(short):,d} topics for which {name} has fewer than {files.depth} results",
             )  # fmt: skip
         if 0 < medians[name] < min(files.depth, medians[other]):
@@ -335,12 +339,6 @@ def _lacking(files: Files) -> Iterable[RunFault]:
                 f"looks at {files.depth}.",
                 "Retrieve as many results with both.", medians[name],
             )  # fmt: skip
-
-
-def _topics_of(lists: TopicLists, least: int) -> frozenset[str]:
-    """The topics with so many results at least."""
-    counts = pl.DataFrame({"topic": lists.names, "count": lists.lengths}).group_by("topic").sum()
-    return frozenset(counts.filter(pl.col("count") >= least)["topic"])
 
 
 def _alike(files: Files) -> Iterable[RunFault]:

@@ -10,7 +10,7 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.audits.collection.run_faults import FIXED, Files, RunFault, Weight
+from truerank.audits.collection.run_faults import FIXED, HARDLY, Files, RunFault, Weight
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources.lines import repeated_pair
 from truerank.text.printable import and_more
@@ -44,8 +44,6 @@ _SHARED: Final = 3
 _RARE: Final = 50
 #: Topics that are compared with all others at once.
 _AT_ONCE: Final = 1000
-#: A run misses the judgments where it meets them on so many times fewer topics than other runs.
-_HARDLY: Final = 20
 #: Of topics with results of others, so many tell whose; of all topics, so many with another's list are no accident.
 _CLEAR, _REPEATED = 0.03, 0.02
 #: A stretch of the collection that a run never shows has at least this share of what other runs show.
@@ -486,7 +484,7 @@ class _Fits(NamedTuple):
         """Whether on some topics other runs meet the judgments, and this one hardly ever does."""
         mine = int((topics & self.met & ~self.met_by_others).sum())
         theirs = int((topics & self.met_by_others & ~self.met).sum())
-        return _HARDLY * mine <= theirs and scipy.special.bdtr(mine, mine + theirs, 0.5) <= _CHANCE
+        return mine <= HARDLY * theirs and scipy.special.bdtr(mine, mine + theirs, 0.5) <= _CHANCE
 
     def named(self, topics: Flags) -> frozenset[str]:
         """The ids of some topics."""
