@@ -69,6 +69,7 @@ class _Words(dict[str, int]):
     def __init__(self) -> None:
         super().__init__((word, -2 - at) for at, word in enumerate(sorted(FUNCTION_WORDS)))
         self.stems: dict[str, int] = {}
+        self._others = {*self}
 
     def of_topic(self, text: str) -> list[int]:
         """The numbers of a topic's words, which become known."""
@@ -78,10 +79,17 @@ class _Words(dict[str, int]):
                 self[word] = self.stems.setdefault(stem(word), len(self.stems))
         return [self[word] for word in found]
 
+    def of_topics(self, words: Iterable[str]) -> set[int]:
+        """The numbers of the content words of topics among some words."""
+        # Most words were seen before, and are none.
+        return {number for word in {*words} - self._others if (number := self[word]) >= 0}
+
     def __missing__(self, word: str) -> int:
-        if len(self) > 1 << 20:
-            return self.stems.get(stem(word), -1)
-        self[word] = number = self.stems.get(stem(word), -1)
+        number = self.stems.get(stem(word), -1)
+        if len(self) <= 1 << 20:
+            self[word] = number
+            if number < 0:
+                self._others.add(word)
         return number
 
 
@@ -155,14 +163,14 @@ class WordOverlap:
         return self
 
     def _look(self, document: Document) -> set[int]:
-        """The numbers of a document's words."""
+        """The numbers of the topics' words that a document has."""
         words = plain_words(document.text)[:_READ]
-        found = {*map(self._words.__getitem__, {*words})}
+        found = self._words.of_topics(words)
         if not (relevant := self._of.get(document.doc_id, ())):
             return found
         numbers = [*map(self._words.__getitem__, words)]
         for at in relevant:
-            own = len({word for word in self._forms[at] if word >= 0} & found)
+            own = len(found.intersection(self._forms[at]))
             longest = longest_run(self._forms[at], numbers) if own else 0
             self.relevant.append(_Relevant(at, document.doc_id, own, longest))
         return found
@@ -171,10 +179,9 @@ class WordOverlap:
         """Counts documents by the words that they share with each text."""
         sizes = np.array([*map(len, block)], np.int64)
         places = np.fromiter(chain.from_iterable(block), np.int64, sizes.sum())
-        rows, held = np.repeat(np.arange(len(block)), sizes), places >= 0
-        ones = np.ones(np.count_nonzero(held), np.int32)
+        rows, ones = np.repeat(np.arange(len(block)), sizes), np.ones(len(places), np.int32)
         shape = (len(block), self._asked.shape[0])
-        shared = (scipy.sparse.csr_matrix((ones, (rows[held], places[held])), shape=shape) @ self._asked).tocoo()
+        shared = (scipy.sparse.csr_matrix((ones, (rows, places)), shape=shape) @ self._asked).tocoo()
         counts, width = shared.data.astype(np.int64), self._seen.shape[1]
         flat = np.bincount(shared.col.astype(np.int64) * width + counts, minlength=self._seen.size)
         self._seen += flat.reshape(self._seen.shape)
