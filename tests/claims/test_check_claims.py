@@ -488,6 +488,55 @@ def test_repetitions_of_both_systems_say_what_running_again_may_change(tmp_path:
             truerank.check(qrels=grades, run=pair, repeats=[wrong])
 
 
+def test_a_run_that_is_the_best_of_its_repetitions_is_smaller_than_claimed() -> None:
+    draw = random.Random(5)
+    topics = {f"t{n}": [f"t{n}-d{m}" for m in range(20)] for n in range(40)}
+    grades = {topic: {doc: int(at < 4) for at, doc in enumerate(docs)} for topic, docs in topics.items()}
+
+    def ranked(lead: float) -> dict[str, dict[str, float]]:
+        return {t: {d: lead * grades[t][d] + draw.gauss(0, 1) for d in docs} for t, docs in topics.items()}
+
+    def said(own: dict[str, dict[str, float]], **repeats: dict[str, dict[str, float]]) -> tuple[str, ClaimAnswer]:
+        runs = {"a": own, "b": base}
+        found = truerank.check(qrels=grades, run=runs, system="a", baseline="b", repeats={"a": repeats})
+        return found.conclusion.word, found.answer("repeats")
+
+    base, usual, lucky = ranked(0.0), {f"a{n}": ranked(1.2) for n in range(4)}, ranked(2.5)
+    word, answer = said(lucky, **usual)
+    assert (word, answer.effect) == ("HOLDS, SMALLER THAN CLAIMED", "smaller")
+    assert "a is above the mean of its 4 other repetitions" in answer.remark
+    assert said(ranked(1.2), **usual)[0] == "HOLDS"
+    # One that is among them, and no better than chance explains of the best of them.
+    assert said(usual["a0"], **usual)[0] == "HOLDS"
+    copies = said(usual["a0"], one=usual["a1"], two=usual["a1"])
+    assert (copies[1].word, copies[1].effect) == ("UNKNOWN", "unknown") and "1 has the scores of another" in copies[
+        1
+    ].remark
+    assert copies[0] == "HOLDS"
+    # Half of a file, and one of another system.
+    half = {topic: usual["a1"][topic] for topic in list(topics)[:20]}
+    word, answer = said(usual["a0"], whole=usual["a2"], half=half)
+    assert word == "HOLDS" and "half has no results for 20 topics" in answer.remark
+    assert answer.estimates[0].topics == 20
+    close = {
+        f"c{n}": {t: {d: s + draw.gauss(0, 0.05) for d, s in own.items()} for t, own in lucky.items()} for n in (1, 2)
+    }
+    cut = {name: {t: dict(sorted(own.items(), key=lambda one: -one[1])[:10]) for t, own in run.items()}
+           for name, run in {**close, "else": ranked(-1.0)}.items()}  # fmt: skip
+    others = said(lucky, **cut)[1].remark
+    assert "else shares at most" in others and "c1 shares" not in others
+
+
+def test_lists_that_end_above_the_cutoff_are_compared_at_their_depth() -> None:
+    grades, runs = collection(topics=40, lead=0.8)
+    short = {t: dict(sorted(own.items(), key=lambda one: -one[1])[:4]) for t, own in runs["plain"].items()}
+    found = truerank.check(qrels=grades, run={"good": runs["good"], "plain": short}, baseline="plain", measure="R@10")
+    answer = found.answer("files")
+    row = next(one for one in answer.estimates if one.label == "first 4 results of both")
+    assert row.value is not None and found.base is not None and row.value < (found.base.value or 0)
+    assert "With the first 4 results of both" in found.conclusion.reason and row.figures() in answer.consequence
+
+
 def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> None:
     draw = random.Random(4)
     truth = {f"t{n}": {f"t{n}-d{m}": int(m < 5) for m in range(25)} for n in range(60)}

@@ -25,10 +25,9 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     """The conclusion on a claim. The word follows the difference of the repaired data.
 
     FILES AT FAULT: the files allow no comparison. DOES NOT HOLD: its interval is below 0. CANNOT TELL: it includes 0,
-    or there are too few topics for any interval.
-    HOLDS EXCEPT: it is above 0, but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN
-    CLAIMED: it is above 0, and the repair made it smaller by more than chance. HOLDS: none of these. Where the repair
-    leaves nothing to compare, it is CANNOT TELL.
+    or there are too few topics for any interval, or the repair leaves nothing to compare. HOLDS EXCEPT: it is above 0,
+    but not under some conditions that were found, or are plausible. HOLDS, SMALLER THAN CLAIMED: it is above 0, and
+    smaller by more than chance once it is repaired or run again. HOLDS: none of these.
     """
     unknown = tuple(answer.question for answer in answers if answer.effect == "unknown" and not answer.possible)
     repairs = tuple(answer.repair.what for answer in answers if answer.repair is not None)
@@ -72,6 +71,7 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if exceptions:
         named = listed(exceptions)
         return conclusion("HOLDS EXCEPT", f"{shown}, except {named}.", f"Except {named}.", (before, fell))
+    smaller = smaller or any(answer.effect == "smaller" and answer.question == "repeats" for answer in answers)
     word: ConclusionWord = "HOLDS, SMALLER THAN CLAIMED" if smaller else "HOLDS"
     return conclusion(word, f"{shown}.", "", (before, fell if smaller else _weak(answers)))
 

@@ -41,12 +41,12 @@ _VARIANTS, _SHARED = 8, 0.5
 def claim_origins(claim: Claim) -> Iterable[RunFault]:
     """What the scores show."""
     if claim.base.effect == "stands":
-        lists = {name: _first_documents(claim, run) for name, run in claim.runs.items()}
+        lists = {name: first_documents(claim, run) for name, run in claim.runs.items()}
         yield from _never_worse(claim, lists[claim.system], lists[claim.baseline])
         yield from _best_of_many(claim, lists)
 
 
-def _first_documents(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
+def first_documents(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
     """The first documents of each judged topic, in their order."""
     judged = on_topics(run, claim.qrels["topic_id"].unique()).sort("topic_id", "rank")
     first = judged.group_by("topic_id", maintain_order=True).agg(pl.col("doc_id").head(cutoff_of(claim)))
@@ -83,7 +83,7 @@ def _best_of_many(claim: Claim, lists: dict[str, dict[str, list[str]]]) -> Itera
     mine = lists[claim.system]
     scores = {name: float(np.nanmean(claim.evaluation.of(name, claim.measure))) for name in lists}
     sign = -1 if lower_is_better(claim.measure) else 1
-    variants = [name for name, other in lists.items() if name != claim.system and _alike(mine, other) >= _SHARED]
+    variants = [name for name, other in lists.items() if name != claim.system and mean_shared(mine, other) >= _SHARED]
     if len(variants) < _VARIANTS or any(sign * scores[name] > sign * scores[claim.system] for name in variants):
         return
     # Of two variants, both may have been chosen.
@@ -101,7 +101,7 @@ def _best_of_many(claim: Claim, lists: dict[str, dict[str, list[str]]]) -> Itera
     )  # fmt: skip
 
 
-def _alike(mine: dict[str, list[str]], other: dict[str, list[str]]) -> float:
+def mean_shared(mine: dict[str, list[str]], other: dict[str, list[str]]) -> float:
     """The mean share of first documents that two runs have in common."""
     shares = [
         len(set(docs) & set(other[topic])) / len(set(docs) | set(other[topic]))
@@ -130,7 +130,7 @@ _MISPLACED: Final[Mapping[str, str]] = {
     "other collection": "do not fit their topics",
 }
 #: Notes that the answer says in any case.
-_SAID: Final = ("unjudged-topics", "unanswered-topics", "nearly-identical-runs")
+_SAID: Final = ("unjudged-topics", "unanswered-topics", "nearly-identical-runs", "shared-lists")
 #: Null rankers by what they rank; one that scores less is none to speak of.
 _FLOORS: Final = {
     "collection": "the best list that never reads the query",
@@ -227,7 +227,14 @@ def _allowed_for(
     if not lower_is_better(claim.measure) and floor >= _LOW and _above(claim, null).effect != "stands":
         exceptions += ((f"that {_FLOORS[null.of]} scores as much, as far as chance lets see", claim.base),)
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
+    remarks = [fault.reason for fault in own if fault.kind in _SAID]
     consequence = "The files do not change the difference."
+    for row in _as_deep(claim, own):
+        if any(one.label == row.label for one in estimates):
+            continue
+        estimates.append(row)
+        consequence = f"With the {row.label} the difference is {row.figures()}."
+        remarks.append(consequence)
     if exceptions:
         consequence = f"What speaks against the difference: {listed([text for text, _ in exceptions])}."
     if touched:
@@ -246,7 +253,7 @@ def _allowed_for(
     return replace(
         answer, effect=effect, consequence=consequence, estimates=tuple(estimates), repair=repair,
         exception=" and ".join(text for text, _ in exceptions), plausible=bool(exceptions),
-        remark=" ".join(fault.reason for fault in own if fault.kind in _SAID),
+        remark=" ".join(remarks),
     )  # fmt: skip
 
 
@@ -256,13 +263,20 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
         if fault.kind == "fixed-list":
             yield f"that {fault.run} does not read the query", claim.base
         if fault.kind == "short-lists" and claim.base.effect == "stands":
-            runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
-            scored = claim.scored(runs=runs)
-            row = claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
-            if row.effect != "stands":
-                yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+            for row in _as_deep(claim, (fault,)):
+                if row.effect != "stands":
+                    yield f"if both runs have {fault.depth} results, as {fault.run} has", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
+
+
+def _as_deep(claim: Claim, faults: Iterable[RunFault]) -> Iterable[ClaimEstimate]:
+    """The difference where both runs have as few results as the one whose lists end above the cutoff."""
+    for fault in faults:
+        if fault.kind == "short-lists":
+            runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
+            scored = claim.scored(runs=runs)
+            yield claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
 
 
 def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import combinations
 from typing import Final
 
 import numpy as np
 import polars as pl
+import scipy
 
-from truerank.arrays import Floats
+from truerank.arrays import Flags, Floats
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
+from truerank.claims.file_questions import first_documents, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.core.plain import plain
 from truerank.errors import OptionError
@@ -31,6 +35,10 @@ _POWER: Final = 0.8
 _FURTHEST: Final = 4
 #: Measures that a sentence names.
 _NAMED: Final = 4
+#: A run that is better than its repetitions is so by more than chance at this level.
+_LUCK: Final = 0.05
+#: Seeds of one system share more than this part of what others share.
+_STRANGE: Final = 0.5
 
 
 def chance_answer(claim: Claim) -> ClaimAnswer:
@@ -146,12 +154,40 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
             remedy = f"name {claim.system} or {claim.baseline}"
             raise OptionError("repeats", f"'{name}' is neither the system nor the baseline", remedy)
     sign = -1.0 if lower_is_better(claim.measure) else 1.0
-    both = []
-    for name in (claim.system, claim.baseline):
-        found = evaluate(claim.qrels, dict(repeats.get(name, {name: claim.runs[name]})), claim.measure, claim.scoring)
-        both.append(sign * np.stack([found.of(one, claim.measure) for one in found.runs], axis=1))
-    known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
-    return _repeats_answer(claim, both[0][known], both[1][known])
+    known: Flags = np.ones(len(claim.evaluation.topics), np.bool_)
+    both, remarks = [], list[str]()
+    for name in claim.pair:
+        runs = dict(repeats.get(name, {name: claim.runs[name]}))
+        found = evaluate(claim.qrels, runs, claim.measure, claim.scoring)
+        both.append(sign * np.stack([found.of(one, claim.measure) for one in runs], axis=1))
+        answered = np.stack(
+            [np.isin(found.topics, run["topic_id"].unique().to_list()) for run in runs.values()], axis=1
+        )
+        lacking = answered.any(axis=1)[:, None] & ~answered
+        known = known & np.isfinite(both[-1]).all(axis=1) & ~lacking.any(axis=1)
+        remarks += [
+            f"{one} has no results for {count:,d} topics that other repetitions have; they are left out."
+            for one, count in zip(runs, lacking.sum(axis=0), strict=True)
+            if count
+        ]
+        remarks += _strangers(claim, name, runs)
+    return _repeats_answer(claim, both[0], both[1], known, remarks, chosen=True)
+
+
+def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame]) -> Iterable[str]:
+    """Repetitions that share far fewer first results with the system's other runs than these share with each other."""
+    first = {
+        name: first_documents(claim, run) for name, run in ({system: claim.runs[system]} | {**repetitions}).items()
+    }
+    shared = {frozenset(pair): mean_shared(*(first[name] for name in pair)) for pair in combinations(first, 2)}
+    for name in repetitions if len(first) > 2 else ():
+        most = max(share for pair, share in shared.items() if name in pair)
+        least = min(share for pair, share in shared.items() if name not in pair)
+        if most < _STRANGE * least:
+            yield (
+                f"{name} shares at most {most:.0%} of its first results with any other run of {system}, and these "
+                f"share {least:.0%} or more: it looks like the run of another system."
+            )
 
 
 def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) -> ClaimAnswer | None:
@@ -164,18 +200,43 @@ def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) ->
         for name in (claim.system, claim.baseline)
     ]
     known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
-    if known.sum() < 2:
-        return None
-    return _repeats_answer(claim, both[0][known], both[1][known])
+    return None if known.sum() < 2 else _repeats_answer(claim, both[0], both[1], known)
 
 
-def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnswer:
-    """The answer by the scores of both, shape (topics, repetitions)."""
-    apart = repeated_difference(system, baseline, confidence=claim.level)
+def _repeats_answer(
+    claim: Claim, system: Floats, baseline: Floats, known: Flags, remarks: Sequence[str] = (), *, chosen: bool = False
+) -> ClaimAnswer:
+    """The answer by the scores of both, shape (topics, repetitions), on `known` topics.
+
+    Where the runs of the claim are `chosen` ones, beside or among the repetitions, they are compared with these.
+    """
+    remarks, given = list(remarks), (system[known], baseline[known])
+    both = [np.unique(scores, axis=1) for scores in given]
+    for name, every, different in zip(claim.pair, given, both, strict=True):
+        if copies := every.shape[1] - different.shape[1]:
+            remarks.append(
+                f"Of {every.shape[1]} repetitions of {name}, {copies} "
+                f"{'has' if copies == 1 else 'have'} the scores of another one on every topic, and "
+                f"{'does' if copies == 1 else 'do'} not count: nothing was drawn anew, or one file was given twice."
+            )
+    if known.sum() < 2 or max(one.shape[1] for one in both) < 2:
+        few = "" if known.sum() > 1 else f"{known.sum():,d} topics are answered by all repetitions."
+        return ClaimAnswer(
+            "repeats", "UNKNOWN", " ".join(filter(None, (*remarks, few))), "unknown", "", (),
+            "Give complete runs that differ in what the system draws at random, such as its seed.",
+            remark=" ".join(remarks),
+        )  # fmt: skip
+    apart = repeated_difference(*both, confidence=claim.level)
     row = ClaimEstimate(
-        "for other repetitions", apart.mean, apart.low, apart.high, len(system),
+        "for other repetitions", apart.mean, apart.low, apart.high, int(known.sum()),
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
+    lucky = [
+        text for text in (_lucky(claim, *one, known) for one in zip(claim.pair, both, (1, -1), strict=True)) if text
+    ]
+    if chosen and lucky and row.effect == "stands" and apart.mean < (claim.base.value or 0):
+        row = replace(row, effect="smaller")
+        remarks += (*lucky, f"For other repetitions the difference is {row.figures()}.")
     told = []
     for name, noise in zip((claim.system, claim.baseline), (apart.system, apart.baseline), strict=True):
         if noise.repeats == 1:
@@ -183,8 +244,9 @@ def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnsw
             continue
         end = "the upper end is open with two" if noise.high is None else f"to {noise.high:.3f}"
         told.append(f"{name}: {noise.by_repeat:.3f} over {noise.repeats} repetitions ({noise.low:.3f}, {end})")
-    single = apart.topics_only[0] > 0 and row.effect != "stands"
-    word = "MORE THAN THE NOISE" if row.effect == "stands" else "CANNOT TELL" if single else "WITHIN THE NOISE"
+    stands = row.effect in ("stands", "smaller")
+    single = apart.topics_only[0] > 0 and not stands
+    word = "MORE THAN THE NOISE" if stands else "CANNOT TELL" if single else "WITHIN THE NOISE"
     most = max(apart.system.repeats, apart.baseline.repeats)
     plan = [
         f"{least:.3f} with {count} repetitions and {topics:,d} topics"
@@ -192,11 +254,29 @@ def _repeats_answer(claim: Claim, system: Floats, baseline: Floats) -> ClaimAnsw
         if count >= most
     ]
     return ClaimAnswer(
-        "repeats", word, f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
-        row.effect, f"For other repetitions, too, the difference is {row.figures()}.", (row,),
-        "" if row.effect == "stands" else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
+        "repeats", word,
+        f"Standard deviation between repetitions, apart from the chance of topics: {'; '.join(told)}.",
+        row.effect, f"For other repetitions{', too,' if stands else ''} the difference is {row.figures()}.", (row,),
+        "" if stands else f"Differences that would be shown with a power of 80%: {', '.join(plan)}.",
         exception=f"when {claim.system} and {claim.baseline} are run again", facts=plain(apart),
+        remark=" ".join(remarks),
     )  # fmt: skip
+
+
+def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Flags) -> str:
+    """Says that a run is above (sign 1) or below (-1) its repetitions by more than chance; empty where it is not.
+
+    It is beside the interval of one more repetition (Student's t). Where it is one of them, it may be the best of all.
+    """
+    own = claim.evaluation.of(name, claim.measure)[known] * (-1.0 if lower_is_better(claim.measure) else 1.0)
+    others = repetitions[:, (repetitions != own[:, None]).any(axis=0)].mean(axis=0)
+    if len(others) < 2 or not (spread := float(others.std(ddof=1))):
+        return ""
+    t = sign * (own.mean() - others.mean()) / (spread * math.sqrt(1 + 1 / len(others)))
+    tried = repetitions.shape[1] if len(others) < repetitions.shape[1] else 1
+    p = min(1.0, tried * float(scipy.special.stdtr(len(others) - 1, -t)))
+    way = "above" if sign > 0 else "below"
+    return f"{name} is {way} the mean of its {len(others)} other repetitions (p = {p:.2g})." if p <= _LUCK else ""
 
 
 def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampling) -> ClaimAnswer:

@@ -130,6 +130,24 @@ def test_runs_that_are_the_same_or_do_not_read_the_query() -> None:
     assert named(fixed)["fixed-list"].run == "one"
 
 
+def test_rows_of_one_run_in_the_other_are_no_likeness_of_two_systems() -> None:
+    given = files()
+
+    def with_rows(topics: list[str], other: pl.DataFrame) -> dict[str, RunFault]:
+        rows = pl.col("topic_id").is_in(topics)
+        two = pl.concat([other.filter(~rows), given.runs["one"].filter(rows)])
+        return named(replace(given, runs={**given.runs, "two": two}))
+
+    some = list(TOPICS)[:5]
+    found = with_rows(some, given.runs["two"])["shared-lists"]
+    assert (found.weight, found.topics) == ("doubt", {*some}) and "5 of 12 topics" in found.reason
+    assert "shared-lists" not in with_rows(some[:4], given.runs["two"])
+    # Two systems of a kind: their other lists have the same documents, two of them exchanged.
+    near = given.runs["one"].with_columns(pl.col("rank").replace({1: 2, 2: 1})).sort("topic_id", "rank")
+    near = near.with_columns(score=100.0 - pl.col("rank"))
+    assert "shared-lists" not in with_rows(some, near)
+
+
 def test_copies_of_topics_and_topics_without_judgments() -> None:
     given = files()
     copied = replace(given, topics={**TOPICS, "q9": f" {TOPICS['q1'].upper()}", "q10": TOPICS["q1"]})

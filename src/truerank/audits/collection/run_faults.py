@@ -30,6 +30,8 @@ _RISING: Final = 0.25
 FIXED, _FIXED_TOPICS = 0.8, 5
 #: So many identifiers that have a counterpart, or topics, are no accident: few documents may be in two files.
 _FEW, _SOME = 3, 0.05
+#: So many topics, results of each, and such a share of the topics with the same lists are no accident.
+_SAME, _TENTH = 5, 0.1
 #: A run hardly meets the judgments where it does so for such a share of what another one does.
 HARDLY: Final = 0.05
 #: Identifiers that are looked at for the likely cause.
@@ -370,6 +372,21 @@ def _alike(files: Files) -> Iterable[RunFault]:
             f"{one} and {other} return other first results for {len(differing):,d} of {len(shared):,d} topics only.",
             "",
         )  # fmt: skip
+    elif len(same := {t for t in {*shared}.difference(differing) if len(lists[0][t]) >= _SAME}) >= max(
+        _SAME, _TENTH * len(shared)
+    ):
+        # What two systems of a kind share of the other topics explains lists that are the same.
+        rest = [lists[0][t] for t in differing], [lists[1][t] for t in differing]
+        common = float(np.mean([len({*a} & {*b}) / max(1, len({*a} | {*b})) for a, b in zip(*rest, strict=True)]))
+        if common < _HALF:
+            yield RunFault(
+                "shared-lists", "", "doubt", frozenset(same),
+                f"{one} and {other} return the same first results, in the same order, for {len(same):,d} of "
+                f"{len(shared):,d} topics, and have {common:.0%} of them in common for the others: one has rows of "
+                "the other there, or falls back on it.",
+                "Give both runs as their systems made them.",
+                exception=f"without the {len(same):,d} topics for which both runs have the same list",
+            )  # fmt: skip
 
 
 def _copies(files: Files) -> Iterable[RunFault]:
