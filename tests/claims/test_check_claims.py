@@ -95,6 +95,12 @@ def test_the_claim_is_that_of_the_named_runs_or_of_the_best() -> None:
     assert (named.system, named.baseline, named.comparisons) == ("good", "third", 2)
     with pytest.raises(OptionError, match="there is no run 'other'"):
         truerank.check(qrels=grades, run=runs, baseline="other")
+    with pytest.raises(OptionError, match="^measure: unknown measure: 'ndcg_10'. it is written nDCG@10"):
+        truerank.check(qrels=grades, run=runs, measure="ndcg_10")
+    opposite = truerank.check(qrels=grades, run=runs, baseline="good", system="plain")
+    told = opposite.answer("policies")
+    assert (opposite.conclusion.word, told.word) == ("DOES NOT HOLD", "SAME SIGN")
+    assert "(by nDCG@10," in told.consequence.partition(";")[0]
     with pytest.raises(OptionError, match="is the baseline too"):
         truerank.check(qrels=grades, run=runs, baseline="good", system="good")
 
@@ -434,6 +440,7 @@ def test_the_best_of_many_that_were_tried_is_no_finding_by_itself(tmp_path: Path
     for name, run in tried.items():
         lines = (f"{t} Q0 {doc} 0 {score!r} {name}" for t, own in run.items() for doc, score in own.items())
         (folder / f"{name}.run").write_text("\n".join(lines) + "\n")
+    (folder / "README.md").write_text("Runs of a sweep.\n")
     for given in (tried, str(folder)):
         found = truerank.check(qrels=grades, run=pair, baseline=other, tried=given, out=tmp_path / type(given).__name__)
         answer = found.answer("choice")

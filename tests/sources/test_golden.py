@@ -68,7 +68,9 @@ def test_lists_as_texts(form: Callable[[list[str]], str], tmp_path: Path) -> Non
     ],
 )
 def test_separators_and_encodings(how: dict[str, str], tmp_path: Path) -> None:
-    holds_the_rows(wide(tmp_path / "a.csv", json.dumps, **how))
+    path = wide(tmp_path / "a.csv", json.dumps, **how)
+    holds_the_rows(path)
+    assert [one.kind for one in read_as_given([str(path)])] == ["golden file"]
 
 
 def test_a_table_of_windows_keeps_its_letters(tmp_path: Path) -> None:

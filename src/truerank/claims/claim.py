@@ -239,7 +239,11 @@ def chosen_claim(
     """The claim: of the named runs, or of the best ones."""
     if len(runs) < 2:
         raise OptionError("run", "a claim needs two runs", "give more with `run`, or none to check the data alone")
-    if len(parse_measures(measure)) != 1:
+    try:
+        several = len(parse_measures(measure)) != 1
+    except OptionError as error:
+        raise OptionError("measure", error.fault, error.remedy) from error
+    if several:
         raise OptionError("measure", f"'{measure}' is not one measure", "name others with `measures`")
     found = evaluate(qrels, dict(runs), measure, scoring)
     return claim_of(found, names, runs=runs, qrels=qrels, comparisons=comparisons, confidence=confidence)

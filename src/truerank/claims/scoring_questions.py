@@ -348,10 +348,11 @@ def _policies(
     over: ConventionRange | None,
 ) -> ClaimAnswer:
     # Another measure that shows the opposite, and conventions by which the claim's own does not show it.
-    opposite = [name for row, name in every if row.measure != claim.measure and row.high is not None and row.high < 0]
+    against = [name for row, name in every if row.high is not None and row.high < 0]
+    opposite = [name for row, name in every if row.measure != claim.measure and name in against]
     own = [(row, name) for row, name in every if row.measure == claim.measure]
     weak = [name for row, name in own if row.effect != "stands"]
-    open_ones = [name for row, name in every if row.effect != "stands" and name not in opposite]
+    open_ones = [name for row, name in every if row.effect != "stands" and name not in against]
     values = [row.value for row, _ in own if row.value is not None]
     spread = f"is {signed(min(values))} to {signed(max(values))}" if values else "has no value"
     evidence = (
@@ -360,14 +361,14 @@ def _policies(
     )
     base = claim.base.effect
     effect: Effect = base
-    turned = opposite
+    turned = [name for row, name in every if row.effect == "stands"] if base == "falls" else opposite
     if base == "stands":
         turned = opposite + weak
         effect = "falls" if opposite else "not shown" if weak else base
     elif any(row.effect == "stands" for row, _ in own):
         effect = "appears"
-    text = f"{claim.baseline} leads by more than chance explains in {len(opposite)} of the {len(every)} combinations"
-    text += f" ({_by(claim, opposite)})" if opposite else ""
+    text = f"{claim.baseline} leads by more than chance explains in {len(against)} of the {len(every)} combinations"
+    text += f" ({_by(claim, against)})" if against else ""
     text += (
         f"; in {len(open_ones)} the lead of {claim.system} is not shown ({_by(claim, open_ones)})."
         if open_ones

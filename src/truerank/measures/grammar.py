@@ -272,6 +272,9 @@ def _remedy(name: str) -> str:
     if lower in names:
         return f"it is written {names[lower]}"
     without_number = re.sub(r"[._]?[\d.]+$", "", lower)
+    number = lower.removeprefix(without_number).lstrip("._")
+    if without_number in names and number.isdigit():
+        return f"it is written {names[without_number]}@{number}"
     if trec := _TREC_NAMES.get(lower) or _TREC_NAMES.get(without_number):
         return f"here it is written {trec}"
     near = difflib.get_close_matches(lower, list(names), n=3, cutoff=0.6)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -15,6 +15,9 @@ from truerank.errors import OptionError
 from truerank.measures.comparison import Comparison
 from truerank.measures.repeats import RepeatedDifference, repeated_difference
 from truerank.measures.results import Evaluation
+
+#: Files that lie beside the runs of a folder, by the beginning of their names and by their ending.
+_BESIDE: Final = (("readme", "license", "log", "notes"), (".md", ".log", ".yaml", ".yml", ".toml", ".sh", ".py"))
 
 
 class RepeatedPair(NamedTuple):
@@ -27,7 +30,7 @@ class RepeatedPair(NamedTuple):
 
 
 def run_files(given: Any, option: str = "tried") -> Any:
-    """Runs as they are, and the files of a folder in its place.
+    """Runs as they are, and the files of a folder in its place, without what else lies in it, such as a README.
 
     Raises:
         OptionError: a folder without files.
@@ -37,7 +40,12 @@ def run_files(given: Any, option: str = "tried") -> Any:
     found: list[Any] = []
     for one in [given] if isinstance(given, str | Path) else given:
         if isinstance(one, str | Path) and Path(one).is_dir():
-            files = [file for file in sorted(Path(one).iterdir()) if file.is_file() and not file.name.startswith(".")]
+            names, endings = _BESIDE
+            files = [
+                file
+                for file in sorted(Path(one).iterdir())
+                if file.is_file() and not file.name.lower().startswith((".", *names)) and file.suffix not in endings
+            ]
             if not files:
                 raise OptionError(option, f"no file in {one}", "name the folder that holds the runs")
             found += [str(file) for file in files]

@@ -381,6 +381,9 @@ def _records(path: Path, sample: Sequence[str]) -> Reading | None:
     marked = bool(sample) and sample[0].lstrip().startswith("<")
     if not marked and path.suffix not in (".jsonl", ".ndjson", ".gz", ".trec", ".xml", ".csv", ".tsv", ".parquet"):
         return None
+    # A table may be UTF-16, as a spreadsheet writes it.
+    if compressed.head(path).startswith((b"\xff\xfe", b"\xfe\xff")):
+        return None
     form = formats.detect(path)
     if form in ("trec", "xml"):
         documents = formats.is_trec_document(compressed.head(path).decode("utf-8", "replace"))

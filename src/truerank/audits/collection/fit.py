@@ -569,12 +569,14 @@ def _drawn(at_least: Iterable[bool]) -> float:
 
 def _where(order: str, offset: int) -> str:
     """The topic that a rule leads to, in words."""
-    here = f", {offset:+d}" if offset else ""
+    size, way = abs(offset), "after" if offset > 0 else "before"
+    there = f"the topic {'just' if size == 1 else f'{size:,d} places'} {way} it"
+    here = f", {size:,d} further {'on' if offset > 0 else 'back'}" if offset else ""
     by = {
-        "number": f"the topic whose number is {offset:+d}",
-        "order of ids": f"the topic {offset:+d} places on in the order of ids",
-        "file": f"the topic {offset:+d} places on in the file of topics",
-        "run": f"the topic {offset:+d} places on in the order of the run",
+        "number": f"the topic whose number is {size:,d} {'higher' if offset > 0 else 'lower'}",
+        "order of ids": f"{there} in the order of ids",
+        "file": f"{there} in the file of topics",
+        "run": f"{there} in the order of the run",
         "number as place": f"the topic whose place among the topics the id counts{here}",
         "order of both": f"the topic at the same place among the topics{here}",
     }
