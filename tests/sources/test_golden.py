@@ -56,6 +56,18 @@ def test_lists_as_texts(form: Callable[[list[str]], str], tmp_path: Path) -> Non
     holds_the_rows(wide(tmp_path / "a.csv", form))
 
 
+def test_a_sign_that_every_part_has_belongs_to_the_ids(tmp_path: Path) -> None:
+    # Half of what is expected is never found.
+    lists = [((n, n + 100) if n % 3 else (n,), (n, n + 1, n + 2), (n + 5, n, n + 7)) for n in range(12)]
+    rows = [(f"what is {at}?", *(" | ".join(f"Report {n}, part 1" for n in own) for own in three))
+            for at, three in enumerate(lists)]  # fmt: skip
+    found = read_golden(table(tmp_path / "a.tsv", ("question", "expected", "a", "b"), rows, sign="\t"))
+    assert "lists are separated by '|'" in found.remarks
+    for name, place in (("a", 1), ("b", 2)):
+        hits = found.runs[name].join(found.qrels, on=["topic_id", "doc_id"])
+        assert len(found.runs[name]) == 36 and hits["rank"].to_list() == [place] * 12
+
+
 @pytest.mark.parametrize(
     "how",
     [

@@ -179,7 +179,9 @@ def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Se
     usual, uncut = met(alone, own), met(alone, "") if are_texts(*gold, own) else (0, 0)
     tried = [(met(dict.fromkeys(columns, sign), sign), -count, sign) for sign, count in counts.items() if count]
     most, _, best = max(tried, default=((0, 0), 0, ""))
-    if most <= usual or most[0] < max(uncut[0], _LEAST_MET * len(gold[0].filled(gold[1]))):
+    if (alike := _around_alike(texts)) and met(dict.fromkeys(columns, alike), alike) > usual:
+        best = alike
+    elif most <= usual or most[0] < max(uncut[0], _LEAST_MET * len(gold[0].filled(gold[1]))):
         return "", []
     wanted = frozenset[str]().union(*_split(*gold, best))
     pieces = wanted.union(*(part for column in columns for part in _split(table, column, best)))
@@ -187,6 +189,17 @@ def shared_separator(gold: tuple[GoldenRows, str], results: tuple[GoldenRows, Se
         return "", []  # some cells use another sign
     split = [one for one in columns if any(isinstance(cell, str) and best in cell for cell in table.filled(one))]
     return best, [one for one in split if any(part & wanted for part in _split(table, one, best))]
+
+
+def _around_alike(texts: Sequence[str]) -> str:
+    """The sign between parts that have each other sign equally often, as "Report 7, part 1 | Report 9, part 1"."""
+    used = [sign for sign in SEPARATORS if any(sign in text for text in texts)]
+    for sign in used if len(used) > 1 else ():
+        parts = [part for text in texts for part in text.split(sign)]
+        inside = {tuple(part.count(other) for other in used if other != sign) for part in parts}
+        if len(parts) > len(texts) and len(inside) == 1 and all(*inside):
+            return sign
+    return ""
 
 
 def _split(table: GoldenRows, name: str, sign: str) -> list[frozenset[str]]:
