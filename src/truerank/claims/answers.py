@@ -18,6 +18,7 @@ from truerank.claims.model_judgments import models_answer
 from truerank.claims.pools import pools_answer, with_trials
 from truerank.claims.questions import NAMES, PlannedQuestion, question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, Check, ClaimAnswer, ClaimConclusion, SystemScore
+from truerank.claims.score_files import pair_of_results, results_answer
 from truerank.claims.scoring_questions import (
     chance_answer,
     choice_answer,
@@ -32,6 +33,7 @@ from truerank.errors import InputError, OptionError
 from truerank.measures.magnitudes import mean_interval
 from truerank.measures.results import Evaluation
 from truerank.measures.scoring import evaluate
+from truerank.sources.mteb_results import task_scores
 from truerank.work.progress import Progress
 
 Asked = Mapping[str, Callable[[], ClaimAnswer]]
@@ -116,7 +118,18 @@ def _of_scores(
         material.scores, given.scoring, names,
         comparisons=given.options.comparisons, confidence=given.resampling.confidence,
     )  # fmt: skip
-    answers = {"chance": chance_answer(claim), "repeats": repeated_scores_answer(claim, material.repeated_scores)}
+    cells = pair_of_results(claim, given.readings)
+    if cells is not None:
+        # Which split counts is a question of the two: other systems may lack it.
+        claim = claim_of_scores(
+            task_scores(cells), given.scoring, (claim.system, claim.baseline),
+            comparisons=claim.comparisons, confidence=given.resampling.confidence,
+        )  # fmt: skip
+    answers = {
+        "files": None if cells is None else results_answer(claim, cells),
+        "chance": chance_answer(claim),
+        "repeats": repeated_scores_answer(claim, material.repeated_scores),
+    }
     plan = tuple(_asked(one) if answers.get(one.name) else one for one in _with_repeats(plan, answers["repeats"]))
     every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
     conclusion = concluded(claim, None, every)

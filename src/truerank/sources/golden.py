@@ -63,6 +63,7 @@ class GoldenTable:
         repeats: of systems with several scores of each question: topic_id, and a column for each repetition.
         empty: the questions for which a system retrieved nothing, as its file says.
         path: of the file; empty for a value of a program.
+        cells: of results of MTEB: the scores of all splits, columns as in `mteb_results.CELLS`.
         columns: by role, which columns were taken for it.
         remarks: what was done to rows and ids, one sentence each.
     """
@@ -77,6 +78,7 @@ class GoldenTable:
     repeats: Mapping[str, pl.DataFrame] = field(default_factory=dict)
     empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
     path: str = ""
+    cells: pl.DataFrame | None = None
 
     def sentence(self) -> str:
         """What it was taken for, and by which columns."""

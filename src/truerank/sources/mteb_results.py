@@ -34,6 +34,9 @@ _ROUNDED: Final = 5e-4
 #: Measures of a file from which on these say something about each other.
 _FEWEST: Final = 5
 _SPLITS: Final = ("test", "dev", "validation", "train")
+#: Which split counts where as many systems have one as the other; what it trains on counts where there is no other.
+_PLACES: Final = {"test": 0, "dev": 1, "validation": 2, "train": 4}
+_OTHER: Final = 3
 _META: Final = "model_meta.json"
 
 
@@ -117,16 +120,35 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
 def one_score_each(cells: pl.DataFrame) -> pl.DataFrame:
     """The cells of one split of each task, and of one revision of a system on each task.
 
-    Of several splits of a task the one that most systems have counts, of several revisions of a system the one with
-    most tasks; the others fill in tasks that it lacks, as on MTEB's leaderboard.
+    Of several splits of a task `counted_splits` chooses, of several revisions of a system the one with most tasks
+    counts; the others fill in tasks that it lacks, as on MTEB's leaderboard.
     """
-    count = pl.col("system").n_unique().over("task", "split")
-    own = cells.with_columns(count.alias("size")).sort("task", "size", "split", descending=[False, True, True])
-    own = own.filter(pl.col("split").eq_missing(pl.col("split").first().over("task")))
+    own = cells.join(counted_splits(cells), on=["task", "split"], nulls_equal=True)
     size = pl.col("task").n_unique().over("system", "model_revision")
     own = own.with_columns(size.alias("size")).sort("system", "size", "model_revision", descending=[False, True, False])
     first = pl.col("model_revision").first().over("system", "task")
     return own.filter(pl.col("model_revision").eq_missing(first)).drop("size")
+
+
+def counted_splits(cells: pl.DataFrame) -> pl.DataFrame:
+    """The split of each task that counts, columns task and split: the one that most systems have.
+
+    Of those that as many have it is test, dev, validation, in this order. Train counts where there is no other.
+    """
+    place = pl.col("split").replace_strict(_PLACES, default=_OTHER).fill_null(_OTHER).alias("place")
+    splits = cells.group_by("task", "split").agg(pl.col("system").n_unique()).with_columns(place)
+    trains = pl.col("place") == _PLACES["train"]
+    order = splits.sort("task", trains, "system", "place", "split", descending=[False, False, True, False, False])
+    return order.unique("task", keep="first", maintain_order=True).select("task", "split")
+
+
+def task_scores(cells: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The main scores of each system, columns topic_id and value; none of a system that lacks the splits that count."""
+    means = one_score_each(cells.filter(pl.col("measure") == "")).group_by("system", "task").agg(pl.col("score").mean())
+    means = means.sort("task").rename({"task": "topic_id", "score": "value"})
+    return {
+        system: means.filter(pl.col("system") == system).drop("system") for system in cells["system"].unique().sort()
+    }
 
 
 def _entries(value: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any], str]]:

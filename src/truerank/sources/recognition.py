@@ -32,7 +32,7 @@ from truerank.sources.golden_joins import (
 from truerank.sources.golden_roles import HalfError, NumbersError
 from truerank.sources.golden_rows import first_names, is_settings, opened_rows
 from truerank.sources.golden_shapes import unfolded
-from truerank.sources.mteb_results import is_mteb_result, one_score_each, read_mteb_results
+from truerank.sources.mteb_results import counted_splits, is_mteb_result, read_mteb_results, task_scores
 from truerank.sources.notebook import source_of
 from truerank.sources.tool_results import tool_result
 from truerank.text.printable import and_more, listed
@@ -51,6 +51,7 @@ _LARGEST_TABLE: Final = 200_000_000
 _LINES: Final = 50
 #: Files that a fault names.
 _NAMED: Final = 6
+_COUNTED: Final = "test counts before dev where both systems have them, and train where there is no other"
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
@@ -433,12 +434,13 @@ def _first_records(path: Path, form: str, sample: Sequence[str]) -> list[Any]:
 def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
     """Results of MTEB as a score table: a column for each model, a row for each task.
 
-    Versions of MTEB and revisions of data sets that differ are named in the remarks.
+    Versions of MTEB, and splits and revisions of data sets that differ, are named in the remarks.
     """
     found = read_mteb_results(folder, files)
     main = found.cells.filter(pl.col("measure") == "")
-    chosen = one_score_each(main).group_by("system", "task").agg(pl.col("score").mean()).sort("system", "task")
-    tasks = chosen["task"].unique().sort()
+    scores = {system: own for system, own in task_scores(main).items() if len(own)}
+    tasks = pl.concat([own["topic_id"] for own in scores.values()]).unique().sort()
+    others = main.join(counted_splits(main), on=["task", "split"], how="anti", nulls_equal=True)["task"].unique().sort()
     several = main.group_by("system").agg(pl.col("model_revision").n_unique() > 1)["model_revision"].sum()
     versions = main["tool_version"].n_unique()
     mixed = main.group_by("task").agg(pl.col("data_revision").n_unique() > 1).filter("data_revision")["task"].sort()
@@ -446,18 +448,17 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
         (several, f"{several} models have several revisions; the one with most tasks counts"),
         (versions > 1, f"results of {versions} versions of MTEB are mixed"),
         (len(mixed), f"results on several revisions of {len(mixed)} data sets are mixed ({first_names(mixed)})"),
+        (len(others), f"several splits of {len(others)} tasks ({first_names(others)}): {_COUNTED}"),
         (found.broken, f"{len(found.broken)} files hold no scores and are left out ({first_names(found.broken)})"),
     )
     return GoldenTable(
         folder.name,
         pl.DataFrame({"topic_id": tasks}).with_columns(text=pl.lit(None, pl.String)),
         None,
-        scores={
-            str(model): own.select(pl.col("task").alias("topic_id"), pl.col("score").alias("value"))
-            for (model,), own in chosen.partition_by("system", as_dict=True, maintain_order=True).items()
-        },
+        scores=scores,
         columns={"score": ("main_score",)},
         remarks=tuple(note for wanted, note in notes if wanted),
+        cells=main,
     )
 
 

@@ -119,7 +119,7 @@ def leaderboard(
     level = 1 - (1 - resampling.confidence) / max(1, many)
     subjects = ("order on these tasks", "order on tasks of this kind") if "kind" in orders else ("order",)
     verdicts = (
-        *(claim_verdict(task_claim(text, scores, trained, level), many) for text in options.claim),
+        *(claim_verdict(task_claim(text, board.cells, trained, level), many) for text in options.claim),
         *(order_verdict(fact, subject) for subject, (_, fact) in zip(subjects, orders.values(), strict=True)),
         rows_verdict(counts, facts),
     )

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.audits.leaderboard.board import ChosenScores
+from truerank.audits.leaderboard.board import chosen
 from truerank.audits.leaderboard.order import Questions, questions_of
 from truerank.errors import OptionError
 from truerank.measures.magnitudes import difference_interval
@@ -38,33 +38,33 @@ class TaskClaim(NamedTuple):
     untrained: TaskDifference | None
 
 
-def task_claim(text: str, chosen: ChosenScores, trained: dict[str, frozenset[str]], confidence: float) -> TaskClaim:
+def task_claim(text: str, cells: pl.DataFrame, trained: dict[str, frozenset[str]], confidence: float) -> TaskClaim:
     """The claim of a text, "A > B".
 
     Args:
         text: the claim.
-        chosen: the scores.
+        cells: the scores; of both systems the split that both have counts, whatever others have.
         trained: the tasks that a system was trained on, by system.
         confidence: of each interval.
 
     Raises:
         OptionError: it does not name two systems that share a task.
     """
-    known = set(chosen.means["system"])
+    known = set(cells["system"])
     parts = [resolved(part.strip(), known) for part in text.split(">")]
     if len(parts) != 2 or parts[0] == parts[1] or not set(parts) <= known:
         unknown = next((part for part in parts if part not in known), text)
         raise OptionError(
             "claim", f"'{unknown}' is not a system of this board", "write 'A > B' with two of its systems"
         )
-    one, other = (chosen.means.filter(pl.col("system") == part).select("task", "score") for part in parts)
+    own = chosen(cells.filter(pl.col("system").is_in(parts)))
+    one, other = (own.means.filter(pl.col("system") == part).select("task", "score") for part in parts)
     both = one.join(other, on="task", suffix="_other").sort("task")
     if not len(both):
         raise OptionError("claim", f"{text}: no task in common", "name systems that were scored on one task")
     seen = both["task"].is_in([*{task for part in parts for task in trained.get(part, ())}])
-    items = chosen.items.filter(pl.col("system").is_in(parts))
-    every = _difference(both, items, parts, confidence)
-    untrained = _difference(both.filter(~seen), items, parts, confidence) if seen.any() else None
+    every = _difference(both, own.items, parts, confidence)
+    untrained = _difference(both.filter(~seen), own.items, parts, confidence) if seen.any() else None
     return TaskClaim(parts[0], parts[1], every, untrained)
 
 

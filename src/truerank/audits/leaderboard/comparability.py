@@ -17,7 +17,7 @@ import polars as pl
 from truerank.audits.leaderboard.board import ScoreBoard
 from truerank.core.rules import Finding, Rule, rules_of
 from truerank.sources.golden_rows import first_names
-from truerank.sources.mteb_results import one_score_each
+from truerank.sources.mteb_results import counted_splits, one_score_each
 
 RULES: Final = rules_of(__name__.rpartition(".")[0], Rule)
 #: Fewer shared tasks say nothing about copies, fewer systems nothing about a task.
@@ -139,9 +139,9 @@ def _minorities(cells: pl.DataFrame, column: str, task: str = "") -> Iterator[tu
 
 def _splits(cells: pl.DataFrame) -> Iterator[Finding]:
     """Systems that lack the split that most have, that have others beside it, or several scores on one."""
+    counted = dict(counted_splits(cells.drop_nulls("split")).iter_rows())
     for (task,), own in sorted(cells.drop_nulls("split").partition_by("task", as_dict=True).items()):
-        counts = own.group_by("split").agg(pl.col("system").n_unique()).sort("system", "split", descending=True)
-        split = counts["split"][0]
+        split = counted[task]
         by_system = own.group_by("system").agg(pl.col("split").unique()).sort("system")
         lacking = by_system.filter(~pl.col("split").list.contains(split))
         if len(lacking):
