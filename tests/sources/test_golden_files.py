@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -15,6 +16,7 @@ import pytest
 import truerank
 from truerank.errors import InputError, TwoReadingsError
 from truerank.sources.golden import GoldenTable, merged_tables, read_golden
+from truerank.sources.golden_scores import failure_marks
 from truerank.sources.recognition import Reading, read_as_given
 
 #: Questions, what is expected of them, and two lists.
@@ -180,7 +182,7 @@ def test_what_spreadsheets_add(tmp_path: Path) -> None:
     assert found.scores["old"]["value"].to_list() == pytest.approx([(n + 20) / 100 for n in range(9)])
     assert found.scores["new"]["value"].to_list() == pytest.approx([(n + 30) / 100 for n in range(9)] + [0.4])
     said = " ".join(found.remarks)
-    assert all(part in said for part in ("2 lines above the header", "1 comments", "'Mean'", "old: scores are missing"))
+    assert all(part in said for part in ("2 lines above the header", "1 comments", "'Mean'", "old: 1 score is missing"))
 
 
 def test_texts_without_ids_are_their_answers(tmp_path: Path) -> None:
@@ -510,3 +512,58 @@ def test_a_number_that_is_not_finite_is_named_with_its_file(odd: str, tmp_path: 
     with pytest.raises(InputError, match="q1, document d2") as raised:
         read_as_given([tmp_path / "new.json"])
     assert raised.value.where == str(tmp_path / "new.json")
+
+
+def scored(mark: object, count: int, *, scale: float = 1.0, digits: int = 4, seed: int = 3) -> dict[str, list[object]]:
+    """Scores of two systems on 40 questions, with a mark in place of some of the second one's."""
+    draw = random.Random(seed)
+    a = [round(scale * draw.random(), digits) for _ in range(40)]
+    b: list[object] = [mark if n < count else round(scale * draw.random(), digits) for n in range(40)]
+    return {"id": list(range(100, 140)), "a": list(a), "b": b}
+
+
+@pytest.mark.parametrize(
+    ("mark", "count", "scale"),
+    [(-1, 6, 1), (-1, 1, 1), (-1.0, 3, 100), (-999, 2, 1), (9999, 2, 1), (99, 1, 1), ("-1", 6, 1), (-999, 1, 100)],
+)
+def test_marks_of_failures_are_no_scores(mark: object, count: int, scale: float) -> None:
+    table = scored(mark, count, scale=scale)
+    if scale > 1:
+        table = {"id": table["id"], "score_a": table["a"], "score_b": table["b"]}
+    found = f"{float(str(mark)):g} in {count} scores? of '(score_)?b'"
+    with pytest.raises(InputError, match=f"{found}.*failures, or scores.*leave"):
+        read_golden(table)
+    rows = [
+        {"qid": qid, "model": name, "score": table[name][n]}
+        for n, qid in enumerate(table["id"])
+        for name in list(table)[1:]
+    ]
+    with pytest.raises(InputError, match=found):
+        read_golden(rows)
+    if str(mark).startswith("-1"):
+        said = " ".join(read_golden(table, f"score={'+'.join(list(table)[1:])}").remarks)
+        assert f"-1 in {count} score" in said and "counted" in said
+
+
+def test_scores_below_zero_are_no_marks_of_failures() -> None:
+    draw = random.Random(5)
+    kinds = {
+        "cosines": lambda: round(draw.uniform(-0.2, 1), 4),
+        "correlations": lambda: round(draw.uniform(-1, 1), 1),
+        "logits": lambda: round(draw.gauss(2, 3), 2),
+        "votes": lambda: draw.choice([-1, 0, 1]),
+        "stars": lambda: draw.choice([1, 2, 3, 4, 5]),
+        "logarithms": lambda: -round(draw.expovariate(0.3), 3),
+        "percent": lambda: draw.choice([99, 98.5, 97, round(draw.uniform(0, 100), 1)]),
+        "scale": lambda: draw.choice([-3, -1, 0, 2, 4]),
+    }
+    for name, one in kinds.items():
+        marks, certain = failure_marks([float(one()) for _ in range(60)])
+        assert not certain and (not marks or name == "votes"), name
+
+
+def test_texts_in_a_column_of_scores_are_named() -> None:
+    found = read_golden(scored("timeout", 4))
+    assert list(found.scores) == ["a"] and "'b' is not taken for scores: 4 cells" in " ".join(found.remarks)
+    missing = read_golden(scored("NaN", 4))
+    assert "b: 4 scores are missing" in " ".join(missing.remarks)

@@ -596,7 +596,7 @@ def _shown(name: str) -> str:
 
 def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
     """The scores of a score table."""
-    questions, remarks = _Questions(table, roles), Counter[str]()
+    questions, remarks, missing = _Questions(table, roles), Counter[str](), Counter[str]()
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     named: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for number, cells in zip(questions.ids, table.rows, strict=True):
@@ -609,7 +609,7 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
         for system, name in pairs:
             cell = cells.get(name or "")
             if is_missing(cell):
-                remarks[f"{system}: scores are missing; these questions are left out where it is compared"] += 1
+                missing[system] += 1
                 continue
             value = number_of(cell)
             if value is None or not math.isfinite(value):
@@ -617,6 +617,9 @@ def _scored(table: GoldenRows, roles: GoldenRoles) -> GoldenTable:
             values[system][number].append(value)
             count = len(values[system][number])
             named[system][number].append(str(count) if is_empty(repeat) else identifier_of(repeat))
+    for system, count in missing.items():
+        many = "1 score is" if count == 1 else f"{count} scores are"
+        remarks[f"{system}: {many} missing; these questions are left out where it is compared"] += 1
     repeats = sum(len(scores) > 1 for own in values.values() for scores in own.values())
     if repeats:
         remarks[f"{repeats} scores are means over repeats of the same question and system"] += 1

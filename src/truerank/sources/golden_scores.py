@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -44,6 +45,11 @@ _RAG_MEASURE: Final = re.compile(
 SCALE: Final = 10
 
 
+#: Numbers that programs write where there is no score: 99, -999. A score is so many by less than this chance.
+_MARK: Final = re.compile(r"-?9{2,}")
+_CHANCE: Final = 0.001
+
+
 #: Numbers above it, and whole numbers above 1, are asked about where nothing calls them scores.
 _HIGHEST_SCORE: Final = 2
 
@@ -55,10 +61,13 @@ def score_roles(
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
         numbers, left = _numbers(table, [name for name in free if is_numeric(table, name)])
+        left = (*left, *_with_texts(table, [name for name in free if name not in numbers]))
     if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
+    own = [found.score] if found.system is not None and found.score is not None else numbers
+    left = (*left, *_marks(table, own, found.system, asked="score" not in chosen))
     if found.system is not None:
         score = found.score or only_one(table, numbers, "score")
         if score is None:
@@ -103,6 +112,69 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     if not kept:
         return list(names), ()
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
+
+
+def _with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
+    """Columns of fractions in which some cells are texts, as programs write failures."""
+    for name in names:
+        cells = [cell for cell in table.filled(name) if not is_missing(cell)]
+        texts = [str(cell) for cell in cells if number_of(cell) is None]
+        fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
+        if texts and fractions * 2 > len(cells):
+            yield f"'{name}' is not taken for scores: {len(texts)} cells are no numbers, such as '{texts[0][:20]}'"
+
+
+def _marks(table: GoldenRows, numbers: Sequence[str], system: str | None, *, asked: bool) -> tuple[str, ...]:
+    """Asks where numbers may be marks of failures; says how many there are where they may well be scores.
+
+    Args:
+        table: the table.
+        numbers: the columns of scores.
+        system: the column that names the system, if there is one.
+        asked: whether nobody said that they are scores.
+    """
+    cells = [
+        (row, name if system is None else str(cells.get(system)).strip(), number_of(cells.get(name)) or 0.0)
+        for row, cells in enumerate(table.rows)
+        for name in numbers
+        if not is_missing(cells.get(name))
+    ]
+    marks, certain = failure_marks([value for _, _, value in cells])
+    if not marks:
+        return ()
+    rows = [(row, name) for row, name, value in cells if value in marks]
+    values = " or ".join(f"{value:g}" for value in sorted(marks))
+    names = first_names(dict.fromkeys(name for _, name in rows), quoted=True)
+    many = f"{values} in {len(rows)} score{'s' * (len(rows) != 1)} of {names}"
+    if not (asked and certain):
+        return (f"{many}: counted as scores",)
+    others = [value for _, _, value in cells if value not in marks]
+    fault = f"{many}, all others from {min(others):g} to {max(others):g}: failures, or scores"
+    remedy = (
+        "leave the cells of failures empty, write 0 if they shall count, or say that these are scores: --columns "
+        f"score={'+'.join(numbers)}"
+    )
+    raise table.fault(fault, remedy, rows[0][0])
+
+
+def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:
+    """Values that may be marks of failures among scores, and whether they are hardly scores.
+
+    Of scores from 0 to 1 with fractions they are all whole numbers below 0, of others one such number where chance does
+    not make all negative scores whole; and 99, 999 and so on, with either sign, far above what the others have.
+    """
+    nines = {value for value in values if _MARK.fullmatch(f"{value:.0f}") and value.is_integer()}
+    largest = max((abs(value) for value in values if value not in nines), default=math.inf)
+    if far := frozenset(value for value in nines if abs(value) > SCALE * largest):
+        return far, True
+    negative = [value for value in values if value < 0]
+    rest = [value for value in values if value >= 0]
+    if not negative or not rest or not all(value.is_integer() for value in negative):
+        return frozenset(), False
+    whole = sum(value.is_integer() for value in rest) / len(rest)
+    marks = frozenset(negative)
+    certain = whole < 1 and (max(rest) <= 1 or (len(marks) == 1 and whole ** len(negative) <= _CHANCE))
+    return (marks, certain) if certain or marks == {-1.0} else (frozenset(), False)
 
 
 def _is_time(name: str) -> bool:
