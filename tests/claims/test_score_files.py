@@ -76,3 +76,86 @@ def test_the_test_split_counts_whatever_other_systems_have(tmp_path: Path) -> No
     assert f"{expected:+.4f}" in board.verdicts[0].sentence
     means = truerank.leaderboard(two).frames["scores"].filter(system="m1", task="Task0")
     assert means["score"].to_list() == [scores["m1"]["Task0"]]
+
+
+def changed(place: Path, model: str, task: str, factor: float = 1.0, **values: float) -> None:
+    """Rewrites one result: all measures by a factor, and some by value."""
+    path = place / model / "rev" / f"{task}.json"
+    result = json.loads(path.read_text())
+    (one,) = result["scores"]["test"]
+    for key, number in one.items():
+        one[key] = number * factor if isinstance(number, float) else number
+    one.update(values)
+    path.write_text(json.dumps(result))
+
+
+def test_results_in_percent_beside_shares_are_files_at_fault(tmp_path: Path) -> None:
+    for name, models in (("one", ["m0"]), ("both", ["m0", "m1"])):
+        place = folder(tmp_path / name, drawn())
+        for model in models:
+            for task in TASKS[:3]:
+                changed(place, model, task, 100)
+        found = truerank.check(place)
+        assert found.conclusion.word == "FILES AT FAULT" and found.base is None
+        assert all(part in found.conclusion.reason for part in ("m0 on 3 tasks", "Task0", "scale"))
+        assert found.answer("chance").word == "UNKNOWN"
+        assert "BOARD03" in {one.rule.code for one in truerank.leaderboard(place).findings}
+
+
+def test_results_that_are_all_in_percent_are_compared(tmp_path: Path) -> None:
+    scores = drawn()
+    place = folder(tmp_path, scores)
+    for model, task in ((model, task) for model in scores for task in TASKS):
+        changed(place, model, task, 100)
+    # A hard task: 0.9 and 2 percent.
+    changed(place, "m0", TASKS[0], 0.9 / 100 / scores["m0"][TASKS[0]], recall_at_100=4.0)
+    changed(place, "m1", TASKS[0], 2 / 100 / scores["m1"][TASKS[0]], recall_at_100=5.0)
+    found = truerank.check(place)
+    assert found.answer("files").word == "AS THEY SEEM" and found.conclusion.word == "HOLDS"
+    assert "BOARD03" not in {one.rule.code for one in truerank.leaderboard(place).findings}
+
+
+def test_a_main_score_that_is_no_measure_of_its_file_does_not_count(tmp_path: Path) -> None:
+    place = folder(tmp_path, drawn(gap=0.0))
+    expected = truerank.check(place, system="m1", baseline="m0")
+    changed(place, "m0", "Task2", main_score=0.1)
+    found = truerank.check(place, system="m1", baseline="m0")
+    assert found.headline is not None and found.headline.topics == 7
+    assert found.headline.value == pytest.approx(expected.base.value, abs=0.01)  # type: ignore[union-attr]
+    assert "m0 on 1 task (Task2) is no measure of its file (m0/rev/Task2.json)" in found.conclusion.reason
+    assert found.conclusion.repairs == ("without 1 task (Task2)",)
+    board = truerank.leaderboard(place)
+    assert board.verdicts[-1].word == "NOT COMPARABLE" and "BOARD13" in {one.rule.code for one in board.findings}
+    for task in TASKS[:4]:
+        changed(place, "m1", task, main_score=0.9)
+    assert truerank.check(place).conclusion.word == "FILES AT FAULT"
+
+
+def test_a_main_score_with_the_value_of_several_measures_is_each_of_them(tmp_path: Path) -> None:
+    place = folder(tmp_path, drawn())
+    for model, own in drawn().items():
+        for task, score in own.items():
+            # The main score is MRR@10; in one file MAP@10 has the same value.
+            same = {"map_at_10": score} if (model, task) == ("m0", "Task1") else {}
+            changed(place, model, task, ndcg_at_10=score / 2, mrr_at_10=score, **same)
+    assert "BOARD13" not in {one.rule.code for one in truerank.leaderboard(place).findings}
+    assert truerank.check(place).answer("files").word == "AS THEY SEEM"
+
+
+def test_results_that_both_systems_have_are_named(tmp_path: Path) -> None:
+    scores = drawn()
+    copied = {**scores, "m0": {task: scores["m1" if task in TASKS[:3] else "m0"][task] for task in TASKS}}
+    found = truerank.check(folder(tmp_path / "three", copied))
+    assert found.claim is not None and found.claim.system == "m1"
+    assert "one result, in all measures, on 3 tasks (Task0, Task1, Task2)" in found.conclusion.reason
+    (row,) = found.answer("files").estimates
+    assert row.topics == 5 and row.value == pytest.approx(sum(scores["m1"][t] - scores["m0"][t] for t in TASKS[3:]) / 5)
+    assert found.base is not None and found.base.topics == 8
+    # Solved by both: equal, and no copy.
+    solved = folder(tmp_path / "solved", scores)
+    for model in scores:
+        ones = dict.fromkeys(entry(1.0), 1.0)
+        changed(solved, model, "Task0", **{key: one for key, one in ones.items() if key != "hf_subset"})
+    assert truerank.check(solved).answer("files").word == "AS THEY SEEM"
+    every = folder(tmp_path / "all", dict.fromkeys(scores, scores["m0"]))
+    assert truerank.check(every).conclusion.word == "FILES AT FAULT"

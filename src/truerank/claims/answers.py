@@ -125,15 +125,30 @@ def _of_scores(
             task_scores(cells), given.scoring, (claim.system, claim.baseline),
             comparisons=claim.comparisons, confidence=given.resampling.confidence,
         )  # fmt: skip
+    files = None if cells is None else results_answer(claim, cells)
+    plan = tuple(_asked(one) if one.name == "chance" or (files and one.name == "files") else one for one in plan)
+    if files is not None and files.word == "FILES AT FAULT":
+        every = tuple(files if one.name == "files" else _unasked(one) for one in plan)
+        return Check(
+            claim, None, every, files_at_fault(files, every), plan, settings, material.test, readings=given.readings
+        )
+    repairs = [files.repair] if files is not None and files.repair is not None else []
+    change = change_by(claim, repairs, _ALL_REPAIRS, given.resampling) if repairs else None
+    repaired = claim if change is None else change.claim
     answers = {
-        "files": None if cells is None else results_answer(claim, cells),
-        "chance": chance_answer(claim),
-        "repeats": repeated_scores_answer(claim, material.repeated_scores),
+        "files": files,
+        "chance": chance_answer(repaired),
+        "repeats": repeated_scores_answer(repaired, material.repeated_scores),
     }
-    plan = tuple(_asked(one) if answers.get(one.name) else one for one in _with_repeats(plan, answers["repeats"]))
+    if change is not None:
+        answers["chance"] = _with_repairs(chance_answer(repaired), claim, repairs, change)
+    plan = _with_repeats(plan, answers["repeats"])
     every = tuple(answers.get(one.name) or _unanswered(one) for one in plan)
-    conclusion = concluded(claim, None, every)
-    return Check(claim, claim.base, every, conclusion, plan, settings, material.test, readings=given.readings)
+    final = None if change is None else change.after
+    return Check(
+        claim, claim.base, every, concluded(claim, change, every), plan, settings, material.test, repaired=final,
+        readings=given.readings,
+    )  # fmt: skip
 
 
 def _mean_of(found: Evaluation, confidence: float) -> SystemScore:

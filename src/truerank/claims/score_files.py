@@ -1,13 +1,15 @@
-"""Are files of scores what they seem? Which splits the scores of a claim are of."""
+"""Are files of scores what they seem? Their splits and scales, copies, and main scores that contradict their files."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
-from truerank.claims.claim import Claim
+from truerank.audits.leaderboard.comparability import odd_scales
+from truerank.claims.claim import Claim, Repair
 from truerank.claims.results import ClaimAnswer
 from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
@@ -34,9 +36,58 @@ def results_answer(claim: Claim, cells: pl.DataFrame) -> ClaimAnswer:
         cells: of both systems, see `pair_of_results`.
     """
     splits = " ".join(_splits(cells))
-    return ClaimAnswer(
-        "files", "AS THEY SEEM", splits, claim.base.effect, "The files do not change the difference.", remark=splits
-    )
+    chosen = one_score_each(cells)
+    both = chosen.filter(pl.col("system").n_unique().over("task") > 1)
+    scales = odd_scales(both)
+    twice = both.filter(pl.struct("task", "fingerprint").is_duplicated() & pl.col("fingerprint").is_not_null())
+    unlike = both.filter(pl.col("main_measure") == "")
+    faults = [
+        f"Scores of {name} on {_tasks(own)} are on another scale than the others: 0 to 1, or 0 to 100."
+        for name, own in _by_system(scales)
+    ]
+    if len(twice):
+        faults.append(f"Both have one result, in all measures, on {_tasks(twice)}: a copy, or one model made both.")
+    faults += [
+        f"The main score of {name} on {_tasks(own)} is no measure of its file ({own['place'][0]})."
+        for name, own in _by_system(unlike)
+    ]
+    touched = pl.concat([twice, unlike])["task"].n_unique()
+    facts = {"faults": faults, "touched": touched}
+    remedy = "Write all scores on one scale." if len(scales) else "Evaluate these tasks again." if touched else ""
+    if len(scales) or 2 * touched >= both["task"].n_unique():
+        return ClaimAnswer(
+            "files", "FILES AT FAULT", " ".join(faults), "unknown",
+            "Fix this first: until then, no figure of this comparison means anything.", settles=remedy, facts=facts,
+        )  # fmt: skip
+    evidence = " ".join((*faults, splits))
+    answer = ClaimAnswer(
+        "files", "FAULTS" if faults else "AS THEY SEEM", evidence, claim.base.effect,
+        "" if faults else "The files do not change the difference.", settles=remedy, remark=evidence, facts=facts,
+    )  # fmt: skip
+    if len(unlike):
+        answer = replace(answer, repair=Repair(f"without {_tasks(unlike)}", frozenset(unlike["task"])))
+    # One model may have made both results: these tasks then say that there is no difference.
+    label = f"without {_tasks(twice)}"
+    left = claim.repaired((Repair(label, frozenset(twice["task"])),)) if len(twice) else None
+    if left is None:
+        return answer
+    row = replace(left.base, label=label)
+    weak = claim.base.effect == "stands" != row.effect
+    consequence = f"W{label[1:]} the difference is {row.figures()}."
+    return replace(
+        answer, estimates=(row,), consequence=consequence, remark=f"{' '.join(faults)} {consequence} {splits}",
+        exception=label if weak else "", plausible=weak,
+    )  # fmt: skip
+
+
+def _by_system(cells: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
+    parts = cells.sort("system").partition_by("system", as_dict=True, maintain_order=True)
+    return ((str(name), own) for (name,), own in parts.items())
+
+
+def _tasks(cells: pl.DataFrame) -> str:
+    own = cells["task"].unique().sort()
+    return f"{len(own)} task{'s' * (len(own) != 1)} ({first_names(own)})"
 
 
 def _splits(cells: pl.DataFrame) -> Iterable[str]:

@@ -15,13 +15,14 @@ from truerank.loading import json_file
 from truerank.sources import compressed
 
 #: A score, and how it was made; null where the file does not say. `measure` is empty for the main score. Main scores of
-#: MTEB's files also say which measure of the file has the same value ("" for none), what in the file contradicts
-#: itself, all its measures as one text, and the decimals of the score.
+#: MTEB's files also say which measures of the file have the same value ("" for none), what in the file contradicts
+#: itself, all its measures as one text, and the largest of those at a rank.
 CELLS: Final = {
     "system": pl.String, "task": pl.String, "item": pl.String, "score": pl.Float64, "measure": pl.String,
     "split": pl.String, "data_revision": pl.String, "tool_version": pl.String, "prompt": pl.String,
     "type": pl.String, "model_revision": pl.String, "place": pl.String, "languages": pl.String,
     "main_measure": pl.String, "contradiction": pl.String, "fingerprint": pl.String,
+    "largest": pl.Float64,
 }  # fmt: skip
 #: The score of results that name no main score: that of retrieval tasks.
 _MAIN: Final = "ndcg_at_10"
@@ -104,7 +105,7 @@ def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> Mteb
             cell = (*about, "/".join(parts), _languages(entry))
             rows.append((system, name, None, score, "", split, *cell, *_facts(entry, main, score)))
             rows += [
-                (system, name, None, other, measure, split, *cell, None, None, None)
+                (system, name, None, other, measure, split, *cell, *(None,) * 4)
                 for key, measure in _OTHERS.items()
                 if (other := _number(entry.get(key))) is not None
             ]
@@ -170,19 +171,31 @@ def _languages(entry: Mapping[str, Any]) -> str | None:
     return ", ".join(sorted(map(str, value))) if isinstance(value, list) and value else None
 
 
-def _facts(entry: Mapping[str, Any], main: str, score: float) -> tuple[str | None, str | None, str | None]:
-    """Which measure the main score is, what contradicts itself, and all measures as one text."""
+def _facts(
+    entry: Mapping[str, Any], main: str, score: float
+) -> tuple[str | None, str | None, str | None, float | None]:
+    """Which measure the main score is, what contradicts itself, all measures as one text, and the largest at a rank."""
     measures = {
         key: number
         for key, value in sorted(entry.items())
         if key != "main_score" and not key.startswith("nauc") and (number := _number(value)) is not None
     }
     if len(measures) < _FEWEST:
-        return None, None, None
+        return (None,) * 4
     # Measures are written with fewer digits than the main score in some files.
-    near = [key for key in (_MAIN, *measures) if key in measures and abs(measures[key] - score) <= _ROUNDED]
-    named = main if main != "main_score" else near[0] if near else ""
-    return named, _contradiction(measures), " ".join(f"{measures[key]:.6g}" for key in measures)
+    near = [
+        key for key in dict.fromkeys((_MAIN, *measures)) if key in measures and abs(measures[key] - score) <= _ROUNDED
+    ]
+    named = main if main != "main_score" else " ".join(near)
+    texts = [f"{measures[key]:.6g}" for key in measures]
+    # Results that are all 0 or 1 are equal without being copies.
+    fingerprint = " ".join(texts) if len(set(texts)) >= _FEWEST else None
+    return (
+        named,
+        _contradiction(measures),
+        fingerprint,
+        max((measures[key] for key in measures if "_at_" in key), default=None),
+    )
 
 
 def _contradiction(measures: Mapping[str, float]) -> str | None:

@@ -29,6 +29,8 @@ _SHORT: Final = 5
 _EQUAL: Final = 5e-4
 #: Scores on the scale of 0 to 100 are above this; on that of 0 to 1, none is.
 _SCALE: Final = 1.5
+#: How many times a score on the larger scale is one on the smaller, at least.
+_APART: Final = 10
 #: Decimals that are few where others have more.
 _COARSE: Final = 2
 #: A task separates systems so little: of the median over tasks of their standard deviation.
@@ -115,11 +117,20 @@ def _made_otherwise(cells: pl.DataFrame) -> Iterator[Finding]:
     for task, value, systems, most in _minorities(cells, "languages"):
         evidence = f"{task}: {first_names(systems)} in {value}, most in {most}."
         yield _finding("mixed-languages", f"{task}\0{value}", evidence)
-    for task, measure, systems, most in _minorities(cells, "main_measure"):
-        if most:
-            what = f"is {measure}" if measure else "is no measure of its file"
-            evidence = f"{task}: the main score of {first_names(systems)} {what}, that of most is {most}."
-            yield _finding("another-main-score", f"{task}\0{measure}", evidence)
+    # Several measures of a file may have the value of its main score.
+    named = cells.filter(pl.col("main_measure") != "").with_columns(pl.col("main_measure").str.split(" "))
+    counts = named.explode("main_measure").group_by("task", "main_measure").agg(pl.col("system").n_unique())
+    counts = counts.sort("task", "system", "main_measure", descending=[False, True, False])
+    most = counts.group_by("task").agg(pl.col("main_measure").first().alias("most"))
+    odd = named.join(most, on="task").filter(~pl.col("main_measure").list.contains(pl.col("most")))
+    odd = odd.group_by("task", "most", pl.col("main_measure").list.first()).agg(pl.col("system").unique().sort())
+    for task, usual, measure, systems in odd.sort("task", "main_measure").iter_rows():
+        evidence = f"{task}: the main score of {first_names(systems)} is {measure}, that of most is {usual}."
+        yield _finding("another-main-score", f"{task}\0{measure}", evidence)
+    unlike = cells.filter(pl.col("main_measure") == "").group_by("task").agg(pl.col("system").unique().sort())
+    for task, systems in unlike.sort("task").iter_rows():
+        evidence = f"{task}: the main score of {first_names(systems)} is no measure of its file."
+        yield _finding("another-main-score", f"{task}\0", evidence)
 
 
 def _several(cells: pl.DataFrame, column: str) -> Iterator[tuple[str, list[str]]]:
@@ -163,16 +174,25 @@ def _splits(cells: pl.DataFrame) -> Iterator[Finding]:
 
 
 def _scales(cells: pl.DataFrame) -> Iterator[Finding]:
-    """Systems whose scores are on another scale than those of most systems of the task."""
-    means = cells.group_by(_KEY).agg(pl.col("score").max()).filter(pl.col("score") > 0)
-    marked = means.with_columns(large=pl.col("score") > _SCALE).with_columns(
-        most=pl.col("large").mean().over("task") > 0.5, both=pl.col("large").n_unique().over("task") > 1
-    )
-    odd = marked.filter(pl.col("both") & (pl.col("large") != pl.col("most"))).sort(_KEY)
-    for (system, large), own in odd.partition_by("system", "large", as_dict=True, maintain_order=True).items():
+    """Systems whose scores are on another scale than those of most systems of the task, or than most of their own."""
+    for (system, large), own in odd_scales(cells).partition_by("system", "large", as_dict=True).items():
         scale = 100 if large else 1
         evidence = f"{system}: scores of {first_names(own['task'])} are from 0 to {scale}, those of most are not."
         yield _finding("mixed-scales", str(system), evidence)
+
+
+def odd_scales(cells: pl.DataFrame) -> pl.DataFrame:
+    """Scores on another scale than most of the task, or of the system: columns system, task, large; in this order."""
+    largest = pl.max_horizontal(pl.col("score").max(), pl.col("largest").max())
+    means = cells.group_by(_KEY).agg(pl.col("score").max(), largest.alias("file"), pl.col("largest").max())
+    marked = means.filter(pl.col("score") > 0).with_columns(large=pl.col("file") > _SCALE)
+    large, score = pl.col("large"), pl.col("score")
+    # The file of a hard task in percent may have a score below 1, too.
+    apart = score.filter(large).median().over("task") > _APART * score.filter(~large).median().over("task")
+    of_task = apart & (large != (large.mean().over("task") > 0.5))
+    own = large.filter(pl.col("largest").is_not_null())
+    of_own = pl.col("largest").is_not_null() & (large != (own.mean().over("system") > 0.5))
+    return marked.filter(of_task.fill_null(False) | of_own.fill_null(False)).sort(*_KEY).select(*_KEY, "large")
 
 
 def _missing(cells: pl.DataFrame) -> Iterator[Finding]:

@@ -12,6 +12,7 @@ from truerank.core.verdict import Verdict
 def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict:
     """Whether the rows are comparable, by the rules that were found."""
     named = {"mixed-splits": "several splits", "mixed-scales": "several scales",
+             "another-main-score": "main scores of other measures",
              "impossible-scores": "scores that contradict themselves",
              "mixed-data-revisions": "several revisions of data", "mixed-prompts": "several prompts",
              "missing-task": "missing tasks", "several-revisions": "several revisions of a model",
@@ -20,7 +21,8 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
     rests = f"{facts['cells']:,d} scores of {facts['systems']:,d} systems on {facts['tasks']:,d} tasks."
     if not found:
         return Verdict("COMPARABLE", "Nothing that was looked for makes rows incomparable.", rests, subject="rows")
-    word = "NOT COMPARABLE" if counts.get("mixed-splits") or counts.get("mixed-scales") else "MIXED"
+    grave = any(counts.get(rule) for rule in ("mixed-splits", "mixed-scales", "another-main-score"))
+    word = "NOT COMPARABLE" if grave else "MIXED"
     return Verdict(
         word, f"The rows mix {', '.join(found)}.", rests,
         f"The order is over {facts['shared_tasks']:,d} tasks that {facts['compared']:,d} systems share.", "rows",
