@@ -159,3 +159,14 @@ def test_results_that_both_systems_have_are_named(tmp_path: Path) -> None:
     assert truerank.check(solved).answer("files").word == "AS THEY SEEM"
     every = folder(tmp_path / "all", dict.fromkeys(scores, scores["m0"]))
     assert truerank.check(every).conclusion.word == "FILES AT FAULT"
+
+
+def test_two_systems_with_the_same_scores_are_called_so() -> None:
+    draw = random.Random(2)
+    values = [round(draw.random(), 3) for _ in range(30)]
+    table = {"id": list(range(100, 130)), "a": values, "b": values}
+    found = truerank.check(table)
+    assert found.conclusion.word == "CANNOT TELL"
+    assert "same score on all 30 topics" in found.conclusion.reason and "same score" in found.conclusion.brief
+    table["b"] = [values[0] + 0.001, *values[1:]]
+    assert "same score on all" not in truerank.check(table).conclusion.reason

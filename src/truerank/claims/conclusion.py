@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Final
 
+import numpy as np
+
 from truerank.claims.claim import Claim, ClaimChange, ClaimEstimate
 from truerank.claims.questions import question
 from truerank.claims.results import LEFT_OUT, NOT_GIVEN, ClaimAnswer, ClaimConclusion, ConclusionWord
@@ -53,9 +55,9 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect == "falls" and not nothing:
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
-    few = nothing or ("" if final.effect == "stands" else repaired.too_few(final.topics))
+    few = nothing or _same(repaired) or ("" if final.effect == "stands" else repaired.too_few(final.topics))
     if few:
-        as_it_is = "as the files are, it" if nothing else "it"
+        as_it_is = "as the files are, it" if nothing else "the difference"
         return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))
     if final.effect != "stands":
         chance = "Chance can explain the difference"
@@ -90,6 +92,16 @@ def no_claim(answers: Sequence[ClaimAnswer], system: str = "") -> ClaimConclusio
     if system:
         reason = f"{system} is the only system: a claim needs another one to compare it with. Its data can be checked."
     return ClaimConclusion("UNKNOWN", reason, reason, (), unknown)
+
+
+def _same(claim: Claim) -> str:
+    """Says so where the two systems differ on no topic."""
+    gaps = claim.differences(claim.evaluation)
+    known = gaps[~np.isnan(gaps)]
+    if not len(known) or known.any():
+        return ""
+    why = "results that were copied, one system by two names, or a change that these scores do not show"
+    return f"{claim.system} and {claim.baseline} have the same score on all {len(known)} topics: {why}"
 
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:
