@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import truerank
+from truerank.errors import InputError
 
 TASKS = [f"Task{number}" for number in range(8)]
 Scores = Mapping[str, Mapping[str, float]]
@@ -170,3 +171,20 @@ def test_two_systems_with_the_same_scores_are_called_so() -> None:
     assert "same score on all 30 topics" in found.conclusion.reason and "same score" in found.conclusion.brief
     table["b"] = [values[0] + 0.001, *values[1:]]
     assert "same score on all" not in truerank.check(table).conclusion.reason
+
+
+def test_results_of_mteb_are_of_tasks(tmp_path: Path) -> None:
+    place = folder(tmp_path / "two", drawn(gap=0.0))
+    found = truerank.check(place, out=tmp_path / "out")
+    said = [found.conclusion.reason, repr(found), (tmp_path / "out/card.md").read_text()]
+    said += [text for answer in found.answers for text in (answer.evidence, answer.consequence, answer.settles)]
+    assert "on 8 tasks" in said[0] and "Give more tasks" in " ".join(said)
+    assert not any("topic" in text for text in said)
+    single = folder(tmp_path / "one", {"m0": drawn()["m0"]})
+    assert "on 8 tasks" in repr(truerank.check(single))
+    for model, task in (("m0", "A"), ("m1", "B")):
+        write(tmp_path / "apart", model, task, test=entry(0.5))
+    with pytest.raises(InputError, match="share no task"):
+        truerank.check(tmp_path / "apart")
+    table = {"id": [*TASKS], "m0": [*drawn()["m0"].values()], "m1": [*drawn()["m1"].values()]}
+    assert "on 8 topics" in truerank.check(table).conclusion.reason

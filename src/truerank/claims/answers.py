@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from truerank.claims.claim import Claim, ClaimChange, Repair, change_by, chosen_claim, claim_of_scores
+from truerank.claims.claim import Claim, ClaimChange, Repair, Unit, change_by, chosen_claim, claim_of_scores
 from truerank.claims.conclusion import concluded, files_at_fault, no_claim
 from truerank.claims.data_questions import collection_answer, leakage_answer, versions_answer
 from truerank.claims.file_questions import files_answer
@@ -103,12 +103,15 @@ def _of_scores(
 ) -> Check:
     """What scores alone can answer: chance, and the smallest difference that they could have shown."""
     names = given.sources.system, given.sources.baseline
+    of_tasks = all(one.kind == "results of MTEB" for one in given.readings if one.table is not None)
+    unit: Unit = "tasks" if of_tasks else "topics"
     if len(material.scores) == 1:
         if material.repeated_scores and given.table is not None and "repeat" not in given.table.columns:
             fault = "one system with several scores of a question, and no column that says what they are"
             remedy = "name it: --columns system=COLUMN, or repeat=COLUMN"
             raise InputError(fault, remedy, where=given.table.name)
         single = _mean_of(Evaluation.of_scores(material.scores, given.scoring), given.resampling.confidence)
+        single = single._replace(unit=unit)
         every = tuple(_unanswered(one) for one in plan)
         conclusion = no_claim(every, single.system)
         return Check(
@@ -116,14 +119,14 @@ def _of_scores(
         )
     claim = claim_of_scores(
         material.scores, given.scoring, names,
-        comparisons=given.options.comparisons, confidence=given.resampling.confidence,
+        comparisons=given.options.comparisons, confidence=given.resampling.confidence, unit=unit,
     )  # fmt: skip
     cells = pair_of_results(claim, given.readings)
     if cells is not None:
         # Which split counts is a question of the two: other systems may lack it.
         claim = claim_of_scores(
             task_scores(cells), given.scoring, (claim.system, claim.baseline),
-            comparisons=claim.comparisons, confidence=given.resampling.confidence,
+            comparisons=claim.comparisons, confidence=given.resampling.confidence, unit="tasks",
         )  # fmt: skip
     files = None if cells is None else results_answer(claim, cells)
     plan = tuple(_asked(one) if one.name == "chance" or (files and one.name == "files") else one for one in plan)

@@ -26,6 +26,8 @@ from truerank.sources.qrels import QREL_SCHEMA
 
 #: What becomes of the claim under a condition.
 Effect = Literal["stands", "smaller", "not shown", "falls", "appears", "unknown"]
+#: What the scores of a claim are of: results of MTEB have one for each task.
+Unit = Literal["topics", "tasks"]
 #: In words, as the page says it.
 EFFECTS: Final[Mapping[Effect, str]] = {
     "stands": "stands",
@@ -108,6 +110,7 @@ class Claim:
         comparisons: how many comparisons the claim was chosen from.
         confidence: of all intervals together.
         equivalent: documents that count as another one.
+        unit: what each score is of, as sentences name it.
     """
 
     system: str
@@ -120,6 +123,7 @@ class Claim:
     comparisons: int
     confidence: float
     equivalent: Mapping[str, str] = field(default_factory=dict)
+    unit: Unit = "topics"
 
     @property
     def pair(self) -> dict[str, pl.DataFrame]:
@@ -134,7 +138,7 @@ class Claim:
     def too_few(self, topics: int) -> str:
         """Says so where no two-sided test of signs can find a difference on so many topics: 2 ** (1 - n) > α."""
         fewest = math.ceil(1 - math.log2(1 - self.level) - 1e-9)
-        few = f"{topics} topics are too few to tell: with fewer than {fewest} no test of signs shows a difference"
+        few = f"{topics} {self.unit} are too few to tell: with fewer than {fewest} no test of signs shows a difference"
         return few if topics < fewest else ""
 
     @cached_property
@@ -262,10 +266,11 @@ def claim_of_scores(
     *,
     comparisons: int | None,
     confidence: float,
+    unit: Unit = "topics",
 ) -> Claim:
     """The claim of a score table: higher scores are better, and questions that a system lacks are left out."""
     found = Evaluation.of_scores(scores, scoring)
-    return claim_of(found, names, comparisons=comparisons, confidence=confidence)
+    return claim_of(found, names, comparisons=comparisons, confidence=confidence, unit=unit)
 
 
 def claim_of(
@@ -276,6 +281,7 @@ def claim_of(
     qrels: pl.DataFrame | None = None,
     comparisons: int | None,
     confidence: float,
+    unit: Unit = "topics",
 ) -> Claim:
     """The claim that scores allow: of the named systems, or of the best ones."""
     if found.aggregates[0] != "mean":
@@ -294,7 +300,7 @@ def claim_of(
     pair = found.of(system, found.measures[0]) - found.of(baseline, found.measures[0])
     if np.isnan(pair).all():
         remedy = "score missing topics with `missing` default" if runs else "choose two that share some"
-        raise InputError(f"{system} and {baseline} share no topic", remedy)
+        raise InputError(f"{system} and {baseline} share no {unit.removesuffix('s')}", remedy)
     return Claim(
         system=system,
         baseline=baseline,
@@ -305,6 +311,7 @@ def claim_of(
         evaluation=found,
         comparisons=comparisons or others,
         confidence=confidence,
+        unit=unit,
     )
 
 
@@ -347,7 +354,7 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
     tests.append(_without_documents(claim, documents, resampling))
     beside = [
         f"as many random {what} change it by {signed(test.low)} to {signed(test.high)} (p = {test.p:.2g})"
-        for what, test in zip(("topics", "documents"), tests, strict=True)
+        for what, test in zip((claim.unit, "documents"), tests, strict=True)
         if test is not None
     ]
     moved = any(test is not None and test.p <= 1 - resampling.confidence for test in tests)

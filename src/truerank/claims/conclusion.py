@@ -49,7 +49,7 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
 
     if final.effect == "unknown" or final.value is None:
         return conclusion("UNKNOWN", "There is no difference to look at.", "There is no difference to look at.")
-    by = f"{final.figures()} {claim.measure} on {final.topics} topics"
+    by = f"{final.figures()} {claim.measure} on {final.topics} {claim.unit}"
     before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if change else ""
     fell = _FELL if change is not None and change.moved else ""
     if final.effect == "falls" and not nothing:
@@ -61,7 +61,9 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
         return conclusion("CANNOT TELL", f"{few}; {as_it_is} is {by}.", f"{few}.", (before,))
     if final.effect != "stands":
         chance = "Chance can explain the difference"
-        power = f"{final.topics} topics would show a difference of {least:.3f} with a power of 80%." if least else ""
+        power = (
+            f"{final.topics} {claim.unit} would show a difference of {least:.3f} with a power of 80%." if least else ""
+        )
         others = (answer for answer in answers if answer.question not in _OF_THE_DATA)
         hidden = [answer.exception for answer in others if answer.plausible and answer.exception]
         hint = f"What could show it: {listed(hidden)}." if hidden else ""
@@ -101,7 +103,7 @@ def _same(claim: Claim) -> str:
     if not len(known) or known.any():
         return ""
     why = "results that were copied, one system by two names, or a change that these scores do not show"
-    return f"{claim.system} and {claim.baseline} have the same score on all {len(known)} topics: {why}"
+    return f"{claim.system} and {claim.baseline} have the same score on all {len(known)} {claim.unit}: {why}"
 
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:

@@ -191,7 +191,7 @@ def _claimed(result: Check) -> str:
 def _ends_of(single: SystemScore) -> str:
     level = f"{100 * single.confidence:.6g}% interval"
     ends = "" if single.low is None or single.high is None else f", {level} {single.low:.3f} to {single.high:.3f}"
-    return f"{ends}, on {single.topics} topics"
+    return f"{ends}, on {single.topics} {single.unit}"
 
 
 def _interval(result: Check) -> str:
@@ -201,7 +201,7 @@ def _interval(result: Check) -> str:
     low, high = base.low, base.high
     corrected = f", corrected for {claim.comparisons} comparisons" if claim.comparisons > 1 else ""
     ends = f"{signed(low)} to {signed(high)}{corrected}"
-    return f", {100 * claim.confidence:.6g}% interval {ends}, on {base.topics} topics"
+    return f", {100 * claim.confidence:.6g}% interval {ends}, on {base.topics} {claim.unit}"
 
 
 def _answer_table(result: Check) -> Table:
@@ -428,6 +428,7 @@ def _line(answer: ClaimAnswer) -> AnswerLine:
 
 def _estimates(result: Check) -> Table:
     measure = "" if result.claim is None else result.claim.measure
+    unit = "Topics" if result.claim is None else result.claim.unit.capitalize()
     rows = tuple(
         (
             question(answer.question).short,
@@ -444,7 +445,7 @@ def _estimates(result: Check) -> Table:
     )
     number: dict[str, Any] = {"align": "right", "format": "+.4f"}
     columns = (
-        Column(""), Column("Condition"), Column("Measure"), Column("Topics", align="right", format=",d"),
+        Column(""), Column("Condition"), Column("Measure"), Column(unit, align="right", format=",d"),
         Column("Difference", **number), Column("From", **number), Column("To", **number), Column("The claim"),
     )  # fmt: skip
     return Table("The difference under each condition.", columns, rows)

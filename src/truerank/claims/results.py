@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 from truerank.core.result import Result
 
 if TYPE_CHECKING:
-    from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair
+    from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, Unit
     from truerank.claims.questions import PlannedQuestion
     from truerank.sources.benchmarks import KnownBenchmark
     from truerank.sources.recognition import Reading
@@ -84,6 +84,7 @@ class SystemScore(NamedTuple):
         high: the upper end.
         topics: topics that it is over.
         confidence: of the interval.
+        unit: what each score is of.
     """
 
     system: str
@@ -93,6 +94,7 @@ class SystemScore(NamedTuple):
     high: float | None
     topics: int
     confidence: float
+    unit: Unit = "topics"
 
 
 @dataclass(frozen=True)

@@ -49,10 +49,12 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     row = compare_evaluations(claim.scored(), claim.baseline, method=testing).of(claim.system, claim.measure)
     of = f"Bonferroni over {many} comparisons" if many > 1 else "one comparison, no correction"
     p = "has no value" if row.p is None else f"= {row.p:.2g}"
-    evidence = f"Paired t-test on {base.topics} topics: p {p}"
+    evidence = f"Paired t-test on {base.topics} {claim.unit}: p {p}"
     if row.p_corrected is not None and many > 1:
         evidence += f", {row.p_corrected:.2g} corrected ({of})"
-    wins = "" if row.wins is None else f"; better on {row.wins} topics, worse on {row.losses}, equal on {row.ties}"
+    wins = (
+        "" if row.wins is None else f"; better on {row.wins} {claim.unit}, worse on {row.losses}, equal on {row.ties}"
+    )
     facts = {"p": row.p, "p_corrected": row.p_corrected, "effect_size": row.effect, "comparisons": many}
     least = smallest_shown(claim)
     shown = {"stands": "MORE THAN CHANCE", "not shown": "NOT SHOWN", "falls": "THE OTHER WAY ROUND"}
@@ -63,7 +65,7 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
         "falls": f"The difference is {base.figures()}: not in favour of {claim.system}.",
         "unknown": "There is no difference to test.",
     }
-    settles = "" if base.effect == "stands" or not least else _more_topics(base, least)
+    settles = "" if base.effect == "stands" or not least else _more_topics(claim, least)
     return ClaimAnswer(
         "chance",
         word,
@@ -77,14 +79,15 @@ def chance_answer(claim: Claim) -> ClaimAnswer:
     )
 
 
-def _more_topics(base: ClaimEstimate, least: float) -> str:
+def _more_topics(claim: Claim, least: float) -> str:
     """How many topics would show the difference, or half of what these show where that is very small."""
+    base = claim.base
     size = abs(base.value or 0.0)
     target = size if least / _FURTHEST < size < least else least / 2
     enough = math.ceil(base.topics * (least / target) ** 2)
     return (
-        f"Give more topics: {base.topics} show differences of at least {least:.3f}, about {enough:,} would show one of "
-        f"{target:.3f}."
+        f"Give more {claim.unit}: {base.topics} show differences of at least {least:.3f}, about {enough:,} would show "
+        f"one of {target:.3f}."
     )
 
 

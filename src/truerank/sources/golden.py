@@ -84,7 +84,8 @@ class GoldenTable:
         """What it was taken for, and by which columns."""
         systems = list(self.runs or self.scores)
         many = f"{len(systems)} system{'s' if len(systems) != 1 else ''} ({first_names(systems)})"
-        count = f"{len(self.questions)} question{'s' if len(self.questions) != 1 else ''}"
+        noun = "question" if self.cells is None else "task"
+        count = f"{len(self.questions)} {noun}{'s' if len(self.questions) != 1 else ''}"
         roles = "; ".join(
             f"{role} in {first_names(names, quoted=True)}" for role, names in self.columns.items() if role != "system"
         )
@@ -160,7 +161,7 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
     remarks = [f"{one.name}: {remark}" for one in parts for remark in one.remarks]
     counts = [set(one.questions["topic_id"]) for one in parts]
     if unshared := len(set.union(*counts)) - len(set.intersection(*counts)):
-        remarks.append(f"{unshared} questions are not in all files")
+        remarks.append(f"{unshared} {'questions' if first.cells is None else 'tasks'} are not in all files")
     questions = pl.concat([one.questions for one in parts]).unique("topic_id", keep="first", maintain_order=True)
     if parts[0].qrels is None:
         _check_scales(found)

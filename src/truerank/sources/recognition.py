@@ -51,7 +51,7 @@ _LARGEST_TABLE: Final = 200_000_000
 _LINES: Final = 50
 #: Files that a fault names.
 _NAMED: Final = 6
-_COUNTED: Final = "test counts before dev where both systems have them, and train where there is no other"
+_COUNTED: Final = "test counts before dev where both systems have them, train only where there is no other"
 _RUN: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+\s+[-+.\deE]+(\s+\S.*)?")
 _QREL: Final = re.compile(r"\S+\s+\S+\s+\S+\s+-?\d+")
 _BEIR_QREL: Final = re.compile(r"\S+\t\S+\t-?\d+")
@@ -448,7 +448,7 @@ def mteb_table(folder: Path, files: Iterable[Path]) -> GoldenTable:
         (several, f"{several} models have several revisions; the one with most tasks counts"),
         (versions > 1, f"results of {versions} versions of MTEB are mixed"),
         (len(mixed), f"results on several revisions of {len(mixed)} data sets are mixed ({first_names(mixed)})"),
-        (len(others), f"several splits of {len(others)} tasks ({first_names(others)}): {_COUNTED}"),
+        (len(others), f"several splits of {first_names(others)}: {_COUNTED}"),
         (found.broken, f"{len(found.broken)} files hold no scores and are left out ({first_names(found.broken)})"),
     )
     return GoldenTable(
