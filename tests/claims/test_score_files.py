@@ -116,6 +116,18 @@ def test_results_that_are_all_in_percent_are_compared(tmp_path: Path) -> None:
     assert "BOARD03" not in {one.rule.code for one in truerank.leaderboard(place).findings}
 
 
+def test_main_scores_on_no_scale_and_results_written_twice_are_no_faults(tmp_path: Path) -> None:
+    scores = drawn()
+    place = folder(tmp_path, scores)
+    for model, (main, other) in {"m0": (0.4, 0.9), "m1": (8.3, 0.8)}.items():
+        write(place, model, "Task0", test=entry(other, main_score=main, **{"p-MRR": main}))
+        path = place / model / "rev" / "Task1.json"
+        one = entry(scores[model]["Task1"])
+        path.write_text(json.dumps({"task_name": "Task1", "scores": {"test": [one, one]}}))
+    found = truerank.check(place).answer("files")
+    assert found.word == "AS THEY SEEM" and not found.facts["faults"]
+
+
 def test_a_main_score_that_is_no_measure_of_its_file_does_not_count(tmp_path: Path) -> None:
     place = folder(tmp_path, drawn(gap=0.0))
     expected = truerank.check(place, system="m1", baseline="m0")

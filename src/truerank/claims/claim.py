@@ -184,8 +184,8 @@ class Claim:
             repairs: all of them are applied together, once.
         """
         if not self.runs:
-            topics = {topic for repair in repairs for topic in repair.topics}
-            kept = [place for place, topic in enumerate(self.evaluation.topics) if topic not in topics]
+            gone = {topic for repair in repairs for topic in repair.topics}
+            kept = [place for place, topic in enumerate(self.evaluation.topics) if topic not in gone]
             names = tuple(self.evaluation.topics[place] for place in kept)
             scores = replace(self.evaluation, topics=names, values=self.evaluation.values[:, :, kept])
             return None if np.isnan(self.differences(scores)).all() else replace(self, evaluation=scores)

@@ -8,7 +8,6 @@ from typing import Final
 
 import polars as pl
 
-from truerank.audits.leaderboard.comparability import odd_scales
 from truerank.claims.claim import Claim, Repair
 from truerank.claims.results import ClaimAnswer
 from truerank.sources.golden_rows import first_names
@@ -35,11 +34,15 @@ def results_answer(claim: Claim, cells: pl.DataFrame) -> ClaimAnswer:
         claim: the claim.
         cells: of both systems, see `pair_of_results`.
     """
+    # Here: few checks have results of MTEB.
+    from truerank.audits.leaderboard.comparability import odd_scales
+
     splits = " ".join(_splits(cells))
     chosen = one_score_each(cells)
     both = chosen.filter(pl.col("system").n_unique().over("task") > 1)
     scales = odd_scales(both)
-    twice = both.filter(pl.struct("task", "fingerprint").is_duplicated() & pl.col("fingerprint").is_not_null())
+    named = both.filter(pl.col("fingerprint").is_not_null())
+    twice = named.filter(pl.col("system").n_unique().over("task", "fingerprint") > 1)
     unlike = both.filter(pl.col("main_measure") == "")
     faults = [
         f"Scores of {name} on {_tasks(own)} are on another scale than the others: 0 to 1, or 0 to 100."

@@ -31,6 +31,8 @@ _EQUAL: Final = 5e-4
 _SCALE: Final = 1.5
 #: How many times a score on the larger scale is one on the smaller, at least.
 _APART: Final = 10
+#: Main scores of MTEB that are on neither.
+_NO_SHARES: Final = ("p-MRR",)
 #: Decimals that are few where others have more.
 _COARSE: Final = 2
 #: A task separates systems so little: of the median over tasks of their standard deviation.
@@ -121,11 +123,11 @@ def _made_otherwise(cells: pl.DataFrame) -> Iterator[Finding]:
     named = cells.filter(pl.col("main_measure") != "").with_columns(pl.col("main_measure").str.split(" "))
     counts = named.explode("main_measure").group_by("task", "main_measure").agg(pl.col("system").n_unique())
     counts = counts.sort("task", "system", "main_measure", descending=[False, True, False])
-    most = counts.group_by("task").agg(pl.col("main_measure").first().alias("most"))
-    odd = named.join(most, on="task").filter(~pl.col("main_measure").list.contains(pl.col("most")))
+    usual = counts.group_by("task").agg(pl.col("main_measure").first().alias("most"))
+    odd = named.join(usual, on="task").filter(~pl.col("main_measure").list.contains(pl.col("most")))
     odd = odd.group_by("task", "most", pl.col("main_measure").list.first()).agg(pl.col("system").unique().sort())
-    for task, usual, measure, systems in odd.sort("task", "main_measure").iter_rows():
-        evidence = f"{task}: the main score of {first_names(systems)} is {measure}, that of most is {usual}."
+    for task, most, measure, systems in odd.sort("task", "main_measure").iter_rows():
+        evidence = f"{task}: the main score of {first_names(systems)} is {measure}, that of most is {most}."
         yield _finding("another-main-score", f"{task}\0{measure}", evidence)
     unlike = cells.filter(pl.col("main_measure") == "").group_by("task").agg(pl.col("system").unique().sort())
     for task, systems in unlike.sort("task").iter_rows():
@@ -183,6 +185,7 @@ def _scales(cells: pl.DataFrame) -> Iterator[Finding]:
 
 def odd_scales(cells: pl.DataFrame) -> pl.DataFrame:
     """Scores on another scale than most of the task, or of the system: columns system, task, large; in this order."""
+    cells = cells.filter(~pl.col("main_measure").is_in(_NO_SHARES).fill_null(False))
     largest = pl.max_horizontal(pl.col("score").max(), pl.col("largest").max())
     means = cells.group_by(_KEY).agg(pl.col("score").max(), largest.alias("file"), pl.col("largest").max())
     marked = means.filter(pl.col("score") > 0).with_columns(large=pl.col("file") > _SCALE)
