@@ -534,6 +534,17 @@ def test_a_run_that_is_the_best_of_its_repetitions_is_smaller_than_claimed() -> 
     assert "else shares at most" in others and "c1 shares" not in others
 
 
+def test_a_table_of_scores_with_repetitions_asks_for_their_noise(tmp_path: Path) -> None:
+    draw = random.Random(6)
+    rows = [f"what is {n}?,{seed},{0.6 + draw.gauss(0, 0.1):.3f},{0.4 + draw.gauss(0, 0.1):.3f}"
+            for n in range(30) for seed in range(3)]  # fmt: skip
+    (tmp_path / "s.csv").write_text("\n".join(("question,seed,new,old", *rows)) + "\n")
+    found = truerank.check(str(tmp_path / "s.csv"))
+    answer = found.answer("repeats")
+    assert (answer.word, found.conclusion.word) == ("MORE THAN THE NOISE", "HOLDS")
+    assert answer.facts["system"]["repeats"] == 3
+
+
 def test_lists_that_end_above_the_cutoff_are_compared_at_their_depth() -> None:
     grades, runs = collection(topics=40, lead=0.8)
     short = {t: dict(sorted(own.items(), key=lambda one: -one[1])[:4]) for t, own in runs["plain"].items()}

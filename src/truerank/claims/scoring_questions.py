@@ -215,7 +215,7 @@ def _repeats_answer(
     """
     remarks, given = list(remarks), (system[known], baseline[known])
     both = [np.unique(scores, axis=1) for scores in given]
-    for name, every, different in zip(claim.pair, given, both, strict=True):
+    for name, every, different in zip((claim.system, claim.baseline), given, both, strict=True):
         if copies := every.shape[1] - different.shape[1]:
             remarks.append(
                 f"Of {every.shape[1]} repetitions of {name}, {copies} "
@@ -235,7 +235,11 @@ def _repeats_answer(
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
     lucky = [
-        text for text in (_lucky(claim, *one, known) for one in zip(claim.pair, both, (1, -1), strict=True)) if text
+        text
+        for text in (
+            _lucky(claim, *one, known) for one in zip((claim.system, claim.baseline), both, (1, -1), strict=True)
+        )
+        if text
     ]
     if chosen and lucky and row.effect == "stands" and apart.mean < (claim.base.value or 0):
         row = replace(row, effect="smaller")
