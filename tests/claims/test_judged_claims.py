@@ -1,4 +1,4 @@
-"""Claims where one run was judged less: rates of unjudged results, traces of pools, corrections, favouring models."""
+"""Claims where one run was judged less: rates of unjudged results, traces of pools, corrections."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from truerank.claims.claim import Claim, chosen_claim
-from truerank.claims.model_judgments import favour
 from truerank.claims.pools import _DEPTHS, _TIMES, _traces, pool_trace, pools_answer
 from truerank.claims.unjudged import (
     DEEPEST,
@@ -218,16 +217,3 @@ def test_a_run_without_any_judged_document_gets_an_answer() -> None:
     asked = claim(qrels, {"one": runs["one"], "other": wrong})
     answers = unjudged_answer(asked), pools_answer(asked, {})
     assert all(one.word != "UNKNOWN" for one in answers)
-
-
-def test_a_model_that_is_kind_to_all_runs_favours_none() -> None:
-    qrels, runs = collection({"one": 1.5, "other": 1.0, "third": 1.0})
-    asked = claim(qrels, runs)
-    kind = qrels.with_columns(pl.when(pl.col("doc_id").str.slice(-3) < "030").then(1).otherwise(0).alias("relevance"))
-    first = runs["one"].filter(pl.col("rank") <= 8).select(*KEYS, pl.lit(1, pl.Int32).alias("up"))
-    up = qrels.join(first, on=KEYS, how="left").select(*KEYS, pl.max_horizontal("relevance", "up").alias("relevance"))
-    even, raised = favour(asked, kind.cast({"relevance": pl.Int32})), favour(asked, up)
-    assert even.low is not None and even.high is not None and even.low <= 0.05 and even.high >= -0.05
-    assert raised.low is not None and raised.low > 0
-    errors = [evaluate(up, runs, "nDCG@10").mean[:, 0] - evaluate(qrels, runs, "nDCG@10").mean[:, 0]]
-    assert raised.value == pytest.approx(errors[0][0] - errors[0][1:].mean())

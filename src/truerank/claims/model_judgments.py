@@ -1,33 +1,43 @@
-"""The question about a model's judgments: whether they say the same, and whether they favour the claim's system."""
+"""The question about a model's judgments: whether they say the same, and whether they favour one of the two runs."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
-
-import numpy as np
-import polars as pl
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
-from truerank.measures import evaluate
-from truerank.measures.grammar import lower_is_better
+from truerank.text.printable import listed
+
+if TYPE_CHECKING:
+    from truerank.audits.assessors.grades import Grades
 
 _NAMED: Final = 3
-_NONE: Final = np.zeros(0, np.int64)
+_SETTLES: Final = "Correct the model's judgments, or give more of the pairs that people graded."
 #: What no figure tells where the truth itself may come from a model.
 _REMARK: Final = "This holds by these judgments, which a model made."
 _LIMITED: Final = "All figures rest on a model's judgments; people's may differ."
 
 
+class _Look(NamedTuple):
+    """One model's judgments: the difference by them, why they say nothing, and the part that errors do not explain."""
+
+    row: ClaimEstimate
+    sentences: tuple[str, ...]
+    fault: str = ""
+    says: Literal["nothing", "the same", "against", "errs"] = "nothing"
+    beyond: ClaimEstimate | None = None
+
+
 def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
-    """(f) The claim by a model's judgments in place of people's, and whether the model favours the claim's system."""
+    """(f) The claim by a model's judgments in place of people's, as far as these are shown to say anything."""
     if not material.models:
         return _by_a_model(claim)
     # Here: a check without judgments of models would wait for the audit.
     from truerank.audits.assessors.audit import audit as judge_audit
+    from truerank.audits.assessors.order import FEWEST_RUNS
     from truerank.audits.assessors.verdicts import verdicts_of
 
     steps.progress.start("judgments of models")
@@ -35,69 +45,70 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
         resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
     )  # fmt: skip
-    verdicts = [one for one in verdicts_of(found) if one.use == "order"]
-    rows, favours = [], {}
-    for name in found.grades.judges:
-        # On the topics of the claim, some of which a repair may have left out.
-        judgments = found.grades.qrels[name].join(claim.qrels, on="topic_id", how="semi")
-        scored = claim.scored(judgments)
-        rows.append(claim.estimate(claim.differences(scored), f"by the judgments of {name}"))
-        favours[name] = favour(claim, judgments)
-    base = claim.base
-    text = ", ".join(f"{one.label} the difference is {one.figures()}" for one in rows)
-    turned = [one.label for one in rows if one.effect == "falls"]
-    weak = [one.label for one in rows if one.effect == "not shown"]
-    effect: Effect = base.effect
-    if base.effect == "stands" and turned + weak:
-        effect = "falls" if turned else "not shown"
-    elif base.effect != "stands" and any(one.effect == "stands" for one in rows):
+    looks = {name: _look(claim, found.grades, name, given.resampling.seed) for name in found.grades.judges}
+    usable = [one for one in looks.values() if one.says != "nothing"]
+    against = [one.row for one in usable if one.says == "against"]
+    effect: Effect = claim.base.effect if usable else "unknown"
+    if against:
+        effect = "falls" if any(row.effect == "falls" for row in against) else "not shown"
+    elif effect not in ("stands", "unknown") and any(one.row.effect == "stands" for one in usable):
         effect = "appears"
-    words = list(dict.fromkeys("ORDER UNKNOWN" if one.word == "UNKNOWN" else one.word for one in verdicts))
-    evidence = " ".join(f"{one.judge}: {one.sentence}" for one in verdicts[:_NAMED])
-    consequence = f"{text[:1].upper()}{text[1:]}.{''.join(_favoured(claim, *each) for each in favours.items())}"
+    verdicts = {(one.judge, one.use): one for one in verdicts_of(found)}
+    # Few runs have no order to speak of; how the grades agree is known all the same.
+    use = "choosing" if found.scores is None or len(found.scores.runs) < FEWEST_RUNS else "order"
+    orders = {name: verdicts[name, "order"].word for name in looks}
+    words = ["NOT USABLE" if one.fault else orders[name] for name, one in looks.items()]
+    words = list(dict.fromkeys("ORDER UNKNOWN" if word == "UNKNOWN" else word for word in words))
+    evidence = [one.fault or f"{name}: {verdicts[name, use].sentence}" for name, one in looks.items()]
+    by_model = given.sources.judged_by == "model"
+    possible = [_LIMITED] if by_model else []
+    if errs := [name for name, one in looks.items() if one.says == "errs"]:
+        possible.append(f"The judgments of {listed(errs)} do not show the difference; errors by chance explain that.")
     facts = {
-        "verdicts": {one.judge: one.word for one in verdicts},
-        "favours": {name: {"value": one.value, "low": one.low, "high": one.high} for name, one in favours.items()},
+        "verdicts": orders,
+        "faults": {name: one.fault for name, one in looks.items() if one.fault},
+        "favours": {
+            name: {end: getattr(one.beyond, end) for end in ("value", "low", "high")}
+            for name, one in looks.items() if one.beyond is not None
+        },
         "judged_by": given.sources.judged_by,
-    }
+    }  # fmt: skip
     return ClaimAnswer(
-        "models", " / ".join(words) or "UNKNOWN", evidence, effect, consequence, tuple(rows),
-        "", "models", " and ".join(turned + weak), facts, _LIMITED if given.sources.judged_by == "model" else "",
-        remark=_REMARK if given.sources.judged_by == "model" else "",
+        "models", " / ".join(words), " ".join(evidence[:_NAMED]), effect,
+        " ".join(sentence for one in looks.values() for sentence in one.sentences),
+        tuple(one.row for one in looks.values()), "" if usable else _SETTLES, "models",
+        " and ".join(row.label for row in against), facts, " ".join(possible), remark=_REMARK if by_model else "",
     )  # fmt: skip
 
 
-def favour(claim: Claim, judgments: pl.DataFrame) -> ClaimEstimate:
-    """How much more a model's judgments raise the claim's system than they raise the other runs.
+def _look(claim: Claim, grades: Grades, name: str, seed: int) -> _Look:
+    """What one model's judgments say of a claim."""
+    # Here: as the audit is.
+    from truerank.claims.model_faults import by_people, coverage, expected, fault_of
 
-    The difference of differences by topic: the system's score by the model less that by people, less the mean of the
-    same over all other runs. A model that is too kind to every run favours none.
-    """
-    scored = evaluate(judgments, dict(claim.runs), claim.measure, claim.scoring)
-    place = {topic: at for at, topic in enumerate(scored.topics)}
-    both = [(place[topic], at) for at, topic in enumerate(claim.evaluation.topics) if topic in place]
-    model, people = (np.array(ends, np.int64) for ends in zip(*both, strict=True)) if both else (_NONE, _NONE)
-    errors = {
-        run: scored.of(run, scored.measures[0])[model] - claim.evaluation.of(run, claim.measure)[people]
-        for run in claim.runs
-    }
-    own = errors.pop(claim.system) - np.mean(list(errors.values()), axis=0)
-    sign = -1.0 if lower_is_better(claim.measure) else 1.0
-    found = claim.estimate(sign * own, f"{claim.system} raised beyond other runs")
-    return replace(found, effect=claim.base.effect)
-
-
-def _favoured(claim: Claim, judge: str, found: ClaimEstimate) -> str:
-    """What a model does for the claim's system, as a sentence; empty where it has no interval."""
-    if found.value is None or found.low is None or found.high is None:
-        return ""
-    others = claim.baseline if len(claim.runs) == 2 else f"the other {len(claim.runs) - 1} runs"
-    how = f"{claim.system}'s score {found.figures()} more than that of {others}"
-    if found.low > 0:
-        return f" {judge} favours {claim.system}: it raises {how}."
-    if found.high < 0:
-        return f" {judge} is against {claim.system}: it raises {how}."
-    return f" {judge} does not favour {claim.system} by more than chance explains: it raises {how}."
+    # On the topics of the claim, some of which a repair may have left out.
+    judgments = grades.qrels[name].join(claim.qrels, on="topic_id", how="semi")
+    row = claim.estimate(claim.differences(claim.scored(judgments)), f"by the judgments of {name}")
+    sentences = [f"B{row.label[1:]} the difference is {row.figures()}.", *coverage(grades, name)]
+    if fault := fault_of(grades, name, claim.scoring.rel, claim.confidence):
+        return _Look(row, tuple(sentences), f"{name} says nothing about the claim: {fault}")
+    shown = claim.base.effect == "stands"
+    same, filled = by_people(claim, judgments)
+    if shown and same != "stands":
+        return _Look(row, (*sentences, f"By people's grades of the same pairs it is not shown: {name} cannot tell."))
+    errors, beyond = expected(claim, judgments, seed), None
+    if errors is not None:
+        value, mean, low, high = (one or 0.0 for one in (row.value, errors.value, errors.low, errors.high))
+        beyond = replace(errors, value=value - mean, low=value - high, high=value - low)
+        ends = [f"{name} is not shown to favour either run", f"{name} favours {claim.system} over {claim.baseline}"]
+        ends += [f"{name} favours {claim.baseline} over {claim.system}"]
+        side = 1 if value > high else 2 if value < low else 0
+        ignoring = f"exchanged at random between documents of both runs, its errors would give {errors.figures()}"
+        sentences.append(f"{ends[side]}: {ignoring}.")
+    if not shown or row.effect == "stands":
+        return _Look(row, tuple(sentences), says="the same", beyond=beyond)
+    removed = row.effect == "falls" or filled != "stands" or (beyond is not None and (beyond.high or 0) < 0)
+    return _Look(row, tuple(sentences), says="against" if removed else "errs", beyond=beyond)
 
 
 def _by_a_model(claim: Claim) -> ClaimAnswer:

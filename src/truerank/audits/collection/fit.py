@@ -526,7 +526,7 @@ def _shifted(sample: FitSample, seen: _Places, seed: int) -> Fit | None:
     leads = zip(seen.rows, seen.rules[best], strict=True)
     text = (
         f"The judgments of a topic fit it better than they fit {seen.own.mean():.0%} of the other topics, and "
-        f"{_where(order, offset)} better than {means[best]:.0%}; {int((reached[best] > _MISFIT).sum())} of "
+        f"{where_of(order, offset)} better than {means[best]:.0%}; {int((reached[best] > _MISFIT).sum())} of "
         f"{len(seen.rows)} fit that one better than three quarters."
     )
     topics = tuple((sample.rows[row], sample.columns[to]) for row, to in leads if to >= 0)
@@ -567,7 +567,7 @@ def _drawn(at_least: Iterable[bool]) -> float:
     return (1 + count) / (1 + _DRAWS)
 
 
-def _where(order: str, offset: int) -> str:
+def where_of(order: str, offset: int) -> str:
     """The topic that a rule leads to, in words."""
     size, way = abs(offset), "after" if offset > 0 else "before"
     there = f"the topic {'just' if size == 1 else f'{size:,d} places'} {way} it"
@@ -604,7 +604,7 @@ def _partly(sample: FitSample, seen: _Places) -> Fit | None:
     pairs = tuple((sample.rows[seen.rows[at]], sample.columns[seen.rules[best][at]]) for at in chosen)
     text = (
         f"Of {len(seen.rows)} topics, {len(misfit)} have judgments that a quarter of the other topics fits better; "
-        f"{len(chosen)} of these fit best {_where(order, offset)}."
+        f"{len(chosen)} of these fit best {where_of(order, offset)}."
     )
     return Fit("shifted", text, pairs, p, offset, order, own=float(seen.own.mean()))
 
@@ -737,7 +737,7 @@ def _by_topic(
         f"The relevant documents of {len(pairs):,d} topics are among the first {_HIGH} results of one other topic "
         f"each, and not of their own; by chance those of at most {np.ceil(honest):,.0f} would be. Those of "
         f"{seen.found:,d} are among their own; {open_ones:,d} more may be astray, too"
-        + (f"; {followers:,d} fit {_where(order, offset)}." if ruled else ".")
+        + (f"; {followers:,d} fit {where_of(order, offset)}." if ruled else ".")
     )
     by_topic = replace(
         fit, word="shifted" if ruled else "shuffled", evidence=text, topics=pairs, p=_HIGH * p, sampled=0, best=None,

@@ -1,0 +1,130 @@
+"""What is wrong with a model's grades, and what errors that ignore the systems would do to a claim."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+import polars as pl
+import scipy
+
+from truerank.arrays import Ints
+from truerank.audits.assessors.grades import Grades
+from truerank.audits.collection.fit import sampled, where_of
+from truerank.claims.claim import Claim, ClaimEstimate, Effect
+from truerank.claims.unjudged import KEYS, STRATA, GradedResults, judged_results
+
+#: The level of the test of ids, over all rules by which they may have moved.
+_LEVEL: Final = 0.001
+#: Draws of errors; grades in all of them, at most.
+_DRAWS, _FEWEST_DRAWS, _HELD = 1_000, 50, 4_000_000
+#: Documents are as hard to judge where the better of their ranks is in one band: the last rank of each.
+_BANDS: Final = [last for _, last in STRATA]
+
+
+def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
+    """Why a model's grades say nothing about a claim, in one sentence; empty where nothing is shown to be wrong."""
+    codes = grades.given[:, grades.judges.index(judge)]
+    met = codes >= 0
+    topic, codes, relevant = grades.topic[met], codes[met], grades.reference[met] >= grades.code_of(rel)
+    if moved := _moved(grades, judge, rel, int((codes[relevant] < grades.code_of(rel)).sum())):
+        return moved
+    if len(np.unique(codes)) == 1:
+        grade = grades.scale[codes[0]]
+        return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
+    # Within topics, grades of the model in any order are as likely as any other one where they are guesses.
+    size, good, total = (np.bincount(topic, weights) for weights in (np.ones(len(codes)), relevant, codes))
+    apart = codes - (total / np.maximum(size, 1))[topic]
+    spread = np.bincount(topic, apart**2) * good * (size - good) / np.maximum(size * (size - 1), 1)
+    if not spread.sum():
+        return ""
+    z = float(apart[relevant].sum() / np.sqrt(spread.sum()))
+    least = float(scipy.special.ndtri((1 + confidence) / 2))
+    if z >= least:
+        return ""
+    shares = [f"{(codes[of] >= grades.code_of(rel)).mean():.0%}" for of in (relevant, ~relevant)]
+    means = f"it calls {shares[0]} of what people call relevant so, and {shares[1]} of the rest"
+    what = "its grades are the wrong way round" if z <= -least else "it is not shown to agree with people beyond chance"
+    return f"{what}: {means} ({len(codes):,} pairs)."
+
+
+def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
+    """Whether a model's grades fit other topics, by one rule of their ids, better than their own.
+
+    Args:
+        missed: relevant pairs that it does not call so: grades the wrong way round explain as many.
+    """
+    people, model = (grades.qrels[name].filter(pl.col("relevance") >= rel) for name in ("", judge))
+    if not len(people) or not len(model):
+        return ""
+    sample = sampled(model, grades.topics, rel, seed=0)
+    columns = pl.DataFrame({"topic_id": sample.columns}).with_row_index("column")
+    both = sample.docs.join(people, on="doc_id").join(columns, on="topic_id")
+    shared = np.zeros((len(sample.rows), len(sample.columns)), np.int64)
+    np.add.at(shared, (both["row"].to_numpy(), both["column"].to_numpy()), 1)
+    rows = np.arange(len(sample.rows))
+    own, *others = (
+        int(np.where(rule >= 0, shared[rows, rule], 0).sum()) for rule in np.vstack([sample.own, sample.rules])
+    )
+    best = int(np.argmax(others)) if others else 0
+    if not others or others[best] <= missed:
+        return ""
+    # Where topics are alike, the documents of both are as likely.
+    if len(others) * scipy.special.bdtrc(others[best] - 1, own + others[best], 0.5) > _LEVEL:
+        return ""
+    return (
+        f"its topic ids have moved: of {len(sample.docs):,} documents that it calls relevant, people call {own:,} "
+        f"so for the same topic, and {others[best]:,} for {where_of(*sample.names[best])}."
+    )
+
+
+def coverage(grades: Grades, judge: str) -> tuple[str, ...]:
+    """How much of what people graded a model graded, too; nothing where it is most of it, and of every topic."""
+    met = grades.given[:, grades.judges.index(judge)] >= 0
+    topics = len(np.unique(grades.topic[met]))
+    if topics == len(grades.topics) and 2 * met.sum() >= len(met):
+        return ()
+    return (
+        f"{judge} graded {met.sum():,} of the {len(met):,} pairs that people graded, on {topics:,} of "
+        f"{len(grades.topics):,} topics.",
+    )
+
+
+def by_people(claim: Claim, model: pl.DataFrame) -> tuple[Effect, Effect]:
+    """The claim by people's grades of the pairs that a model graded: of these alone, and with its own of all others."""
+    same = claim.qrels.join(model, on=KEYS, how="semi")
+    filled = pl.concat([same, model.join(same, on=KEYS, how="anti").select(same.columns).cast(same.schema)])
+    first, second = (
+        claim.estimate(claim.differences(claim.scored(one)), "").effect if len(one) else "unknown"
+        for one in (same, filled)
+    )
+    return first, second
+
+
+def expected(claim: Claim, model: pl.DataFrame, seed: int) -> ClaimEstimate | None:
+    """The difference that a model's grades would give if its errors ignored the systems; None without errors.
+
+    Among the first results of both runs on a topic, its grades are exchanged at random between documents that have one
+    grade of people, and of which the better rank is alike. The ends are those of chance.
+    """
+    asked = replace(claim, qrels=model, evaluation=claim.scored(model))
+    results = judged_results(asked)
+    best = np.minimum(*(results.ranks[run] for run in claim.pair))
+    rows = results.rows.with_columns(pl.Series("far", np.searchsorted(_BANDS, best)))
+    rows = rows.filter(pl.Series(best <= results.depth) & (pl.col("relevance") >= 0))
+    people = claim.qrels.select(*KEYS, pl.col("relevance").alias("people"))
+    rows = rows.join(people, on=KEYS, how="inner", maintain_order="left")
+    kind = rows.select(pl.struct("topic_id", "people", "far").rank("dense")).to_series().to_numpy()
+    given = rows["relevance"].to_numpy().astype(np.int64)
+    if (given == rows["people"].to_numpy()).all():
+        return None
+    order, draws = np.argsort(kind, kind="stable"), int(np.clip(_HELD // len(rows), _FEWEST_DRAWS, _DRAWS))
+    drawn = np.random.default_rng(seed).random((len(rows), draws))
+    exchanged: Ints = np.empty(drawn.shape, np.int64)
+    exchanged[order] = given[np.argsort(kind[:, None] + drawn, axis=0)]
+    keys = rows.select(KEYS).with_columns(open=True)
+    open_rows = results.rows.join(keys, on=KEYS, how="left", maintain_order="left")["open"].fill_null(value=False)
+    means = np.nanmean(GradedResults(results, open_rows.to_numpy()).differences(exchanged), axis=1)
+    value, reach = float(means.mean()), float(scipy.special.ndtri((1 + claim.level) / 2) * means.std(ddof=1))
+    return ClaimEstimate("", value, value - reach, value + reach, len(asked.evaluation.topics), "unknown")

@@ -1,0 +1,117 @@
+"""Claims beside judgments of models: which say nothing, which err by chance, and which favour a run."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+import truerank
+from truerank.claims.results import Check
+
+TOPICS, DOCUMENTS, RELEVANT = 30, 60, 8
+Grades = dict[str, dict[str, int]]
+#: A model's grade by people's: how often it calls what is relevant so, and what is not.
+NOISE = (0.75, 0.07)
+
+
+def collection() -> tuple[Grades, dict[str, dict[str, dict[str, float]]]]:
+    """Judgments of other documents for each topic, and runs of which the first sees relevance more clearly."""
+    draw = random.Random(4)
+    grades = {
+        f"{topic}": {f"d{(topic * 40 + n) % (TOPICS * 40)}": int(n < RELEVANT) for n in range(DOCUMENTS)}
+        for topic in range(100, 100 + TOPICS)
+    }
+    runs = {
+        name: {
+            topic: {doc: clear * grade + draw.gauss(0, 1) for doc, grade in held.items()}
+            for topic, held in grades.items()
+        }
+        for name, clear in (("good", 1.7), ("plain", 1.1))
+    }
+    return grades, runs
+
+
+GRADES, RUNS = collection()
+
+
+def model(rate: Callable[[str, str, int], float], seed: int = 1) -> Grades:
+    draw = random.Random(seed)
+    return {t: {d: int(draw.random() < rate(t, d, g)) for d, g in held.items()} for t, held in GRADES.items()}
+
+
+def noisy(_topic: str, _doc: str, grade: int) -> float:
+    return NOISE[0] if grade else NOISE[1]
+
+
+def first(run: str, topic: str) -> set[str]:
+    return set(sorted(RUNS[run][topic], key=RUNS[run][topic].__getitem__)[-8:])
+
+
+def checked(**models: Grades) -> Check:
+    return truerank.check(
+        qrels=GRADES, run=RUNS, system="good", baseline="plain", model_judgments=models, resamples=50
+    )  # fmt: skip
+
+
+def moved(judgments: Grades) -> Grades:
+    topics = sorted(judgments)
+    return dict(zip(topics, (judgments[one] for one in (*topics[1:], topics[0])), strict=True))
+
+
+FAULTY = {
+    "gives all": model(lambda *_: 1.0),
+    "wrong way round": model(lambda t, d, g: 1 - noisy(t, d, g)),
+    "not shown to agree": model(lambda *_: 0.2),
+    "the topic +1 places on": moved(model(noisy)),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTY)
+def test_a_model_whose_grades_are_at_fault_says_nothing_about_the_claim(fault: str) -> None:
+    result = checked(judge=FAULTY[fault])
+    answer = result.answer("models")
+    assert (answer.word, answer.effect, result.conclusion.word) == ("NOT USABLE", "unknown", "HOLDS")
+    assert "judge" in answer.evidence and fault in answer.evidence
+    assert "models" in result.conclusion.unknown
+    # Beside a model that agrees with people, it is named, too.
+    both = checked(judge=FAULTY[fault], other=model(noisy)).answer("models")
+    assert both.word == "NOT USABLE / ORDER UNKNOWN" and fault in both.evidence and both.effect == "stands"
+
+
+def test_a_model_that_graded_few_topics_cannot_remove_a_difference_that_people_do_not_show_on_them() -> None:
+    some = {topic: held for topic, held in model(noisy).items() if topic < "104"}
+    answer = checked(judge=some).answer("models")
+    assert "on 4 of 30 topics" in answer.consequence
+    assert (answer.effect, answer.exception) == ("unknown", "")
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_errors_that_ignore_the_systems_are_neither_an_exception_nor_a_favour(seed: int) -> None:
+    weak = model(lambda _t, _d, g: 0.5 if g else 0.2, seed)
+    result = checked(judge=weak)
+    answer = result.answer("models")
+    assert answer.estimates[0].effect == "not shown"
+    assert (result.conclusion.word, answer.exception) == ("HOLDS", "")
+    assert answer.facts["favours"]["judge"]["low"] < 0 < answer.facts["favours"]["judge"]["high"]
+    assert "judge" in answer.possible and answer.possible in result.conclusion.possible
+
+
+def test_a_model_that_favours_the_baseline_is_an_exception_although_it_agrees_with_people() -> None:
+    biased = model(lambda t, d, g: 0.7 if d in first("plain", t) else noisy(t, d, g))
+    result = checked(judge=biased)
+    answer = result.answer("models")
+    assert result.conclusion.word == "HOLDS EXCEPT" and answer.exception == "by the judgments of judge"
+    assert answer.facts["favours"]["judge"]["high"] < 0
+    assert "judge favours plain over good" in answer.consequence
+
+
+def test_grades_of_documents_that_people_did_not_judge_can_remove_the_difference() -> None:
+    unjudged = {t: {d for d in first("plain", t) - first("good", t) if GRADES[t][d] == 0} for t in GRADES}
+    people = {t: {d: g for d, g in held.items() if d not in unjudged[t]} for t, held in GRADES.items()}
+    filled = {t: {d: int(d in unjudged[t] or g) for d, g in held.items()} for t, held in GRADES.items()}
+    result = truerank.check(
+        qrels=people, run=RUNS, system="good", baseline="plain", model_judgments={"judge": filled}, resamples=50
+    )  # fmt: skip
+    assert result.answer("models").exception == "by the judgments of judge"
