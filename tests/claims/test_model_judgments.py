@@ -115,3 +115,29 @@ def test_grades_of_documents_that_people_did_not_judge_can_remove_the_difference
         qrels=people, run=RUNS, system="good", baseline="plain", model_judgments={"judge": filled}, resamples=50
     )  # fmt: skip
     assert result.answer("models").exception == "by the judgments of judge"
+
+
+def graded(seed: int = 1) -> Grades:
+    """Grades 0 to 3 of which people call 2 and 3 relevant."""
+    draw, calls = random.Random(seed), model(noisy, seed)
+    levels = {1: (2, 3), 0: (0, 0, 1)}
+    return {topic: {doc: draw.choice(levels[call]) for doc, call in held.items()} for topic, held in calls.items()}
+
+
+def test_of_more_grades_than_people_give_those_count_as_relevant_that_agree_best() -> None:
+    answer = checked(judge=graded()).answer("models")
+    same = checked(judge={t: {d: int(g > 1) for d, g in held.items()} for t, held in graded().items()})
+    assert answer.estimates == same.answer("models").estimates
+    assert "at least 2 count as relevant" in answer.consequence
+    assert all(f"at least {other} as relevant it would be" in answer.consequence for other in (1, 3))
+
+
+def test_grades_above_those_of_people_are_named() -> None:
+    people = {
+        topic: {doc: grade * (1 + int(doc[1:]) % 2) for doc, grade in held.items()} for topic, held in GRADES.items()
+    }
+    wide = {topic: {doc: 2 * grade for doc, grade in held.items()} for topic, held in people.items()}
+    result = truerank.check(
+        qrels=people, run=RUNS, system="good", baseline="plain", model_judgments={"judge": wide}, resamples=50
+    )  # fmt: skip
+    assert "judge's grades 4 count as the nearest ones of people" in result.answer("models").consequence

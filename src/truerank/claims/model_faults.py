@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import polars as pl
 import scipy
 
 from truerank.arrays import Ints
-from truerank.audits.assessors.grades import Grades
+from truerank.audits.assessors.agreement import coefficients
+from truerank.audits.assessors.grades import Grades, read_voices
 from truerank.audits.collection.fit import sampled, where_of
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.claims.unjudged import KEYS, STRATA, GradedResults, judged_results
@@ -19,6 +21,8 @@ from truerank.claims.unjudged import KEYS, STRATA, GradedResults, judged_results
 _LEVEL: Final = 0.001
 #: Draws of errors; grades in all of them, at most.
 _DRAWS, _FEWEST_DRAWS, _HELD = 1_000, 50, 4_000_000
+#: Other grades that a sentence gives figures of.
+_NEAREST: Final = 3
 #: Documents are as hard to judge where the better of their ranks is in one band: the last rank of each.
 _BANDS: Final = [last for _, last in STRATA]
 
@@ -77,6 +81,56 @@ def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
         f"its topic ids have moved: of {len(sample.docs):,} documents that it calls relevant, people call {own:,} "
         f"so for the same topic, and {others[best]:,} for {where_of(*sample.names[best])}."
     )
+
+
+class Cut(NamedTuple):
+    """A model's grades from one on count as relevant: κ with people by this grade and every other one."""
+
+    grade: int
+    kappa: Mapping[int, float]
+    grades: pl.DataFrame
+
+    @property
+    def others(self) -> tuple[int, ...]:
+        """The nearest of the other grades."""
+        return tuple(sorted(sorted(self.kappa.keys() - {self.grade}, key=lambda one: abs(one - self.grade))[:_NEAREST]))
+
+    def at(self, grade: int) -> pl.DataFrame:
+        """The judgments with another lowest relevant grade, of 0 and 1."""
+        return self.grades.with_columns((pl.col("relevance") >= grade).cast(pl.Int32).alias("relevance"))
+
+    def sentence(self, name: str) -> str:
+        """Which grade it is, and why."""
+        others = ", ".join(f"{one}: {self.kappa[one]:.2f}" for one in self.others)
+        return (
+            f"People's grades are 0 and 1; of {name}'s, those of at least {self.grade} count as relevant, which agree "
+            f"best with people's (κ {self.kappa[self.grade]:.2f}; from {others})."
+        )
+
+
+def cuts(people: pl.DataFrame, models: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Cut]]:
+    """The models, and how those with several relevant grades were divided where people's are 0 and 1."""
+    found, cut = dict(models), dict[str, Cut]()
+    if not set(people["relevance"].unique()) <= {0, 1}:
+        return found, cut
+    for name, source in models.items():
+        voices = read_voices({name: source}, models=True)
+        for voice in voices:
+            both = voice.grades.join(people, on=KEYS, suffix="_people")
+            own, truth = (both[column].to_numpy() for column in ("relevance", "relevance_people"))
+            steps = [int(one) for one in np.unique(own[own > 0])]
+            if len(steps) > 1:
+                cells = np.array([np.bincount(2 * truth + (own >= one), minlength=4) for one in steps], float)
+                kappa = np.nan_to_num(coefficients(cells, (0, 1), ("kappa",))[:, 0])
+                chosen = steps[int(kappa.argmax())]
+                cut[voice.name] = Cut(chosen, dict(zip(steps, kappa.tolist(), strict=True)), voice.grades)
+        if any(voice.name in cut for voice in voices):
+            del found[name]
+            found |= {
+                voice.name: cut[voice.name].at(cut[voice.name].grade) if voice.name in cut else voice.grades
+                for voice in voices
+            }
+    return found, cut
 
 
 def coverage(grades: Grades, judge: str) -> tuple[str, ...]:

@@ -13,6 +13,7 @@ from truerank.text.printable import listed
 
 if TYPE_CHECKING:
     from truerank.audits.assessors.grades import Grades
+    from truerank.claims.model_faults import Cut
 
 _NAMED: Final = 3
 _SETTLES: Final = "Correct the model's judgments, or give more of the pairs that people graded."
@@ -39,13 +40,17 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     from truerank.audits.assessors.audit import audit as judge_audit
     from truerank.audits.assessors.order import FEWEST_RUNS
     from truerank.audits.assessors.verdicts import verdicts_of
+    from truerank.claims.model_faults import cuts
 
     steps.progress.start("judgments of models")
+    models, divided = cuts(claim.qrels, material.models)
     found = judge_audit(
-        given.sources.qrels, dict(material.models), given.sources.run, measures=claim.measure,
+        given.sources.qrels, models, given.sources.run, measures=claim.measure,
         resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
     )  # fmt: skip
-    looks = {name: _look(claim, found.grades, name, given.resampling.seed) for name in found.grades.judges}
+    looks = {
+        name: _look(claim, found.grades, name, given.resampling.seed, divided.get(name)) for name in found.grades.judges
+    }
     usable = [one for one in looks.values() if one.says != "nothing"]
     against = [one.row for one in usable if one.says == "against"]
     effect: Effect = claim.base.effect if usable else "unknown"
@@ -81,7 +86,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     )  # fmt: skip
 
 
-def _look(claim: Claim, grades: Grades, name: str, seed: int) -> _Look:
+def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -> _Look:
     """What one model's judgments say of a claim."""
     # Here: as the audit is.
     from truerank.claims.model_faults import by_people, coverage, expected, fault_of
@@ -90,6 +95,14 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int) -> _Look:
     judgments = grades.qrels[name].join(claim.qrels, on="topic_id", how="semi")
     row = claim.estimate(claim.differences(claim.scored(judgments)), f"by the judgments of {name}")
     sentences = [f"B{row.label[1:]} the difference is {row.figures()}.", *coverage(grades, name)]
+    if cut is not None:
+        sentences.insert(0, cut.sentence(name))
+        for other in cut.others:
+            scored = claim.scored(cut.at(other).join(claim.qrels, on="topic_id", how="semi"))
+            by_other = claim.estimate(claim.differences(scored), "").figures()
+            sentences.append(f"With those of at least {other} as relevant it would be {by_other}.")
+    elif outside := [str(one.grade) for one in grades.outside if one.name == name]:
+        sentences.insert(0, f"{name}'s grades {', '.join(outside)} count as the nearest ones of people.")
     if fault := fault_of(grades, name, claim.scoring.rel, claim.confidence):
         return _Look(row, tuple(sentences), f"{name} says nothing about the claim: {fault}")
     shown = claim.base.effect == "stands"
