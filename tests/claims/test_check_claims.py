@@ -577,7 +577,7 @@ def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> N
         qrels=judged, run={"better": by(truth, 3.0), "plain": by(truth, 0.5)}, baseline="plain", judged_again=whole
     )
     assert better.answer("labels").word == "MORE THAN WRONG JUDGMENTS"
-    few = {topic: dict(list(own.items())[:1]) for topic, own in list(truth.items())[:20]}
+    few = {topic: dict(draw.sample(list(own.items()), 1)) for topic, own in list(truth.items())[:20]}
     unclear = truerank.check(qrels=judged, run={"better": by(truth, 3.0), "plain": by(truth, 0.5)}, judged_again=few)
     assert (unclear.answer("labels").word, unclear.answer("labels").effect) == ("CANNOT TELL", "unknown")
     asked = {one.question for one in truerank.check(qrels=judged, run={"a": by(truth, 1), "b": by(truth, 2)}).answers}

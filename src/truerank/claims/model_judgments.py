@@ -13,7 +13,7 @@ from truerank.text.printable import listed
 
 if TYPE_CHECKING:
     from truerank.audits.assessors.grades import Grades
-    from truerank.claims.model_faults import Cut
+    from truerank.claims.judgment_faults import Cut
 
 _NAMED: Final = 3
 _SETTLES: Final = "Correct the model's judgments, or give more of the pairs that people graded."
@@ -40,7 +40,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     from truerank.audits.assessors.audit import audit as judge_audit
     from truerank.audits.assessors.order import FEWEST_RUNS
     from truerank.audits.assessors.verdicts import verdicts_of
-    from truerank.claims.model_faults import cuts
+    from truerank.claims.judgment_faults import cuts
 
     steps.progress.start("judgments of models")
     models, divided = cuts(claim.qrels, material.models)
@@ -89,14 +89,14 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
 def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -> _Look:
     """What one model's judgments say of a claim."""
     # Here: as the audit is.
-    from truerank.claims.model_faults import by_people, coverage, expected, fault_of
+    from truerank.claims.judgment_faults import by_people, coverage, expected, fault_of
 
     # On the topics of the claim, some of which a repair may have left out.
     judgments = grades.qrels[name].join(claim.qrels, on="topic_id", how="semi")
     row = claim.estimate(claim.differences(claim.scored(judgments)), f"by the judgments of {name}")
     sentences = [f"B{row.label[1:]} the difference is {row.figures()}.", *coverage(grades, name)]
     if cut is not None:
-        sentences.insert(0, cut.sentence(name))
+        sentences.insert(0, cut.sentence(f"{name}'s"))
         for other in cut.others:
             scored = claim.scored(cut.at(other).join(claim.qrels, on="topic_id", how="semi"))
             by_other = claim.estimate(claim.differences(scored), "").figures()

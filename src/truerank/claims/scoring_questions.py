@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import combinations
 from typing import Final
 
@@ -21,6 +22,7 @@ from truerank.errors import OptionError
 from truerank.measures import Evaluation, Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
+from truerank.measures.magnitudes import proportion
 from truerank.measures.repeated_runs import scores_of_table
 from truerank.measures.repeats import repeated_difference
 from truerank.measures.selection import chosen_lead
@@ -33,6 +35,8 @@ _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 _POWER: Final = 0.8
 #: How far below what can be shown a difference may be, so that the number of topics for it is worth naming.
 _FURTHEST: Final = 4
+#: People who judge anew hardly ever differ so seldom.
+_SELDOM: Final = 0.05
 #: Measures that a sentence names.
 _NAMED: Final = 4
 #: A run that is better than its repetitions is so by more than chance at this level.
@@ -290,35 +294,59 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     """What is left of the difference by the grades of pairs that were judged again."""
     # Here: few checks have second judgments.
     from truerank.audits.collection.label_noise import label_noise
+    from truerank.claims.judgment_faults import again_fault, best_cut
 
     if again is None:
         raise OptionError("judged_again", "no pair that was judged again", "give judgments of some pairs")
-    noise, found = label_noise(
-        claim.qrels, again, claim.pair, claim.measure, scoring=claim.scoring,
-        resampling=Resampling(resampling.resamples, claim.level, resampling.seed), target="topics",
+    remark = ""
+    if (cut := best_cut(claim.qrels, again)) is not None:
+        again, remark = cut.at(cut.grade), f"{cut.sentence('the second')} "
+    fault, remedy = again_fault(claim.qrels, again, claim.scoring.rel, claim.confidence)
+    if fault:
+        return ClaimAnswer("labels", "NOT USABLE", f"{remark}{fault}", "unknown", "", (), remedy)
+
+    noise_for = partial(
+        label_noise, claim.qrels, again, claim.pair, claim.measure, scoring=claim.scoring,
+        resampling=Resampling(resampling.resamples, claim.level, resampling.seed),
     )  # fmt: skip
+    noise, found = noise_for(target="topics")
     wrong = found[0]
-    evidence = (
-        f"{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again. {wrong.here}"
-    )
-    rows = []
+    evidence = f"{remark}{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again."
+    most = proportion(wrong.count, wrong.of, confidence=claim.confidence, method="exact").high
+    if not wrong.count and most is not None and most < _SELDOM:
+        evidence += f" That is at most {most:.1%} of all, if they were judged anew: make sure that they are no copy."
+    evidence = f"{evidence} {wrong.here}".strip()
+    rows, before = [], []
     for one in noise["differences"]:
         sign = -1.0 if lower_is_better(one["measure"]) else 1.0
         low, high = sorted(sign * one[end] for end in ("corrected_low", "corrected_high"))
         label = "judged again" + ("" if one["measure"] == claim.measure else f", by {one['measure']}")
         mean = sign * one["corrected"]
         rows.append(ClaimEstimate(label, mean, low, high, len(claim.evaluation.topics), effect_of(mean, low, high)))
+        before.append(
+            f"the {one['measure']} difference is {rows[-1].figures()}, by the first {signed(sign * one['model'])}"
+        )
+    more = "Have more pairs judged again, or all of some topics."
+    facts = {"again": noise["again"]}
     if not rows:
-        return ClaimAnswer(
-            "labels", "CANNOT TELL", f"{evidence} {' '.join(noise['remarks'])}".strip(), "unknown", "", (),
-            "Have more pairs judged again, or all of some topics.", facts={"again": noise["again"]},
-        )  # fmt: skip
-    stands = all(row.effect == "stands" for row in rows)
+        remarks = " ".join((evidence, *noise["remarks"]))
+        return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts)
+    consequence = f"By the second judgments of all pairs {before[0]}."
+    word, settles = "CANNOT TELL", more
+    effect: Effect = "unknown"
+    if all(row.effect == "stands" for row in rows):
+        word, effect, settles = "MORE THAN WRONG JUDGMENTS", rows[0].effect, ""
+    # The chance of topics is in both differences; that of the pairs is in their change.
+    elif any(
+        not one["corrected_low"] <= one["model"] <= one["corrected_high"]
+        for one in noise_for(target="collection")[0]["differences"]
+    ):
+        word, effect, settles = "WRONG JUDGMENTS MAY EXPLAIN IT", rows[0].effect, "Correct the judgments."
+    else:
+        consequence += " That they differ is not shown, nor is the second one above 0."
     return ClaimAnswer(
-        "labels", "MORE THAN WRONG JUDGMENTS" if stands else "WRONG JUDGMENTS MAY EXPLAIN IT", evidence.strip(),
-        rows[0].effect, f"By the second judgments of all pairs the difference is {rows[0].figures()}.", tuple(rows),
-        "" if stands else "Have more pairs judged again, or correct the judgments.",
-        exception="by the grades of the pairs that were judged again", facts={"again": noise["again"]},
+        "labels", word, evidence, effect, consequence, tuple(rows), settles,
+        exception="by the grades of the pairs that were judged again", facts=facts,
     )  # fmt: skip
 
 

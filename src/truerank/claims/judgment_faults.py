@@ -1,4 +1,4 @@
-"""What is wrong with a model's grades, and what errors that ignore the systems would do to a claim."""
+"""What is wrong with a model's grades, or with second ones, and what errors that ignore the systems do to a claim."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.arrays import Ints
+from truerank.arrays import Flags, Ints
 from truerank.audits.assessors.agreement import coefficients
 from truerank.audits.assessors.grades import Grades, read_voices
 from truerank.audits.collection.fit import sampled, where_of
@@ -21,6 +21,8 @@ from truerank.claims.unjudged import KEYS, STRATA, GradedResults, judged_results
 _LEVEL: Final = 0.001
 #: Draws of errors; grades in all of them, at most.
 _DRAWS, _FEWEST_DRAWS, _HELD = 1_000, 50, 4_000_000
+#: So many pairs that are relevant twice, and never with one grade, are graded on two scales.
+_ALIKE: Final = 10
 #: Other grades that a sentence gives figures of.
 _NEAREST: Final = 3
 #: Documents are as hard to judge where the better of their ranks is in one band: the last rank of each.
@@ -37,20 +39,25 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
     if len(np.unique(codes)) == 1:
         grade = grades.scale[codes[0]]
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
-    # Within topics, grades of the model in any order are as likely as any other one where they are guesses.
-    size, good, total = (np.bincount(topic, weights) for weights in (np.ones(len(codes)), relevant, codes))
-    apart = codes - (total / np.maximum(size, 1))[topic]
-    spread = np.bincount(topic, apart**2) * good * (size - good) / np.maximum(size * (size - 1), 1)
-    if not spread.sum():
-        return ""
-    z = float(apart[relevant].sum() / np.sqrt(spread.sum()))
+    z = _agreement(topic, codes, relevant)
     least = float(scipy.special.ndtri((1 + confidence) / 2))
-    if z >= least:
+    if z is None or z >= least:
         return ""
     shares = [f"{(codes[of] >= grades.code_of(rel)).mean():.0%}" for of in (relevant, ~relevant)]
     means = f"it calls {shares[0]} of what people call relevant so, and {shares[1]} of the rest"
     what = "its grades are the wrong way round" if z <= -least else "it is not shown to agree with people beyond chance"
     return f"{what}: {means} ({len(codes):,} pairs)."
+
+
+def _agreement(topic: Ints, codes: Ints, relevant: Flags) -> float | None:
+    """How far grades are higher for what others call relevant, in standard deviations of guesses; None if unknown.
+
+    Of guesses, any order within a topic is as likely.
+    """
+    size, good, total = (np.bincount(topic, weights) for weights in (np.ones(len(codes)), relevant, codes))
+    apart = codes - (total / np.maximum(size, 1))[topic]
+    spread = np.bincount(topic, apart**2) * good * (size - good) / np.maximum(size * (size - 1), 1)
+    return float(apart[relevant].sum() / np.sqrt(spread.sum())) if spread.sum() > 0 else None
 
 
 def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
@@ -99,38 +106,78 @@ class Cut(NamedTuple):
         """The judgments with another lowest relevant grade, of 0 and 1."""
         return self.grades.with_columns((pl.col("relevance") >= grade).cast(pl.Int32).alias("relevance"))
 
-    def sentence(self, name: str) -> str:
+    def sentence(self, whose: str) -> str:
         """Which grade it is, and why."""
-        others = ", ".join(f"{one}: {self.kappa[one]:.2f}" for one in self.others)
+        others = "".join(f"; from {one} on {self.kappa[one]:.2f}" for one in self.others)
         return (
-            f"People's grades are 0 and 1; of {name}'s, those of at least {self.grade} count as relevant, which agree "
-            f"best with people's (κ {self.kappa[self.grade]:.2f}; from {others})."
+            f"The judgments are 0 and 1; of {whose} grades, those of at least {self.grade} count as relevant, which "
+            f"agree best with them (κ {self.kappa[self.grade]:.2f}{others})."
         )
 
 
+def best_cut(people: pl.DataFrame, grades: pl.DataFrame) -> Cut | None:
+    """How grades are divided beside people's 0 and 1; None where people's are others, or these are 0 and 1, too."""
+    both = grades.join(people, on=KEYS, suffix="_people")
+    own, truth = (both[column].to_numpy() for column in ("relevance", "relevance_people"))
+    steps = [int(one) for one in np.unique(own[own > 0])]
+    if steps in ([], [1]) or set(people["relevance"].unique()) != {0, 1}:
+        return None
+    cells = np.array([np.bincount(2 * truth + (own >= one), minlength=4) for one in steps], float)
+    kappa = np.nan_to_num(coefficients(cells, (0, 1), ("kappa",))[:, 0])
+    return Cut(steps[int(kappa.argmax())], dict(zip(steps, kappa.tolist(), strict=True)), grades)
+
+
 def cuts(people: pl.DataFrame, models: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Cut]]:
-    """The models, and how those with several relevant grades were divided where people's are 0 and 1."""
+    """The models, and how the grades of some were divided."""
     found, cut = dict(models), dict[str, Cut]()
-    if not set(people["relevance"].unique()) <= {0, 1}:
-        return found, cut
     for name, source in models.items():
         voices = read_voices({name: source}, models=True)
-        for voice in voices:
-            both = voice.grades.join(people, on=KEYS, suffix="_people")
-            own, truth = (both[column].to_numpy() for column in ("relevance", "relevance_people"))
-            steps = [int(one) for one in np.unique(own[own > 0])]
-            if len(steps) > 1:
-                cells = np.array([np.bincount(2 * truth + (own >= one), minlength=4) for one in steps], float)
-                kappa = np.nan_to_num(coefficients(cells, (0, 1), ("kappa",))[:, 0])
-                chosen = steps[int(kappa.argmax())]
-                cut[voice.name] = Cut(chosen, dict(zip(steps, kappa.tolist(), strict=True)), voice.grades)
-        if any(voice.name in cut for voice in voices):
+        own = {voice.name: one for voice in voices if (one := best_cut(people, voice.grades)) is not None}
+        if own:
             del found[name]
-            found |= {
-                voice.name: cut[voice.name].at(cut[voice.name].grade) if voice.name in cut else voice.grades
-                for voice in voices
-            }
+            found |= {v.name: own[v.name].at(own[v.name].grade) if v.name in own else v.grades for v in voices}
+            cut |= own
     return found, cut
+
+
+def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: float) -> tuple[str, str]:
+    """Why second judgments say nothing about the first ones, and what to do; empty where nothing is shown."""
+    both = first.join(again.rename({"relevance": "second"}), on=KEYS, maintain_order="left")
+    if not len(both):
+        met = [
+            f"of its {again[key].n_unique():,} {what}, {again[key].unique().is_in(first[key].implode()).sum():,}"
+            for key, what in zip(KEYS, ("topics", "documents"), strict=True)
+        ]
+        fault = f"None of the {len(again):,} pairs that were judged again is among the judgments"
+        return f"{fault}: {met[0]} are in them, {met[1]}.", "Give second judgments with the ids of the first."
+    topic = both["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    relevant, second = (both[name].to_numpy() >= rel for name in ("relevance", "second"))
+    z, least = _agreement(topic, second.astype(np.int64), relevant), float(scipy.special.ndtri((1 + confidence) / 2))
+    if z is not None and z <= -least:
+        shares = [f"{second[of].mean():.0%}" for of in (relevant, ~relevant)]
+        fault = f"they call {shares[0]} of what the first call relevant so, and {shares[1]} of the rest"
+        return f"The second grades are the wrong way round: {fault}.", "Correct the second grades."
+    alike = both.filter(pl.Series(relevant & second))
+    if len(alike) >= _ALIKE and (alike["relevance"] != alike["second"]).all():
+        fault = f"of {len(alike):,} pairs that both call relevant, none has the same grade"
+        return f"The second grades are on another scale: {fault}.", "Give second grades on the scale of the first."
+    same = (
+        first.join(both, on="topic_id", how="semi")
+        .group_by("topic_id")
+        .agg(pl.len(), (pl.col("relevance") >= rel).sum())
+    )
+    drawn = both.group_by("topic_id").agg(pl.len().alias("n"), (pl.col("relevance") >= rel).sum().alias("r"))
+    every, good, n, r = same.join(drawn, on="topic_id").select("len", "relevance", "n", "r").to_numpy().astype(float).T
+    spread = n * good * (every - good) * (every - n) / np.maximum(every**2 * (every - 1), 1)
+    far = float((r - n * good / every).sum())
+    # Topic by topic: all pairs of some topics, and as many pairs of each, are random samples, too.
+    if abs(far) > -scipy.special.ndtri(_LEVEL / 2) * np.sqrt(spread.sum()):
+        fault = f"{r.sum() / n.sum():.0%} of them are relevant by the first grades, and {good.sum() / every.sum():.0%}"
+        return (
+            f"The {len(both):,} pairs that were judged again are not a random sample: {fault} of all on their topics.",
+            "Draw pairs at random, whatever their grades, or take all of some topics.",
+        )
+    return "", ""
 
 
 def coverage(grades: Grades, judge: str) -> tuple[str, ...]:

@@ -1,0 +1,95 @@
+"""Claims beside second judgments: which say nothing about the first, and which show too little."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+import pytest
+
+import truerank
+from truerank.claims.results import ClaimAnswer
+
+TOPICS, DOCUMENTS, RELEVANT = 40, 40, 10
+Grades = dict[str, dict[str, int]]
+DRAW = random.Random(6)
+GRADES = {f"t{t}": {f"t{t}-d{d}": int(d < RELEVANT) for d in range(DOCUMENTS)} for t in range(TOPICS)}
+RUNS = {
+    name: {
+        topic: {doc: clear * grade + DRAW.gauss(0, 1) for doc, grade in held.items()} for topic, held in GRADES.items()
+    }
+    for name, clear in (("good", 1.6), ("plain", 1.1))
+}
+
+
+def again(chosen: Callable[[str, int], bool], grade: Callable[[int], int], share: float = 1.0) -> Grades:
+    """Second grades of some pairs, by topic and first grade."""
+    draw = random.Random(2)
+    return {
+        topic: own
+        for topic, held in GRADES.items()
+        if (own := {doc: grade(g) for doc, g in held.items() if chosen(topic, g) and draw.random() < share})
+    }
+
+
+def answer(second: Grades, first: Grades = GRADES) -> tuple[ClaimAnswer, str]:
+    result = truerank.check(qrels=first, run=RUNS, system="good", baseline="plain", judged_again=second)
+    return result.answer("labels"), result.conclusion.word
+
+
+def every(_topic: str, _grade: int) -> bool:
+    return True
+
+
+def moody(rate: float, seed: int = 3) -> Callable[[int], int]:
+    draw = random.Random(seed)
+    return lambda grade: grade ^ int(draw.random() < rate)
+
+
+@pytest.mark.parametrize(
+    ("second", "fault"),
+    [
+        ({f"x{topic}": held for topic, held in again(every, moody(0.1), 0.2).items()}, "of its 40 topics, 0 are in"),
+        (again(lambda _, grade: grade == 1, moody(0.1), 0.6), "not a random sample: 100%"),
+        (again(every, lambda grade: 1 - grade, 0.2), "wrong way round"),
+    ],
+)
+def test_second_judgments_that_are_at_fault_say_nothing_about_the_claim(second: Grades, fault: str) -> None:
+    found, word = answer(second)
+    assert (found.word, found.effect, word) == ("NOT USABLE", "unknown", "HOLDS")
+    assert fault in found.evidence and found.settles
+
+
+def test_second_grades_of_another_scale_are_divided_or_refused() -> None:
+    mood = moody(0.1)
+    found, _ = answer(again(every, lambda grade: 3 * mood(grade), 0.4))
+    plain, _ = answer(again(every, moody(0.1), 0.4))
+    assert "at least 3 count as relevant" in found.evidence
+    assert found.estimates == plain.estimates and plain.estimates
+    graded = {topic: {doc: 2 * grade for doc, grade in held.items()} for topic, held in GRADES.items()}
+    other, _ = answer(again(every, moody(0.1), 0.4), graded)
+    assert other.word == "NOT USABLE" and "another scale" in other.evidence
+
+
+def test_equal_second_grades_of_many_pairs_may_be_a_copy_and_of_few_are_not_called_so() -> None:
+    for share, told in ((0.4, True), (0.02, False)):
+        found, _ = answer(again(every, lambda grade: grade, share))
+        assert (found.word, "copy" in found.evidence) == ("CANNOT TELL", told)
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_random_pairs_and_whole_topics_are_random_samples(whole: bool) -> None:
+    draw = random.Random(9)
+    first = {
+        topic: {doc: grade & int(draw.random() < 0.9) for doc, grade in held.items()} for topic, held in GRADES.items()
+    }
+    second = again(lambda topic, _: not whole or topic < "t3", lambda grade: grade, 1.0 if whole else 0.3)
+    assert answer(second, first)[0].word != "NOT USABLE"
+
+
+def test_an_interval_with_zero_and_with_the_first_difference_is_no_exception() -> None:
+    found, word = answer(again(every, moody(0.1), 0.4))
+    row = found.estimates[0]
+    assert row.low is not None and row.low < 0
+    assert (found.word, found.effect, word) == ("CANNOT TELL", "unknown", "HOLDS")
+    assert "the DCG@10 difference" in found.consequence
