@@ -418,7 +418,11 @@ def _spelt(ratings: Ratings, scheme: Scheme | None, names: Sequence[str], needed
     """The ratings in a scheme's spelling: the given one, or the first of several that has all labels."""
     if scheme is not None:
         return ratings.with_scheme(scheme)
+    of_documents = bool(ratings.units) and all(unit.doc_id for unit in ratings.units)
     for name in names:
+        # 0 and 1 are grades of a document; of a pair of queries they say whether it is a leak.
+        if not needed and of_documents and load_scheme(name).view == "pair":
+            continue
         try:
             return replace(ratings.with_scheme(load_scheme(name)), guessed=True)
         except InputError:

@@ -21,10 +21,10 @@ QUERY_NAMES: Final = ("query_text", "query", "data", "question", "text")
 DATASET_NAMES: Final = ("dataset", "test", "selection", "split", "corpus")
 SIMILARITY_NAMES: Final = ("similarity", "cosine_similarity", "cosine")
 PROBABILITY_NAMES: Final = ("probability", "sampling_probability", "inclusion_probability")
-_DOCUMENTS: Final = ("doc_id", "docid", "document_id", "docno", "passage_id", "url")
+_DOCUMENTS: Final = ("doc_id", "docid", "document_id", "docno", "passage_id", "corpus-id", "doc", "url")
 _LABELS: Final = ("labels", "label", "choices", "choice")
 #: Columns of labels where there is none of those.
-_OTHER_LABELS: Final = ("type", "annotations")
+_OTHER_LABELS: Final = ("type", "annotations", "relevance", "grade")
 _ANNOTATORS: Final = ("annotator", "annotator_id", "username", "user", "completed_by", "created_by")
 _ROLES: Final = ("person", "model", "adjudicator")
 _KINDS: Final = ("label", "skip", "undo", "adjudicate", "open")
@@ -40,8 +40,8 @@ def read_labels(spec: str | SourceSpec, *, strict: bool = False) -> Iterator[Jud
     a header, JSONL or Parquet. An item is described by `item_id`, or by what there is of topic_id, query_id,
     query_text, doc_id, dataset, title, description and variant; `similarity`, `probability`, `stratum`, `annotator`
     (or `username`, `user`, `completed_by`), `role`, `kind`, `about`, `comment`, `reason`, `seconds` and `at` are read
-    where they are there. In a table several labels are in one cell, separated by `|`, `;` or `,`. A similarity above
-    1 (a rounding of the encoder) becomes 1.
+    where they are there. Where no column is called after labels, `relevance` or `grade` is read. In a table several
+    labels are in one cell, separated by `|`, `;` or `,`. A similarity above 1 (a rounding of the encoder) becomes 1.
 
     Args:
         spec: the file.

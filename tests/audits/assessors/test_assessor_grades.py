@@ -42,6 +42,15 @@ def test_every_kind_of_source(tmp_path: Path) -> None:
     assert codes({"frame": frame, "dict": HUMAN}) == {"frame": [0, -1, -1, 3, -1], "dict": same}
 
 
+@pytest.mark.parametrize("column", ["label", "relevance", "grade"])
+def test_a_table_of_zeros_and_ones_about_documents_has_grades(column: str, tmp_path: Path) -> None:
+    table = tmp_path / "gpt.jsonl"
+    rows = [(topic, doc, int(grade > 0)) for topic, held in HUMAN.items() for doc, grade in held.items()]
+    lines = [f'{{"query_id": "{topic}", "doc_id": "{doc}", "{column}": {grade}}}' for topic, doc, grade in rows]
+    table.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert codes([str(table)]) == {"gpt": [0, 1, 1, 1, 0]}
+
+
 def test_a_store_has_people_and_models(tmp_path: Path) -> None:
     items = [
         Item(f"i{doc}", "1", texts=(Text("query", "what", id="1"), Text("document", f"text {doc}", id=doc)))
