@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 import truerank
-from truerank.claims import file_questions
+from truerank.claims import inquiry
 from truerank.claims.conclusion import concluded
 from truerank.claims.results import Check, ClaimAnswer
 
@@ -161,10 +161,10 @@ def test_lines_of_relevant_documents_first_are_no_exception() -> None:
 def test_documents_are_looked_up_in_parts_and_keep_the_order_of_the_collection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: int
 ) -> None:
-    monkeypatch.setattr(file_questions, "_LOOKED_UP", 2)
+    monkeypatch.setattr(inquiry, "_LOOKED_UP", 2)
     ids = random.Random(3).sample(range(100), 12)
     docs = tmp_path / "docs.jsonl"
     docs.write_text("".join(json.dumps({"_id": f"d{one}", "text": "a text"}) + "\n" for one in [*ids, ids[0]]))
     some = pl.Series(["elsewhere", *(f"d{one}" for one in sorted(ids[:wanted]))])
-    found = file_questions._among(str(docs), some)
+    found = inquiry.ids_among(str(docs), some)
     assert found.to_list() == [f"d{one}" for one in ids[:wanted]]

@@ -219,7 +219,7 @@ def _of_data(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps
         "collection": lambda: collection_answer(given, claim, steps),
     }
     if claim is not None:
-        asked["versions"] = lambda: versions_answer(given, claim, steps)
+        asked["versions"] = lambda: versions_answer(given, material, claim, steps)
     return asked
 
 

@@ -226,6 +226,13 @@ def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
     return {"verdict": whole.word, "why": whole.sentence, "settle": settle}
 
 
+#: What taking documents out of a run does not show.
+_MOVED_UP: Final = (
+    "In the runs, later results move up: a run made without these documents could have another order, and other "
+    "documents below its last result."
+)
+
+
 def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:
     """The answer with the claim on the judgments that `collection clean` would write."""
     cleaned = collection_clean(claim.qrels, audit)
@@ -234,12 +241,17 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
     if not len(edits) and not groups:
         text = "Nothing is certain enough to repair; the difference is unchanged."
         return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
-    parts = [f"{len(edits):,d} judgments corrected"] if len(edits) else []
+    missing = frozenset(audit.rows("missing-document")["doc_id"])
+    corrected = int((~edits["doc_id"].is_in([*missing])).sum())
+    parts = [f"{corrected:,d} judgments corrected"] if corrected else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
-    repair = Repair(f"with {' and '.join(parts)}", edits=edits, equivalent=groups)
+    what = [f"with {' and '.join(parts)}"] if parts else []
+    what += [f"without the {_counted(len(missing), 'document')} that the collection lacks"] if missing else []
+    repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups)
     changed = {"changed": len(edits), "copies": len(groups)}
     answer = replace(answer, facts={**answer.facts, **changed})
-    return repaired_answer(claim, answer, repair, resampling, "no judgment is left")
+    answer = repaired_answer(claim, answer, repair, resampling, "no judgment is left")
+    return replace(answer, consequence=f"{answer.consequence} {_MOVED_UP}") if missing else answer
 
 
 def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:
@@ -320,7 +332,7 @@ _QRELS: Final = ("carried.qrels", "clean.qrels")
 _LOOKED_AT: Final = 100
 
 
-def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
+def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
     """(g) The judgments carried to the new documents: without lost ones, and without those that the scan doubts."""
     sources = given.sources
     depends = {
@@ -371,9 +383,14 @@ def versions_answer(given: Inquiry, claim: Claim, steps: AuditSteps) -> ClaimAns
         "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found
     )  # fmt: skip
     edits = edits_between(claim.qrels, carried)
-    if len(edits):
-        repair = Repair(f"without the {len(edits):,d} judgments of documents that are gone", edits=edits)
+    # By URL, runs may name documents as the new version does.
+    gone = frozenset(material.gone if found["by"] == "id" else ())
+    if len(edits) or gone:
+        judgments, documents = _counted(len(edits), "judgment"), _counted(len(gone), "document")
+        what = f"{documents} ({judgments}) of the previous version" if gone else f"{judgments} of documents"
+        repair = Repair(f"without the {what} that are gone", documents=gone, edits=edits)
         answer = repaired_answer(claim, answer, repair, given.resampling, "no judged document is left")
+        answer = replace(answer, consequence=f"{answer.consequence} {_MOVED_UP}") if gone else answer
     return _with_doubtful(claim, answer, clean)
 
 

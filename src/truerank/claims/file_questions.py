@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
-from itertools import islice
 from typing import Any, Final
 
 import numpy as np
@@ -141,9 +140,9 @@ _RERANKED: Final = ("random order", "often relevant elsewhere")
 _LOW: Final = 0.01
 #: Of what both runs hold, so few unjudged documents are those of rerankers of judged ones.
 _UNJUDGED: Final = 0.01
-#: Ids of documents that are looked up at once.
-_LOOKED_UP: Final = 1_000_000
 _DEPTH: Final = 10
+#: Of the first results of a run so many are documents, or it was made on others.
+_MANY: Final = 0.5
 
 
 def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> ClaimAnswer:
@@ -312,26 +311,14 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
         topics = {
             topic.topic_id: topic.title.strip() or topic.description for topic in read_topics(given.sources.test).topics
         }
-    known = None
-    if given.sources.docs is not None:
-        wanted = pl.concat([qrels["doc_id"].unique(), *(run["doc_id"].unique() for run in runs.values())]).unique()
-        known = _among(given.sources.docs, wanted)
     golden = [one.table for one in given.readings if one.table is not None and one.table.qrels is not None]
     empty = merged_tables(golden).empty if golden else {}
-    return Files(runs, pair, qrels, known, topics, depth, given.scoring.ties == "rank", empty)
-
-
-def _among(docs: str, wanted: pl.Series) -> pl.Series:
-    """The ids of documents that are wanted, in the order of the collection."""
-    # What is wrong with the documents is the question of the collection.
-    ids = open_documents(docs, keep_empty=True).ids()
-    found, some = pl.Series(dtype=pl.String), pl.Series(dtype=pl.String)
-    while len(more := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)) or len(some):
-        some = some.append(more)
-        # Each look takes as long as there are wanted ones, so that as many are looked up at once.
-        if len(more) < _LOOKED_UP or len(some) >= len(wanted):
-            found, some = found.append(some.filter(some.is_in(wanted.implode()))), some.clear()
-    return found.unique(maintain_order=True)
+    files = Files(runs, pair, qrels, material.held, topics, depth, given.scoring.ties == "rank", empty)
+    left = ~pl.col("doc_id").is_in(material.gone.implode())
+    if len(material.gone) and all(rows.select(left.mean()).item() >= _MANY for rows in map(files.first.get, pair)):
+        # What the documents lost is the question of the versions.
+        files = replace(files, runs={name: run.filter(left) for name, run in runs.items()})
+    return files
 
 
 def _scores(claim: Claim) -> dict[str, dict[str, Any]]:

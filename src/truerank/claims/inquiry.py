@@ -6,6 +6,8 @@ import dataclasses
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +40,8 @@ _PATHS: Final = frozenset(
 _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
 #: The columns of runs that questions look at.
 _RANKED: Final = ("topic_id", "doc_id", "rank", "score")
+#: Ids of documents that are looked up at once.
+_LOOKED_UP: Final = 1_000_000
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 
@@ -261,6 +265,43 @@ class ClaimMaterial:
     repeats: Mapping[str, Mapping[str, pl.DataFrame]] = field(default_factory=dict)
     again: pl.DataFrame | None = None
     repeated_scores: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+    @cached_property
+    def held(self) -> pl.Series | None:
+        """Of the ids of judgments and results, those that the documents have, in their order; None without documents.
+
+        What is wrong with the documents is the question of the collection.
+        """
+        return None if self.sources.docs is None else ids_among(self.sources.docs, self._named)
+
+    @cached_property
+    def before(self) -> pl.Series | None:
+        """The same of the documents that were judged; None where they were not given."""
+        return None if self.sources.previous is None else ids_among(self.sources.previous, self._named)
+
+    @cached_property
+    def gone(self) -> pl.Series:
+        """Those that only the documents have that were judged."""
+        if self.held is None or self.before is None:
+            return pl.Series(dtype=pl.String)
+        return self.before.filter(~self.before.is_in(self.held.implode()))
+
+    @property
+    def _named(self) -> pl.Series:
+        frames = (*self.runs.values(), *([] if self.qrels is None else [self.qrels]))
+        return pl.concat([pl.Series(dtype=pl.String), *(one["doc_id"].unique() for one in frames)]).unique()
+
+
+def ids_among(docs: str, wanted: pl.Series) -> pl.Series:
+    """The ids of documents that are wanted, in the order of the collection."""
+    ids = open_documents(docs, keep_empty=True).ids()
+    found, some = pl.Series(dtype=pl.String), pl.Series(dtype=pl.String)
+    while len(more := pl.Series(list(islice(ids, _LOOKED_UP)), dtype=pl.String)) or len(some):
+        some = some.append(more)
+        # Each look takes as long as there are wanted ones, so that as many are looked up at once.
+        if len(more) < _LOOKED_UP or len(some) >= len(wanted):
+            found, some = found.append(some.filter(some.is_in(wanted.implode()))), some.clear()
+    return found.unique(maintain_order=True)
 
 
 def completed(sources: ClaimSources) -> ClaimSources:

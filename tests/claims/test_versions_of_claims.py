@@ -1,0 +1,76 @@
+"""A claim beside two versions of the documents: what is gone, lost, cut short, or never was there."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import truerank
+from truerank.claims.results import Check
+
+Grades = dict[str, dict[str, int]]
+Runs = dict[str, dict[str, dict[str, float]]]
+Texts = dict[str, str]
+WORDS = "river stone lamp field cloud paper glass tower bread winter garden market bridge copper silver".split()
+
+
+def _data(topics: int = 24, seed: int = 3) -> tuple[Grades, Runs, Texts, Texts]:
+    """Judgments, two runs of which "good" is better, topics and documents, of which a third is relevant."""
+    draw = random.Random(seed)
+    grades, runs, queries, docs = Grades(), Runs(good={}, plain={}), Texts(), Texts()
+    for at in range(topics):
+        topic = f"t{at}"
+        queries[topic] = " ".join(draw.sample(WORDS, 3))
+        grades[topic] = {f"D-{at * 15 + n + 1:04d}": int(n % 3 == 0) for n in range(15)}
+        for key, grade in grades[topic].items():
+            docs[key] = f"{queries[topic] if grade else ''} {' '.join(draw.choices(WORDS, k=25))} {key}"
+        for name, sight in (("good", 2.5), ("plain", 1.0)):
+            runs[name][topic] = {key: sight * grade + draw.gauss(0, 1) for key, grade in grades[topic].items()}
+    return grades, runs, queries, docs
+
+
+def _without(values: dict[str, dict[str, float]] | Grades, gone: set[str]) -> dict[str, dict[str, float]]:
+    return {topic: {key: one for key, one in held.items() if key not in gone} for topic, held in values.items()}
+
+
+Checked = Callable[[Grades, Runs, Texts, Texts, Texts | None], Check]
+
+
+@pytest.fixture
+def checked(tmp_path: Path) -> Checked:
+    """Checks whether "good" is better, with texts in files."""
+
+    def file(name: str, texts: Texts) -> str:
+        path = tmp_path / name
+        path.write_text("".join(f"{json.dumps({'_id': key, 'text': text})}\n" for key, text in texts.items()))
+        return str(path)
+
+    def check(grades: Grades, runs: Runs, queries: Texts, docs: Texts, previous: Texts | None) -> Check:
+        return truerank.check(
+            qrels=grades, run=runs, test=file("topics.jsonl", queries), docs=file("docs.jsonl", docs),
+            previous=None if previous is None else file("old.jsonl", previous), system="good", baseline="plain",
+        )  # fmt: skip
+
+    return check
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_documents_that_are_gone_leave_runs_of_both_indexes_alike(checked: Checked, named: bool) -> None:
+    grades, runs, queries, before = _data()
+    draw = random.Random(4)
+    gone = {key for held in grades.values() for key in draw.sample([key for key in held if held[key]], 2)}
+    now = {key: text for key, text in before.items() if key not in gone}
+    both = {name: _without(run, gone) for name, run in runs.items()}
+    kept = {topic: {key: int(grade) for key, grade in held.items()} for topic, held in _without(grades, gone).items()}
+    truth = checked(kept, both, queries, now, None)
+    mixed = {"good": runs["good"], "plain": both["plain"]}
+    found = checked(grades, mixed, queries, now, before if named else None)
+    assert found.base is not None and found.repaired is not None and truth.base is not None
+    assert found.repaired.value == pytest.approx(truth.base.value)
+    assert found.base.value != pytest.approx(truth.base.value, abs=0.01)
+    answer = found.answer("versions" if named else "collection")
+    assert f"{len(gone)} documents" in answer.consequence and "another order" in answer.consequence
