@@ -74,3 +74,14 @@ def test_documents_that_are_gone_leave_runs_of_both_indexes_alike(checked: Check
     assert found.base.value != pytest.approx(truth.base.value, abs=0.01)
     answer = found.answer("versions" if named else "collection")
     assert f"{len(gone)} documents" in answer.consequence and "another order" in answer.consequence
+
+
+def test_nothing_is_gone_between_equal_versions_whatever_judgments_name(checked: Checked) -> None:
+    grades, runs, queries, docs = _data()
+    # Some ids are spelt without their zeros, which the question of the collection corrects.
+    short = {topic: {key.replace("D-000", "D-"): one for key, one in held.items()} for topic, held in grades.items()}
+    found = checked(short, runs, queries, docs, docs)
+    answer = found.answer("versions")
+    assert (answer.word, answer.facts["lost"], answer.facts["nowhere"]) == ("UNCHANGED", 0, 9)
+    assert answer.repair is None and "9 judgments of documents of neither version" in answer.evidence
+    assert "gone" not in found.conclusion.reason

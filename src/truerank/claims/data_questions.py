@@ -341,6 +341,9 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
         "rel": given.scoring.rel,
     }  # fmt: skip
 
+    # What is not among the documents that were judged cannot have gone since.
+    unknown = ~pl.col("doc_id").is_in(pl.Series(material.before, dtype=pl.String).implode())
+
     def run(folder: Path, progress: Progress) -> dict[str, Any]:
         """Scans, carries and cleans."""
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
@@ -354,12 +357,14 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
         files = [folder / name for name in _QRELS]
         route = transfer.Route(matched=folder / "matched", to=_NOW)
         carried = transfer.carry(sources.qrels, route=route, rel=rel, out=files[0])
+        nowhere = len(carried.parts["lost"].filter(unknown))
         cleaned = transfer.clean(
             str(files[0]), scan=found, version_name=_NOW, removal=transfer.Removal(ids="version"), rel=rel, out=files[1]
         )  # fmt: skip
         return {
-            "compared": found.summary["compared"], "lost": carried.lost, "ambiguous": carried.ambiguous,
-            "flagged": sum(cleaned.removed.values()), "reasons": dict(cleaned.removed), "by": by,
+            "compared": found.summary["compared"], "lost": carried.lost - nowhere, "nowhere": nowhere,
+            "ambiguous": carried.ambiguous, "flagged": sum(cleaned.removed.values()),
+            "reasons": dict(cleaned.removed), "by": by,
         }  # fmt: skip
 
     try:
@@ -372,11 +377,15 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
         text = "Run `transfer scan` with another `model`, and give its judgments as `qrels`."
         return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=text)
     carried, clean = (read_qrels_frame(str(steps.place("versions") / name)) for name in _QRELS)
+    kept = claim.qrels.filter(unknown).join(carried, on=_PAIR, how="anti")
+    carried, clean = pl.concat([carried, kept]), pl.concat([clean, kept])
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence = (
         f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
         f"lost the answer (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
     )
+    if found["nowhere"]:
+        evidence += f" {_counted(found['nowhere'], 'judgment')} of documents of neither version were not compared."
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
     text = "The judgments fit the documents; the difference is unchanged."
     answer = ClaimAnswer(
