@@ -85,3 +85,26 @@ def test_nothing_is_gone_between_equal_versions_whatever_judgments_name(checked:
     assert (answer.word, answer.facts["lost"], answer.facts["nowhere"]) == ("UNCHANGED", 0, 9)
     assert answer.repair is None and "9 judgments of documents of neither version" in answer.evidence
     assert "gone" not in found.conclusion.reason
+
+
+NOTICE = "404 Not Found. The page you requested could not be found."
+
+
+@pytest.mark.parametrize(
+    ("notices", "grade", "lost"),
+    [(20, 1, 20), (20, 0, 0), (1, 1, 0)],
+    ids=["of relevant documents", "of others", "one alone"],
+)
+def test_documents_that_became_one_notice_are_lost_and_no_copies(
+    checked: Checked, notices: int, grade: int, lost: int
+) -> None:
+    grades, runs, queries, before = _data()
+    ids = [key for held in grades.values() for key, known in held.items() if known == grade]
+    gone = set(random.Random(5).sample(ids, notices))
+    now = {key: NOTICE if key in gone else text for key, text in before.items()}
+    # Two documents with one honest text are copies as before.
+    now["D-0002"] = now["D-0003"]
+    found = checked(grades, runs, queries, now, None)
+    answer, named = found.answer("collection"), "of which only a notice is left"
+    assert (f"{lost} documents {named}" in found.conclusion.reason) == (named in answer.evidence) == bool(lost)
+    assert "1 copies of documents counted once" in found.conclusion.reason

@@ -78,10 +78,10 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
 
 #: Kinds that `collection clean` repairs, or that the question about files names.
 _REPAIRED: Final = frozenset((
-    "missing-document", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair", "contradicted-pair",
-    "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant", "duplicate-topic",
-    "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments", "shuffled-judgments",
-    "unrelated-judgments", "inverted-grades", "telling-order",
+    "missing-document", "replaced-text", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair",
+    "contradicted-pair", "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant",
+    "duplicate-topic", "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments",
+    "shuffled-judgments", "unrelated-judgments", "inverted-grades", "telling-order",
 ))  # fmt: skip
 #: Notes that are tried on the claim.
 _HEARD: Final = ("short-document", "echo")
@@ -241,12 +241,16 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
     if not len(edits) and not groups:
         text = "Nothing is certain enough to repair; the difference is unchanged."
         return answer if answer.consequence else replace(answer, effect=claim.base.effect, consequence=text)
-    missing = frozenset(audit.rows("missing-document")["doc_id"])
+    lost = {
+        "that the collection lacks": frozenset(audit.rows("missing-document")["doc_id"]),
+        "of which only a notice is left": frozenset(audit.rows("replaced-text")["doc_id"]),
+    }
+    missing = frozenset[str]().union(*lost.values())
     corrected = int((~edits["doc_id"].is_in([*missing])).sum())
-    parts = [f"{corrected:,d} judgments corrected"] if corrected else []
+    parts = [f"{_counted(corrected, 'judgment')} corrected"] if corrected else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
     what = [f"with {' and '.join(parts)}"] if parts else []
-    what += [f"without the {_counted(len(missing), 'document')} that the collection lacks"] if missing else []
+    what += [f"without the {_counted(len(ids), 'document')} {which}" for which, ids in lost.items() if ids]
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups)
     changed = {"changed": len(edits), "copies": len(groups)}
     answer = replace(answer, facts={**answer.facts, **changed})

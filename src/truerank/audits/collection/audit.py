@@ -283,7 +283,8 @@ def _audited(
         asked = asked_for(None if judgments is None else judgments.frame, runs, topics)
         documents, echo = _read(parts.docs, asked, overlap, shingles, job.part("duplicates"))
         same = within(documents.compared(shingles), shingles, job.part("duplicates"))
-        duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said)
+        notices = {row["doc_id"] for kind in ("error-page", "placeholder") for row in documents.found[kind]}
+        duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said).without(notices)
     material = _Material(judgments, pairs, topics, documents, duplicates, runs, previous, options, scoring)
     found = [one for one in _instances(parts.train, material, job.progress) if one.count]
     job.progress.start("fit of judgments")

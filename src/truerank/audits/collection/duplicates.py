@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 import polars as pl
@@ -28,12 +28,20 @@ class Duplicates:
         boilerplate: columns as in `near_duplicates.BOILERPLATE`.
         documents: how many documents were compared.
         said: what people said, by pair of ids in the order of `pairs`.
+        replaced: documents that have nothing but the same notice as another one; they are no pairs.
     """
 
     pairs: pl.DataFrame
     boilerplate: pl.DataFrame
     documents: int
     said: Mapping[tuple[str, str], Answer] = field(default_factory=dict)
+    replaced: frozenset[str] = frozenset()
+
+    def without(self, notices: Collection[str]) -> Duplicates:
+        """The same where notices, which say nothing of what stood in their place, are no copies of each other."""
+        both = pl.all_horizontal(pl.col("left", "right").is_in([*notices]))
+        same = self.pairs.filter(both & pl.col("kind").is_in(CERTAIN))
+        return replace(self, pairs=self.pairs.filter(~both), replaced=frozenset((*same["left"], *same["right"])))
 
     @property
     def answered(self) -> pl.DataFrame:

@@ -301,6 +301,7 @@ class Closing:
 
     Attributes:
         missing: ids of documents that do not exist; their judgments go.
+        replaced: ids of documents with a notice in place of the text that was judged; theirs go, too.
         unknown: ids of topics that do not exist, and that no document has either.
         swapped: pairs of topic and document, as they stand, that are in each other's place.
         respelt: documents whose judgments name them by another spelling.
@@ -310,6 +311,7 @@ class Closing:
     """
 
     missing: Collection[str] = ()
+    replaced: Collection[str] = ()
     unknown: Collection[str] = ()
     swapped: Collection[tuple[str, str]] = ()
     respelt: Mapping[str, str] = field(default_factory=dict)
@@ -323,6 +325,7 @@ def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], c
     waste = rows("unknown-topic").filter(pl.col("other") == "")
     return Closing(
         missing=frozenset(rows("missing-document")["doc_id"]),
+        replaced=frozenset(rows("replaced-text")["doc_id"]),
         unknown=frozenset() if len(rows("shifted-judgments")) else frozenset(waste["topic_id"]),
         swapped=frozenset(rows("swapped-ids").select("topic_id", "doc_id").iter_rows()),
         respelt=dict(rows("respelt-document").select("doc_id", "other").iter_rows()),
@@ -356,6 +359,8 @@ def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFr
         .then(pl.lit("no such topic"))
         .when(pl.col("doc_id").is_in(list(rules.missing)) & ~pl.col("doc_id").is_in(list(rules.respelt)))
         .then(pl.lit("no such document"))
+        .when(pl.col("doc_id").is_in(list(rules.replaced)))
+        .then(pl.lit("a notice in place of the text"))
         .otherwise(None)
         .alias("reason"),
     )

@@ -104,10 +104,10 @@ def clean(
 ) -> CollectionCleaning:
     """Removes from the judgments what is certainly wrong, closes them under equivalence, and lists every change.
 
-    Judgments of documents and topics that do not exist go, as do rows that are there twice; ids that are spelt unlike
-    the document's are corrected, and topic and document go to their columns; one document stands for each group of
-    equivalent ones. Only exact duplicates and pairs that people called the same are groups. What stays keeps its bytes
-    and its order.
+    Judgments of documents and topics that do not exist go, as do those of documents of which only a notice is left, and
+    rows that are there twice; ids that are spelt unlike the document's are corrected, and topic and document go to
+    their columns; one document stands for each group of equivalent ones. Only exact duplicates and pairs that people
+    called the same are groups. What stays keeps its bytes and its order.
 
     Args:
         qrels: the judgments.

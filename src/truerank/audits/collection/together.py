@@ -24,6 +24,8 @@ def group_instances(duplicates: Duplicates, pairs: pl.DataFrame, rel: int) -> It
     """Grades of equivalent documents that contradict each other, and relevant documents whose copies are not judged."""
     contradicted, unjudged, copies, size = _graded(duplicates.groups(), pairs, rel)
     judged = pairs["topic_id"].n_unique()
+    lost = pairs.filter((pl.col("relevance") >= rel) & pl.col("doc_id").is_in([*duplicates.replaced]))
+    yield instances("replaced-text", lost.with_columns(detail=pl.format("grade {}", "relevance")), len(pairs))
     yield instances("contradicted-group", contradicted, size)
     yield instances("unjudged-twin", unjudged, max(judged, len(unjudged)))
     yield instances("redundant-relevant", copies, int((pairs["relevance"] >= rel).sum()))
