@@ -108,3 +108,13 @@ def test_documents_that_became_one_notice_are_lost_and_no_copies(
     answer, named = found.answer("collection"), "of which only a notice is left"
     assert (f"{lost} documents {named}" in found.conclusion.reason) == (named in answer.evidence) == bool(lost)
     assert "1 copies of documents counted once" in found.conclusion.reason
+
+
+def test_documents_that_are_cut_short_are_a_fault_and_no_documents_that_are_gone(checked: Checked) -> None:
+    grades, runs, queries, before = _data()
+    found = checked(grades, runs, queries, dict([*before.items()][:100]), before)
+    assert found.conclusion.word == "FILES AT FAULT"
+    assert "behind D-0100: the documents may be cut short" in found.conclusion.reason
+    few = checked(grades, runs, queries, dict([*before.items()][:300]), before)
+    assert few.conclusion.word != "FILES AT FAULT"
+    assert "behind D-0300: the documents may be cut short" in few.answer("versions").evidence

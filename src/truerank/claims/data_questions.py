@@ -17,6 +17,7 @@ from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.repairs import clean as collection_clean
 from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
+from truerank.audits.collection.run_faults import cut_short
 from truerank.claims.claim import Claim, Repair, change_by, signed
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
@@ -250,7 +251,8 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
     parts = [f"{_counted(corrected, 'judgment')} corrected"] if corrected else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
     what = [f"with {' and '.join(parts)}"] if parts else []
-    what += [f"without the {_counted(len(ids), 'document')} {which}" for which, ids in lost.items() if ids]
+    without = [f"the {_counted(len(ids), 'document')} {which}" for which, ids in lost.items() if ids]
+    what += [f"without {' and '.join(without)}"] if without else []
     repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups)
     changed = {"changed": len(edits), "copies": len(groups)}
     answer = replace(answer, facts={**answer.facts, **changed})
@@ -390,6 +392,9 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
     )
     if found["nowhere"]:
         evidence += f" {_counted(found['nowhere'], 'judgment')} of documents of neither version were not compared."
+    last = cut_short(pl.Series(material.held, dtype=pl.String), pl.Series(material.before, dtype=pl.String))
+    if last and found["lost"]:
+        evidence += f" These are the end of the previous version, behind {last}: the documents may be cut short."
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
     text = "The judgments fit the documents; the difference is unchanged."
     answer = ClaimAnswer(

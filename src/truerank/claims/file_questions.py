@@ -313,7 +313,7 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
         }
     golden = [one.table for one in given.readings if one.table is not None and one.table.qrels is not None]
     empty = merged_tables(golden).empty if golden else {}
-    files = Files(runs, pair, qrels, material.held, topics, depth, given.scoring.ties == "rank", empty)
+    files = Files(runs, pair, qrels, material.held, topics, depth, given.scoring.ties == "rank", empty, material.before)
     left = ~pl.col("doc_id").is_in(material.gone.implode())
     if len(material.gone) and all(rows.select(left.mean()).item() >= _MANY for rows in map(files.first.get, pair)):
         # What the documents lost is the question of the versions.

@@ -88,6 +88,26 @@ def test_ids_that_do_not_meet(how: str, documents: bool) -> None:
     assert (part.weight, part.topics) == ("topics", frozenset(some))
 
 
+@pytest.mark.parametrize(("share", "weight"), [(0.3, "fault"), (0.6, "topics")])
+@pytest.mark.parametrize("ids", [DOCUMENTS, [str(n) for n in range(300)]], ids=["padded", "numbers"])
+def test_documents_that_are_cut_short_lack_the_end_of_the_order(ids: list[str], share: float, weight: str) -> None:
+    given, other = files(), dict(zip(DOCUMENTS, ids, strict=True))
+    runs = {name: run.with_columns(pl.col("doc_id").replace(other)) for name, run in given.runs.items()}
+    given = replace(given, runs=runs, qrels=given.qrels.with_columns(pl.col("doc_id").replace(other)))
+    kept = int(share * len(ids))
+    found = named(replace(given, documents=pl.Series(ids[:kept])))["foreign-results"]
+    assert found.weight == weight
+    assert "the documents may be cut short" in found.reason and "whole file" in found.remedy
+    draw = random.Random(2)
+    for some in (draw.sample(ids, kept), ids[-kept:], [*ids[: kept - 9], *ids[-9:]]):
+        found = named(replace(given, documents=pl.Series(some)))["foreign-results"]
+        assert "cut short" not in found.reason
+    # Where ids have no order, that of the documents that were judged shows it.
+    mixed = draw.sample(ids, len(ids))
+    found = named(replace(given, documents=pl.Series(mixed[:kept]), before=pl.Series(mixed)))["foreign-results"]
+    assert "the documents may be cut short" in found.reason
+
+
 def test_the_run_that_meets_the_judgments_has_the_right_ids() -> None:
     """Ids that begin with a small letter by nature, beside a run with all of them in small letters."""
     given = replace(files(), documents=None)

@@ -22,8 +22,10 @@ Weight = Literal["fault", "topics", "doubt", "note"]
 
 #: A topic has no results of this collection where fewer of its first results are documents.
 _HALF: Final = 0.5
-#: A fault of so many of a run's topics is one of the whole run.
+#: So many steps that rise are all of them.
 _WHOLE: Final = 0.9
+#: By chance, what lacks is the end of an order so seldom.
+_CHANCE: Final = 0.001
 #: The share of steps from rank to rank at which scores rise, above which a topic's scores contradict its ranks.
 _RISING: Final = 0.25
 #: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
@@ -40,6 +42,7 @@ _NAMED: Final = 3
 #: Identifiers whose forms are made together.
 _AT_ONCE: Final = 1 << 20
 _PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
+_NUMBER: Final = re.compile(r"([0-9]+)")
 _DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 
 
@@ -83,6 +86,7 @@ class Files:
         depth: the ranks that the measure looks at.
         by_rank: whether ties are broken by the rank column.
         empty: by run, the topics for which its system was asked, and retrieved nothing.
+        before: of the same ids, those that an earlier version of the collection has, in its order.
     """
 
     runs: Mapping[str, pl.DataFrame]
@@ -93,6 +97,7 @@ class Files:
     depth: int
     by_rank: bool = False
     empty: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    before: pl.Series | None = None
 
     @cached_property
     def judged(self) -> pl.Series:
@@ -197,7 +202,9 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     if files.documents is None and len(files.runs) > 1 and not others:
         return
     known = pl.concat([files.qrels["doc_id"], *others]).unique() if files.documents is None else files.documents
-    cause = _cause(unknown, known)
+    shown = pl.concat([rows["doc_id"] for rows in files.first.values()])
+    last = "" if files.held is None else cut_short(files.held, _ordered(shown, files.before))
+    cause = _cause(unknown, known, last)
     # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
     if files.documents is None and not cause:
         return
@@ -209,13 +216,36 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     where = "are not documents of the collection" if files.documents is not None else "are in no other file"
     counted = f"{rows:,d} of {len(first):,d} first results of {name} {where}{cause}"
     remedy = "Write the ids of the run as the collection has them, or give the collection that the run was made on."
-    if len(touched) >= _WHOLE * len(shares):
+    if "cut short" in cause:
+        remedy = "Give the whole file of documents, or the one that the run was made on."
+    if len(touched) >= _HALF * len(shares):
         yield RunFault("foreign-results", name, "fault", frozenset(), f"{counted}.", remedy)
     elif touched:
         reason = f"{counted}: all of them or most, for {len(touched):,d} of {len(shares):,d} topics."
         yield RunFault("foreign-results", name, "topics", touched, reason, remedy)
     elif files.documents is not None:
         yield RunFault("foreign-results", name, "doubt", frozenset(), f"{counted}.", remedy)
+
+
+def cut_short(held: pl.Series, order: pl.Series) -> str:
+    """The last id of an order that is held, where most of what lacks is behind it, and more than chance puts there."""
+    there = order.is_in(held.implode()).to_numpy()
+    places = np.flatnonzero(there)
+    lacking = len(there) - len(places)
+    behind = np.arange(len(there) - 1 - places[-1] if len(places) else 0)
+    if not len(behind) or 2 * len(behind) < lacking:
+        return ""
+    chance = np.log((lacking - behind) / (len(there) - behind)).sum()
+    return str(order[int(places[-1])]) if chance <= np.log(_CHANCE) else ""
+
+
+def _ordered(ids: pl.Series, before: pl.Series | None) -> pl.Series:
+    """Ids in the order of an earlier version, or with their numbers in order."""
+    ids = ids.unique()
+    if before is not None:
+        return before.filter(before.is_in(ids.implode()))
+    numbers = [[int(one) if one.isdecimal() else one for one in _NUMBER.split(name)] for name in ids]
+    return pl.Series([name for _, name in sorted(zip(numbers, ids, strict=True))], dtype=pl.String)
 
 
 def _scores(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
@@ -442,14 +472,20 @@ def _no_relevant(files: Files) -> Iterable[RunFault]:
         )  # fmt: skip
 
 
-def _cause(wanted: pl.Series, known: pl.Series) -> str:
-    """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it."""
+def _cause(wanted: pl.Series, known: pl.Series, last: str = "") -> str:
+    """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it.
+
+    Args:
+        last: of an order that ends too early, the last id that is known.
+    """
     sample = wanted.head(_LOOKED_AT).to_list()
     some = max(_FEW, _SOME * len(sample))
     by_form = likely(sample, known)
     if len(by_form) >= some:
         one, other = min(by_form.items())
         return f" (their ids differ in {what_differs(one, other)}: {one}, {other})"
+    if last and _form(sample[0]) == _form(last):
+        return f" (what lacks is the end of the order of ids, behind {last}: the documents may be cut short)"
     cut = {name: _PASSAGE.sub("", name) for name in sample}
     parts = {part for name in sample for at in range(1, len(name)) for part in (name[:at], name[at:])}
     there = set(known.filter(known.is_in(pl.Series([*parts, *cut.values()], dtype=pl.String).implode())))
