@@ -11,6 +11,7 @@ import pytest
 
 import truerank
 from truerank.claims.results import Check
+from truerank.errors import InputError
 
 Grades = dict[str, dict[str, int]]
 Runs = dict[str, dict[str, dict[str, float]]]
@@ -118,3 +119,26 @@ def test_documents_that_are_cut_short_are_a_fault_and_no_documents_that_are_gone
     few = checked(grades, runs, queries, dict([*before.items()][:300]), before)
     assert few.conclusion.word != "FILES AT FAULT"
     assert "behind D-0300: the documents may be cut short" in few.answer("versions").evidence
+
+
+@pytest.mark.parametrize("cause", ["other ids, such as 1 and D-0001", "another collection"])
+def test_a_previous_version_whose_ids_do_not_meet_is_named_with_the_cause(checked: Checked, cause: str) -> None:
+    grades, runs, queries, docs = _data(topics=8)
+    old = {str(int(key[2:])): text for key, text in docs.items()}
+    if cause == "another collection":
+        old = {key: f"{text} of elsewhere" for key, text in old.items()}
+    with pytest.raises(InputError) as raised:
+        checked(grades, runs, queries, docs, old)
+    assert cause in str(raised.value) and "old.jsonl" in str(raised.value.where)
+    assert raised.value.fault.startswith("it has 0 of the judged documents, `docs` has 120")
+
+
+@pytest.mark.parametrize(("gone", "swapped"), [(0, True), (5, False)])
+def test_judged_documents_that_the_previous_version_lacks_are_told(checked: Checked, gone: int, swapped: bool) -> None:
+    grades, runs, queries, docs = _data()
+    new = {key for at, key in enumerate(docs) if at % 6 == 0}
+    old = {key: text for key, text in docs.items() if key not in new}
+    found = checked(grades, runs, queries, dict([*docs.items()][gone:]), old)
+    (told,) = (text for text in found.conclusion.possible if "The previous version lacks" in text)
+    assert f"documents of {len(new) - (gone > 0)} judgments" in told
+    assert ("are they swapped?" in told) == swapped

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
@@ -384,21 +384,14 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
         return ClaimAnswer("versions", "UNKNOWN", why, "unknown", "", settles=text)
     carried, clean = (read_qrels_frame(str(steps.place("versions") / name)) for name in _QRELS)
     kept = claim.qrels.filter(unknown).join(carried, on=_PAIR, how="anti")
+    found = {**found, "newer": len(claim.qrels.filter(unknown)) - len(kept)}
     carried, clean = pl.concat([carried, kept]), pl.concat([clean, kept])
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
-    evidence = (
-        f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
-        f"lost the answer (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
-    )
-    if found["nowhere"]:
-        evidence += f" {_counted(found['nowhere'], 'judgment')} of documents of neither version were not compared."
-    last = cut_short(pl.Series(material.held, dtype=pl.String), pl.Series(material.before, dtype=pl.String))
-    if last and found["lost"]:
-        evidence += f" These are the end of the previous version, behind {last}: the documents may be cut short."
+    evidence, possible = _compared(found, material)
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
     text = "The judgments fit the documents; the difference is unchanged."
     answer = ClaimAnswer(
-        "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found
+        "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found, possible=possible
     )  # fmt: skip
     edits = edits_between(claim.qrels, carried)
     # By URL, runs may name documents as the new version does.
@@ -412,6 +405,26 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
     return _with_doubtful(claim, answer, clean)
 
 
+def _compared(found: Mapping[str, Any], material: ClaimMaterial) -> tuple[str, str]:
+    """What was found of the judged documents, and what speaks against the versions themselves."""
+    held, before = (pl.Series(ids, dtype=pl.String) for ids in (material.held, material.before))
+    evidence = (
+        f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
+        f"lost the answer (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
+    )
+    if found["lost"] and (last := cut_short(held, before)):
+        evidence += f" These are the end of the previous version, behind {last}: the documents may be cut short."
+    if found["nowhere"]:
+        evidence += f" {_counted(found['nowhere'], 'judgment')} of documents of neither version were not compared."
+    if not found["newer"]:
+        return evidence, ""
+    possible = (
+        f"The previous version lacks the documents of {_counted(found['newer'], 'judgment')}, which the new one has: "
+        "they were judged later, or it is not the version that was judged."
+    )
+    return evidence, possible + ("" if len(material.gone) else " It has none that the new one lacks: are they swapped?")
+
+
 def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> ClaimAnswer:
     """The answer with the claim without doubtful documents: they are not errors yet, and can only leave it open."""
     if not answer.facts["flagged"]:
@@ -423,7 +436,7 @@ def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> Cl
     )
     turns = (row.effect == "stands") != (claim.base.effect == "stands") and row.effect != "unknown"
     return replace(
-        answer, estimates=(*answer.estimates, row), possible=possible, plausible=turns,
+        answer, estimates=(*answer.estimates, row), possible=f"{answer.possible} {possible}".strip(), plausible=turns,
         exception="without the documents that may have changed" if turns else "",
     )  # fmt: skip
 

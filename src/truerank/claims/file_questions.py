@@ -16,7 +16,7 @@ from truerank.audits.collection.floors import shared_candidates
 from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
 from truerank.audits.collection.run_origins import run_origins
 from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
-from truerank.claims.inquiry import ClaimMaterial, Inquiry
+from truerank.claims.inquiry import ClaimMaterial, Inquiry, refuse_other_version
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import cutoff_of, judged_results
 from truerank.measures.floors import Floor, fixed_list
@@ -147,6 +147,7 @@ _MANY: Final = 0.5
 
 def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: Claim | None) -> ClaimAnswer:
     """What is wrong with the files, what can be allowed for, and the scores of both runs."""
+    refuse_other_version(material)
     files = _files(given, material, qrels, claim)
     pair = files.pair
     faults = run_faults(files)

@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import polars as pl
 
+from truerank.audits.collection.run_faults import HARDLY
 from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
@@ -42,6 +43,8 @@ _NAMED_PATHS: Final = frozenset(("model_judgments", "labels"))
 _RANKED: Final = ("topic_id", "doc_id", "rank", "score")
 #: Ids of documents that are looked up at once.
 _LOOKED_UP: Final = 1_000_000
+#: Documents whose texts are compared, for the cause.
+_COMPARED: Final = 20_000
 _REMEDY: Final = "correct it; an earlier check.yaml shows the form"
 
 
@@ -290,6 +293,32 @@ class ClaimMaterial:
     def _named(self) -> pl.Series:
         frames = (*self.runs.values(), *([] if self.qrels is None else [self.qrels]))
         return pl.concat([pl.Series(dtype=pl.String), *(one["doc_id"].unique() for one in frames)]).unique()
+
+
+def refuse_other_version(material: ClaimMaterial) -> None:
+    """Says so where `previous` has hardly one of the judged documents that `docs` has, with the likely cause."""
+    if material.qrels is None or material.held is None or material.before is None:
+        return
+    judged = material.qrels["doc_id"].unique()
+    here, there = (int(judged.is_in(ids.implode()).sum()) for ids in (material.held, material.before))
+    if there >= HARDLY * here:
+        return
+    old, new = (
+        {
+            one.text: one.doc_id
+            for one in islice((one for block in open_documents(str(docs)).batches() for one in block), _COMPARED)
+        }
+        for docs in (material.sources.previous, material.sources.docs)
+    )
+    same = [(key, new[text]) for text, key in old.items() if new.get(text, key) != key]
+    fault = f"it has {there:,d} of the judged documents, `docs` has {here:,d}"
+    if same:
+        cause = f"{len(same):,d} documents have one text in both and other ids, such as {same[0][0]} and {same[0][1]}"
+        remedy = "write its ids as `docs` and the judgments have them"
+    else:
+        cause = f"no text of the first {_COMPARED:,d} of each is in both: it looks like another collection"
+        remedy = "give the documents that were judged, with the same ids"
+    raise InputError(f"{fault}; {cause}", remedy, where=f"previous ({material.sources.previous})")
 
 
 def ids_among(docs: str, wanted: pl.Series) -> pl.Series:
