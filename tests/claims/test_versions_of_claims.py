@@ -142,3 +142,23 @@ def test_judged_documents_that_the_previous_version_lacks_are_told(checked: Chec
     (told,) = (text for text in found.conclusion.possible if "The previous version lacks" in text)
     assert f"documents of {len(new) - (gone > 0)} judgments" in told
     assert ("are they swapped?" in told) == swapped
+
+
+def test_doubtful_documents_leave_the_sentence_open_and_a_change_says_whether_chance_explains_it(
+    checked: Checked,
+) -> None:
+    grades, runs, queries, before = _data()
+    draw = random.Random(6)
+    relevant = [key for held in grades.values() for key, grade in held.items() if grade]
+    lost = {key: " ".join(draw.choices(WORDS, k=25)) for key in draw.sample(relevant, 30)}
+    found = checked(grades, runs, queries, {**before, **lost}, before)
+    answer = found.answer("versions")
+    assert answer.facts["flagged"] > 10 and "fit" not in answer.consequence
+    assert "if the doubtful documents still answer" in answer.consequence
+    # All relevant documents of two topics, and some of others, are gone: the two topics are compared by themselves.
+    gone = {*relevant[:10], *relevant[12::9]}
+    less = checked(grades, runs, queries, {key: text for key, text in before.items() if key not in gone}, before)
+    change = less.answer("versions").consequence
+    assert "on 22 topics" in less.conclusion.reason
+    assert "which chance can explain: without these 2 topics alone by" in change
+    assert "as many random documents change it by" in change

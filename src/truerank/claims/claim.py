@@ -200,7 +200,12 @@ class Claim:
             qrels = qrels.filter(~pl.col("topic_id").is_in(topics.implode()))
         if len(documents):
             others = ~pl.col("doc_id").is_in(documents.implode())
-            qrels, runs = qrels.filter(others), {name: run.filter(others) for name, run in runs.items()}
+            # A topic that loses its last relevant document leaves the means: there is nothing left to find.
+            relevant = pl.col("relevance") >= self.scoring.rel
+            before, after = self.qrels.filter(relevant), qrels.filter(relevant & others)
+            bare = before.join(after, on="topic_id", how="anti")["topic_id"]
+            qrels = qrels.filter(others & ~pl.col("topic_id").is_in(bare.implode()))
+            runs = {name: run.filter(others) for name, run in runs.items()}
         left = qrels["topic_id"].unique()
         answering = {name for name, run in runs.items() if has_topics(run, left)}
         if not answering.issuperset(self.pair):
@@ -352,11 +357,19 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
     tests = [_without_topics(claim, frozenset(old) - frozenset(new), resampling)]
     documents = frozenset(document for repair in repairs for document in repair.documents)
     tests.append(_without_documents(claim, documents, resampling))
-    beside = [
-        f"as many random {what} change it by {signed(test.low)} to {signed(test.high)} (p = {test.p:.2g})"
-        for what, test in zip((claim.unit, "documents"), tests, strict=True)
-        if test is not None
-    ]
+    size, beside = after.value - claim.base.value, []
+    left_out = {claim.unit: len(frozenset(old) - frozenset(new)), "documents": len(documents)}
+    for (what, count), test in zip(left_out.items(), tests, strict=True):
+        if test is None:
+            continue
+        random = f"by {signed(test.low)} to {signed(test.high)} (p = {test.p:.2g})"
+        if math.isclose(test.change, size, abs_tol=1e-9):
+            beside.append(f"as many random {what} change it {random}")
+        else:
+            # A repair may do more than leave out what can be compared.
+            beside.append(
+                f"without these {count:,d} {what} alone by {signed(test.change)}, without as many random ones {random}"
+            )
     moved = any(test is not None and test.p <= 1 - resampling.confidence for test in tests)
     # Where no other documents are like those, the change by topic is all that can be tested.
     if tests[1] is None:
@@ -365,7 +378,7 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)
         moved |= ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high
     effect = repaired_effect(claim.base, after, moved)
-    return ClaimChange(repaired, after, after.value - claim.base.value, moved, effect, "; ".join(beside))
+    return ClaimChange(repaired, after, size, moved, effect, "; ".join(beside))
 
 
 def _without_topics(claim: Claim, topics: frozenset[str], resampling: Resampling) -> SystemPlacebo | None:

@@ -164,10 +164,11 @@ def repaired_answer(
     change = change_by(claim, (repair,), repair.what, resampling)
     if change is None:
         return replace(answer, effect="not shown", consequence=f"{nothing.capitalize()}.", repair=repair)
-    beside = f"; {change.beside}" if change.beside else ""
+    chance = "more than chance explains" if change.moved else "which chance can explain"
+    beside = f": {change.beside}" if change.beside else ""
     consequence = (
         f"{repair.what[0].upper()}{repair.what[1:]} the difference is {change.after.figures()}. "
-        f"It changes by {signed(change.size)}{beside}."
+        f"It changes by {signed(change.size)}, {chance}{beside}."
     )
     facts = {**answer.facts, "change": change.size, "moved": change.moved}
     return replace(
@@ -389,7 +390,9 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
     word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
     evidence, possible = _compared(found, material)
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
-    text = "The judgments fit the documents; the difference is unchanged."
+    text = "The judgments that were compared fit the documents; the difference is unchanged."
+    if found["flagged"]:
+        text = "The difference is unchanged if the doubtful documents still answer their topics."
     answer = ClaimAnswer(
         "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found, possible=possible
     )  # fmt: skip
