@@ -174,6 +174,17 @@ def test_results_that_both_systems_have_are_named(tmp_path: Path) -> None:
     assert truerank.check(every).conclusion.word == "FILES AT FAULT"
 
 
+def test_results_of_a_third_system_are_named_and_second_names_are_not(tmp_path: Path) -> None:
+    scores = drawn(models=3)
+    copied = {**scores, "m1": {task: scores["m2" if task in TASKS[:2] else "m1"][task] for task in TASKS}}
+    # One model by two names.
+    place = folder(tmp_path, {**copied, "again": copied["m0"]})
+    found = truerank.check(place, system="m1", baseline="m0")
+    reason = found.conclusion.reason
+    assert "m1 has the result of m2, in all measures, on 2 tasks (Task0, Task1)" in reason and "again" not in reason
+    assert [row.topics for row in found.answer("files").estimates] == [6]
+
+
 def test_two_systems_with_the_same_scores_are_called_so() -> None:
     draw = random.Random(2)
     values = [round(draw.random(), 3) for _ in range(30)]

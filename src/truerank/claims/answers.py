@@ -121,14 +121,14 @@ def _of_scores(
         material.scores, given.scoring, names,
         comparisons=given.options.comparisons, confidence=given.resampling.confidence, unit=unit,
     )  # fmt: skip
-    cells = pair_of_results(claim, given.readings)
-    if cells is not None:
+    results = pair_of_results(claim, given.readings)
+    if results is not None:
         # Which split counts is a question of the two: other systems may lack it.
         claim = claim_of_scores(
-            task_scores(cells), given.scoring, (claim.system, claim.baseline),
+            task_scores(results[0]), given.scoring, (claim.system, claim.baseline),
             comparisons=claim.comparisons, confidence=given.resampling.confidence, unit="tasks",
         )  # fmt: skip
-    files = None if cells is None else results_answer(claim, cells)
+    files = None if results is None else results_answer(claim, *results)
     plan = tuple(_asked(one) if one.name == "chance" or (files and one.name == "files") else one for one in plan)
     if files is not None and files.word == "FILES AT FAULT":
         every = tuple(files if one.name == "files" else _unasked(one) for one in plan)

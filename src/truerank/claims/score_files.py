@@ -19,20 +19,23 @@ from truerank.text.printable import listed
 _NAMED: Final = 4
 
 
-def pair_of_results(claim: Claim, readings: Sequence[Reading]) -> pl.DataFrame | None:
-    """The results of MTEB of both systems, all splits; None where a system has none."""
+def pair_of_results(claim: Claim, readings: Sequence[Reading]) -> tuple[pl.DataFrame, pl.DataFrame] | None:
+    """The results of MTEB, all splits, of both systems and of the others; None where one of the two has none."""
     tables = [one.table.cells for one in readings if one.table is not None and one.table.cells is not None]
-    pair = [claim.system, claim.baseline]
-    cells = pl.concat(tables).filter(pl.col("system").is_in(pair)) if tables else pl.DataFrame({"system": []})
-    return cells if cells["system"].n_unique() == len(pair) else None
+    if not tables:
+        return None
+    cells, pair = pl.concat(tables), pl.col("system").is_in([claim.system, claim.baseline])
+    own = cells.filter(pair)
+    return (own, cells.filter(~pair)) if own["system"].n_unique() > 1 else None
 
 
-def results_answer(claim: Claim, cells: pl.DataFrame) -> ClaimAnswer:
+def results_answer(claim: Claim, cells: pl.DataFrame, others: pl.DataFrame) -> ClaimAnswer:
     """What results of MTEB show of how they were made.
 
     Args:
         claim: the claim.
         cells: of both systems, see `pair_of_results`.
+        others: of the others.
     """
     # Here: few checks have results of MTEB.
     from truerank.audits.leaderboard.comparability import odd_scales
@@ -50,6 +53,11 @@ def results_answer(claim: Claim, cells: pl.DataFrame) -> ClaimAnswer:
     ]
     if len(twice):
         faults.append(f"Both have one result, in all measures, on {_tasks(twice)}: a copy, or one model made both.")
+    lent = _lent(named, others)
+    for (name, other), own in lent.partition_by("system", "other", as_dict=True, maintain_order=True).items():
+        faults.append(
+            f"{name} has the result of {other}, in all measures, on {_tasks(own)}: a copy, or one model made both."
+        )
     faults += [
         f"The main score of {name} on {_tasks(own)} is no measure of its file ({own['place'][0]})."
         for name, own in _by_system(unlike)
@@ -70,8 +78,9 @@ def results_answer(claim: Claim, cells: pl.DataFrame) -> ClaimAnswer:
     if len(unlike):
         answer = replace(answer, repair=Repair(f"without {_tasks(unlike)}", frozenset(unlike["task"])))
     # One model may have made both results: these tasks then say that there is no difference.
-    label = f"without {_tasks(twice)}"
-    left = claim.repaired((Repair(label, frozenset(twice["task"])),)) if len(twice) else None
+    doubted = pl.concat([twice.select("task"), lent.select("task")])
+    label = f"without {_tasks(doubted)}"
+    left = claim.repaired((Repair(label, frozenset(doubted["task"])),)) if len(doubted) else None
     if left is None:
         return answer
     row = replace(left.base, label=label)
@@ -81,6 +90,13 @@ def results_answer(claim: Claim, cells: pl.DataFrame) -> ClaimAnswer:
         answer, estimates=(row,), consequence=consequence, remark=f"{' '.join(faults)} {consequence} {splits}",
         exception=label if weak else "", plausible=weak,
     )  # fmt: skip
+
+
+def _lent(cells: pl.DataFrame, others: pl.DataFrame) -> pl.DataFrame:
+    """Results that other systems have, too, by column `other`; where these are most results, it is a second name."""
+    keys = ["task", "fingerprint"]
+    found = cells.join(others.select(*keys, other="system").unique(), on=keys).sort("system", "other", "task")
+    return found.filter(2 * pl.len().over("system", "other") < cells["task"].n_unique())
 
 
 def _by_system(cells: pl.DataFrame) -> Iterable[tuple[str, pl.DataFrame]]:
