@@ -75,6 +75,9 @@ def test_the_test_split_counts_whatever_other_systems_have(tmp_path: Path) -> No
     assert "no split has scores of both: Task3" in sentence and sentence in found.conclusion.reason
     board = truerank.leaderboard(six, claim=["m1 > m0"])
     assert f"{expected:+.4f}" in board.verdicts[0].sentence
+    for model in ("m0", "m1"):
+        write(two, model, "MSMARCO", dev=entry(scores[model]["Task0"]), test=entry(0.1))
+    assert "dev (MSMARCO and Task2)" in truerank.check(two, system="m1", baseline="m0").answer("files").evidence
     means = truerank.leaderboard(two).frames["scores"].filter(system="m1", task="Task0")
     assert means["score"].to_list() == [scores["m1"]["Task0"]]
 

@@ -38,6 +38,8 @@ _SPLITS: Final = ("test", "dev", "validation", "train")
 #: Which split counts where as many systems have one as the other; what it trains on counts where there is no other.
 _PLACES: Final = {"test": 0, "dev": 1, "validation": 2, "train": 4}
 _OTHER: Final = 3
+#: Tasks whose results MTEB reports on another split than test.
+_REPORTED: Final = {"MSMARCO": "dev"}
 _META: Final = "model_meta.json"
 
 
@@ -134,9 +136,12 @@ def one_score_each(cells: pl.DataFrame) -> pl.DataFrame:
 def counted_splits(cells: pl.DataFrame) -> pl.DataFrame:
     """The split of each task that counts, columns task and split: the one that most systems have.
 
-    Of those that as many have it is test, dev, validation, in this order. Train counts where there is no other.
+    Of those that as many have it is the one that MTEB reports (dev of MSMARCO), test, dev, validation, in this order.
+    Train counts where there is no other.
     """
-    place = pl.col("split").replace_strict(_PLACES, default=_OTHER).fill_null(_OTHER).alias("place")
+    place = pl.col("split").replace_strict(_PLACES, default=_OTHER).fill_null(_OTHER)
+    reported = pl.col("task").replace_strict(_REPORTED, default=None, return_dtype=pl.String).eq(pl.col("split"))
+    place = pl.when(reported).then(-1).otherwise(place).alias("place")
     splits = cells.group_by("task", "split").agg(pl.col("system").n_unique()).with_columns(place)
     trains = pl.col("place") == _PLACES["train"]
     order = splits.sort("task", trains, "system", "place", "split", descending=[False, False, True, False, False])
