@@ -231,6 +231,20 @@ def test_claims(tmp_path: Path) -> None:
     assert "2 tasks that either was trained on" in holds.sentence
 
 
+def test_scores_on_another_scale_are_in_no_order_and_no_claim(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    tasks = {f"T{n}": draw.uniform(0.3, 0.6) for n in range(12)}
+    scores = {f"m{at}": [hard - 0.03 * at + draw.gauss(0, 0.005) for hard in tasks.values()] for at in range(5)}
+    scores["m3"] = [100 * score for score in scores["m3"]]
+    rows = [f"{name},{','.join(f'{score:.4f}' for score in own)}" for name, own in scores.items()]
+    (tmp_path / "b.csv").write_text("\n".join((f"system,{','.join(tasks)}", *rows)) + "\n")
+    found = leaderboard(tmp_path / "b.csv", LeaderboardOptions(claim=("m3 > m0", "m0 > m1")))
+    words = {one.subject: one for one in found.verdicts}
+    assert words["m3 > m0"].word == "CANNOT TELL" and "m3 are on another scale" in words["m3 > m0"].sentence
+    assert words["m0 > m1"].word == "HOLDS" and "m0 is first" in words["order"].sentence
+    assert words["rows"].word == "NOT COMPARABLE" and "without 12 scores on another scale" in words["rows"].settles
+
+
 def test_a_claim_that_rests_on_training(tmp_path: Path) -> None:
     rows = [("a", task, 0.5 + 0.1 * (at < 5)) for at, task in enumerate(TASKS)]
     rows += [("b", task, 0.5 + 0.001 * (-1) ** at) for at, task in enumerate(TASKS)]

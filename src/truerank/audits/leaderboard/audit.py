@@ -10,7 +10,7 @@ import polars as pl
 
 from truerank.audits.leaderboard.board import ChosenScores, ScoreBoard, block, chosen, read_board, with_types
 from truerank.audits.leaderboard.claims import resolved, task_claim
-from truerank.audits.leaderboard.comparability import RULES, findings, trained_tasks
+from truerank.audits.leaderboard.comparability import RULES, findings, odd_scales, trained_tasks
 from truerank.audits.leaderboard.options import LeaderboardOptions
 from truerank.audits.leaderboard.order import (
     SharedScores,
@@ -25,6 +25,7 @@ from truerank.audits.leaderboard.order import (
 from truerank.audits.leaderboard.verdicts import claim_verdict, order_verdict, rows_verdict
 from truerank.audits.leaderboard.views import LOOK
 from truerank.core.audit import Audit, Look
+from truerank.core.verdict import Verdict
 from truerank.errors import OptionError
 from truerank.measures.rank_groups import RankGroups, rank_groups
 from truerank.options import Flag, Out, Resampling, command
@@ -93,7 +94,11 @@ def leaderboard(
         truerank leaderboard scores.csv --claim "mine > baseline"
     """
     board = _restricted(read_board(source), options)
-    scores = chosen(board.cells)
+    odd = odd_scales(board.main)
+    cells = board.cells.join(odd, on=["system", "task"], how="anti")
+    if cells["system"].n_unique() < 2:
+        cells, odd = board.cells, odd.clear()
+    scores = chosen(cells)
     shared = _block(scores, options.first)
     trained = trained_tasks(board)
     orders = _orders(scores, shared, resampling)
@@ -112,14 +117,15 @@ def leaderboard(
         "orders": {name: fact for name, (_, fact) in orders.items()},
         "chance_over": _FIXED if "kind" in orders else _SAMPLE,
         "tasks_compared": shared.tasks, "training_unknown": len(set(main["system"]) - set(board.trained)),
-        "remarks": list(board.remarks), **_gallery(board), "remarks_text": " ".join(board.remarks),
+        "on_another_scale": len(odd), "remarks": list(board.remarks), **_gallery(board),
+        "remarks_text": " ".join(board.remarks),
     }  # fmt: skip
     counts = {name: sum(one.rule is rule for one in found) for name, rule in RULES.items()}
     many = len(options.claim)
     level = 1 - (1 - resampling.confidence) / max(1, many)
     subjects = ("order on these tasks", "order on tasks of this kind") if "kind" in orders else ("order",)
     verdicts = (
-        *(claim_verdict(task_claim(text, board.cells, trained, level), many) for text in options.claim),
+        *(_claimed(text, cells, frozenset(odd["system"]), trained, level, many=many) for text in options.claim),
         *(order_verdict(fact, subject) for subject, (_, fact) in zip(subjects, orders.values(), strict=True)),
         rows_verdict(counts, facts),
     )
@@ -130,6 +136,18 @@ def leaderboard(
             publish(result, job)
             result = replace(result, folder=job.folder)
     return result
+
+
+def _claimed(
+    text: str, cells: pl.DataFrame, odd: frozenset[str], trained: dict[str, frozenset[str]], level: float, *, many: int
+) -> Verdict:
+    """Whether a claim holds, by the scores that are on the scale of most."""
+    known = frozenset(cells["system"])
+    parts = [resolved(part.strip(), known | odd) for part in text.split(">")]
+    if lost := [part for part in parts if part in odd - known]:
+        sentence = f"All scores of {listed(lost)} are on another scale than those of most systems."
+        return Verdict("CANNOT TELL", sentence, settles="Write all scores on one scale.", subject=" > ".join(parts))
+    return claim_verdict(task_claim(text, cells, trained, level), many)
 
 
 def _gallery(board: ScoreBoard) -> dict[str, Any]:

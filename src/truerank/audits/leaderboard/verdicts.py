@@ -23,10 +23,9 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
         return Verdict("COMPARABLE", "Nothing that was looked for makes rows incomparable.", rests, subject="rows")
     grave = any(counts.get(rule) for rule in ("mixed-splits", "mixed-scales", "another-main-score"))
     word = "NOT COMPARABLE" if grave else "MIXED"
-    return Verdict(
-        word, f"The rows mix {', '.join(found)}.", rests,
-        f"The order is over {facts['shared_tasks']:,d} tasks that {facts['compared']:,d} systems share.", "rows",
-    )  # fmt: skip
+    order = f"The order is over {facts['shared_tasks']:,d} tasks that {facts['compared']:,d} systems share"
+    order += f", without {odd:,d} scores on another scale." if (odd := facts["on_another_scale"]) else "."
+    return Verdict(word, f"The rows mix {', '.join(found)}.", rests, order, "rows")
 
 
 def order_verdict(order: Mapping[str, Any], subject: str) -> Verdict:
