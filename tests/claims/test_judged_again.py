@@ -57,7 +57,7 @@ def moody(rate: float, seed: int = 3) -> Callable[[int], int]:
 def test_second_judgments_that_are_at_fault_say_nothing_about_the_claim(second: Grades, fault: str) -> None:
     found, word = answer(second)
     assert (found.word, found.effect, word) == ("NOT USABLE", "unknown", "HOLDS")
-    assert fault in found.evidence and found.settles
+    assert fault in found.evidence and found.settles and found.remark
 
 
 def test_second_grades_of_another_scale_are_divided_or_refused() -> None:
@@ -75,6 +75,7 @@ def test_equal_second_grades_of_many_pairs_may_be_a_copy_and_of_few_are_not_call
     for share, told in ((0.4, True), (0.02, False)):
         found, _ = answer(again(every, lambda grade: grade, share))
         assert (found.word, "copy" in found.evidence) == ("CANNOT TELL", told)
+        assert bool(found.remark) == told
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -74,7 +74,7 @@ def test_a_model_whose_grades_are_at_fault_says_nothing_about_the_claim(fault: s
     answer = result.answer("models")
     assert (answer.word, answer.effect, result.conclusion.word) == ("NOT USABLE", "unknown", "HOLDS")
     assert "judge" in answer.evidence and fault in answer.evidence
-    assert "models" in result.conclusion.unknown
+    assert "models" in result.conclusion.unknown and "judge says nothing about the claim" in result.conclusion.brief
     # Beside a model that agrees with people, it is named, too.
     both = checked(judge=FAULTY[fault], other=model(noisy)).answer("models")
     assert both.word == "NOT USABLE / ORDER UNKNOWN" and fault in both.evidence and both.effect == "stands"
@@ -85,6 +85,7 @@ def test_a_model_that_graded_few_topics_cannot_remove_a_difference_that_people_d
     answer = checked(judge=some).answer("models")
     assert "on 4 of 30 topics" in answer.consequence
     assert (answer.effect, answer.exception) == ("unknown", "")
+    assert answer.remark.startswith("judge cannot tell")
 
 
 @pytest.mark.parametrize("seed", range(3))

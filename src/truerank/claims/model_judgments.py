@@ -66,9 +66,12 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     words = list(dict.fromkeys("ORDER UNKNOWN" if word == "UNKNOWN" else word for word in words))
     evidence = [one.fault or f"{name}: {verdicts[name, use].sentence}" for name, one in looks.items()]
     by_model = given.sources.judged_by == "model"
-    possible = [_LIMITED] if by_model else []
+    possible, remarks = [_LIMITED] if by_model else [], [_REMARK] if by_model else []
+    # The conclusion names the fault; its figures are in the evidence.
+    remarks += [": ".join(one.fault.rstrip(".").split(": ")[:2]) + "." for one in looks.values() if one.fault]
     if errs := [name for name, one in looks.items() if one.says == "errs"]:
         possible.append(f"The judgments of {listed(errs)} do not show the difference; errors by chance explain that.")
+    remarks += [one.sentences[-1] for one in looks.values() if one.says == "nothing" and not one.fault]
     facts = {
         "verdicts": orders,
         "faults": {name: one.fault for name, one in looks.items() if one.fault},
@@ -82,7 +85,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         "models", " / ".join(words), " ".join(evidence[:_NAMED]), effect,
         " ".join(sentence for one in looks.values() for sentence in one.sentences),
         tuple(one.row for one in looks.values()), "" if usable else _SETTLES, "models",
-        " and ".join(row.label for row in against), facts, " ".join(possible), remark=_REMARK if by_model else "",
+        " and ".join(row.label for row in against), facts, " ".join(possible), remark=" ".join(remarks),
     )  # fmt: skip
 
 
@@ -108,7 +111,9 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
     shown = claim.base.effect == "stands"
     same, filled = by_people(claim, judgments)
     if shown and same != "stands":
-        return _Look(row, (*sentences, f"By people's grades of the same pairs it is not shown: {name} cannot tell."))
+        return _Look(
+            row, (*sentences, f"{name} cannot tell: by people's grades of its pairs the difference is not shown.")
+        )
     errors, beyond = expected(claim, judgments, seed), None
     if errors is not None:
         value, mean, low, high = (one or 0.0 for one in (row.value, errors.value, errors.low, errors.high))

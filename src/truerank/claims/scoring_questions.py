@@ -303,8 +303,8 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         again, remark = cut.at(cut.grade), f"{cut.sentence('the second')} "
     fault, remedy = again_fault(claim.qrels, again, claim.scoring.rel, claim.confidence)
     if fault:
-        return ClaimAnswer("labels", "NOT USABLE", f"{remark}{fault}", "unknown", "", (), remedy)
-
+        short = f"{fault.partition(':')[0]}."
+        return ClaimAnswer("labels", "NOT USABLE", f"{remark}{fault}", "unknown", "", (), remedy, remark=short)
     noise_for = partial(
         label_noise, claim.qrels, again, claim.pair, claim.measure, scoring=claim.scoring,
         resampling=Resampling(resampling.resamples, claim.level, resampling.seed),
@@ -313,7 +313,9 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     wrong = found[0]
     evidence = f"{remark}{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again."
     most = proportion(wrong.count, wrong.of, confidence=claim.confidence, method="exact").high
+    copied = ""
     if not wrong.count and most is not None and most < _SELDOM:
+        copied = f"All {wrong.of:,d} second grades are the first ones: make sure that they are no copy."
         evidence += f" That is at most {most:.1%} of all, if they were judged anew: make sure that they are no copy."
     evidence = f"{evidence} {wrong.here}".strip()
     rows, before = [], []
@@ -330,7 +332,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     facts = {"again": noise["again"]}
     if not rows:
         remarks = " ".join((evidence, *noise["remarks"]))
-        return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts)
+        return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts, remark=copied)
     consequence = f"By the second judgments of all pairs {before[0]}."
     word, settles = "CANNOT TELL", more
     effect: Effect = "unknown"
@@ -346,7 +348,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         consequence += " That they differ is not shown, nor is the second one above 0."
     return ClaimAnswer(
         "labels", word, evidence, effect, consequence, tuple(rows), settles,
-        exception="by the grades of the pairs that were judged again", facts=facts,
+        exception="by the grades of the pairs that were judged again", facts=facts, remark=copied,
     )  # fmt: skip
 
 
