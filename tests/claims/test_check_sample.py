@@ -68,4 +68,4 @@ def test_a_check_of_the_sample_sees_what_was_planted(tmp_path: Path) -> None:
     assert set(faults["copies"]) <= set(audit.rows("exact-duplicate")["doc_id"])
     versions = result.answer("versions").facts
     assert versions["flagged"] == len(faults["error_pages"])
-    assert versions["lost"] == len(gone) + len(faults["lost"])
+    assert (versions["lost"], versions["nowhere"]) == (len(faults["lost"]), len(gone))

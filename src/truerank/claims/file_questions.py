@@ -316,7 +316,7 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
     empty = merged_tables(golden).empty if golden else {}
     files = Files(runs, pair, qrels, material.held, topics, depth, given.scoring.ties == "rank", empty, material.before)
     left = ~pl.col("doc_id").is_in(material.gone.implode())
-    if len(material.gone) and all(rows.select(left.mean()).item() >= _MANY for rows in map(files.first.get, pair)):
+    if len(material.gone) and all(files.first[name].select(left.mean()).item() >= _MANY for name in pair):
         # What the documents lost is the question of the versions.
         files = replace(files, runs={name: run.filter(left) for name, run in runs.items()})
     return files
