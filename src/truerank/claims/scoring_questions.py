@@ -161,24 +161,21 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
             remedy = f"name {claim.system} or {claim.baseline}"
             raise OptionError("repeats", f"'{name}' is neither the system nor the baseline", remedy)
     sign = -1.0 if lower_is_better(claim.measure) else 1.0
-    known: Flags = np.ones(len(claim.evaluation.topics), np.bool_)
-    both, remarks = [], list[str]()
+    both, usable, remarks = list[Floats](), list[Flags](), list[str]()
     for name in claim.pair:
         runs = dict(repeats.get(name, {name: claim.runs[name]}))
         found = evaluate(claim.qrels, runs, claim.measure, claim.scoring)
         both.append(sign * np.stack([found.of(one, claim.measure) for one in runs], axis=1))
-        answered = np.stack(
-            [np.isin(found.topics, run["topic_id"].unique().to_list()) for run in runs.values()], axis=1
-        )
-        lacking = answered.any(axis=1)[:, None] & ~answered
-        known = known & np.isfinite(both[-1]).all(axis=1) & ~lacking.any(axis=1)
+        answered: Flags = np.array([np.isin(found.topics, run["topic_id"].unique().to_list()) for run in runs.values()])
+        lacking = answered.any(axis=0) & ~answered
+        usable += (np.isfinite(both[-1]).all(axis=1), ~lacking.any(axis=0))
         remarks += [
             f"{one} has no results for {count:,d} topics that other repetitions have; they are left out."
-            for one, count in zip(runs, lacking.sum(axis=0), strict=True)
+            for one, count in zip(runs, lacking.sum(axis=1), strict=True)
             if count
         ]
         remarks += _strangers(claim, name, runs)
-    return _repeats_answer(claim, both[0], both[1], known, remarks, chosen=True)
+    return _repeats_answer(claim, both[0], both[1], np.all(usable, axis=0), remarks, chosen=True)
 
 
 def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame]) -> Iterable[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from typing import NamedTuple
 
 import numpy as np
@@ -68,7 +69,7 @@ def task_claim(text: str, cells: pl.DataFrame, trained: dict[str, frozenset[str]
     return TaskClaim(parts[0], parts[1], every, untrained)
 
 
-def resolved(name: str, known: set[str]) -> str:
+def resolved(name: str, known: Set[str]) -> str:
     """The system that a name means: as the board writes it, with a slash for MTEB's two underscores, or without the
     organisation where only one system ends so."""
     if name in known or (name := name.replace("/", "__")) in known:
