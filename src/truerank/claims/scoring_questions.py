@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.arrays import Flags, Floats
+from truerank.arrays import Flags, Floats, Ints
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.file_questions import first_documents, mean_shared
 from truerank.claims.results import ClaimAnswer
@@ -161,21 +161,22 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
             remedy = f"name {claim.system} or {claim.baseline}"
             raise OptionError("repeats", f"'{name}' is neither the system nor the baseline", remedy)
     sign = -1.0 if lower_is_better(claim.measure) else 1.0
-    both, usable, remarks = list[Floats](), list[Flags](), list[str]()
+    both, remarks = list[Floats](), list[str]()
     for name in claim.pair:
         runs = dict(repeats.get(name, {name: claim.runs[name]}))
         found = evaluate(claim.qrels, runs, claim.measure, claim.scoring)
-        both.append(sign * np.stack([found.of(one, claim.measure) for one in runs], axis=1))
         answered: Flags = np.array([np.isin(found.topics, run["topic_id"].unique().to_list()) for run in runs.values()])
         lacking = answered.any(axis=0) & ~answered
-        usable += (np.isfinite(both[-1]).all(axis=1), ~lacking.any(axis=0))
+        scores = sign * np.stack([found.of(one, claim.measure) for one in runs], axis=1)
+        scores[np.flatnonzero(lacking.any(axis=0))] = np.nan
+        both.append(scores)
         remarks += [
             f"{one} has no results for {count:,d} topics that other repetitions have; they are left out."
             for one, count in zip(runs, lacking.sum(axis=1), strict=True)
             if count
         ]
         remarks += _strangers(claim, name, runs)
-    return _repeats_answer(claim, both[0], both[1], np.all(usable, axis=0), remarks, chosen=True)
+    return _repeats_answer(claim, both[0], both[1], remarks, chosen=True)
 
 
 def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame]) -> Iterable[str]:
@@ -203,17 +204,17 @@ def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) ->
         scores.get((name, claim.measure), claim.evaluation.of(name, claim.measure)[:, None])
         for name in (claim.system, claim.baseline)
     ]
-    known = np.isfinite(np.concatenate(both, axis=1)).all(axis=1)
-    return None if known.sum() < 2 else _repeats_answer(claim, both[0], both[1], known)
+    return _repeats_answer(claim, both[0], both[1])
 
 
 def _repeats_answer(
-    claim: Claim, system: Floats, baseline: Floats, known: Flags, remarks: Sequence[str] = (), *, chosen: bool = False
+    claim: Claim, system: Floats, baseline: Floats, remarks: Sequence[str] = (), *, chosen: bool = False
 ) -> ClaimAnswer:
-    """The answer by the scores of both, shape (topics, repetitions), on `known` topics.
+    """The answer by the scores of both, shape (topics, repetitions); topics with a NaN are left out.
 
     Where the runs of the claim are `chosen` ones, beside or among the repetitions, they are compared with these.
     """
+    known = np.flatnonzero(np.isfinite(np.concatenate((system, baseline), axis=1)).all(axis=1))
     remarks, given = list(remarks), (system[known], baseline[known])
     both = [np.unique(scores, axis=1) for scores in given]
     for name, every, different in zip((claim.system, claim.baseline), given, both, strict=True):
@@ -223,8 +224,8 @@ def _repeats_answer(
                 f"{'has' if copies == 1 else 'have'} the scores of another one on every topic, and "
                 f"{'does' if copies == 1 else 'do'} not count: nothing was drawn anew, or one file was given twice."
             )
-    if known.sum() < 2 or max(one.shape[1] for one in both) < 2:
-        few = "" if known.sum() > 1 else f"{known.sum():,d} topics are answered by all repetitions."
+    if len(known) < 2 or max(one.shape[1] for one in both) < 2:
+        few = "" if len(known) > 1 else f"{len(known):,d} topics are answered by all repetitions."
         return ClaimAnswer(
             "repeats", "UNKNOWN", " ".join(filter(None, (*remarks, few))), "unknown", "", (),
             "Give complete runs that differ in what the system draws at random, such as its seed.",
@@ -232,7 +233,7 @@ def _repeats_answer(
         )  # fmt: skip
     apart = repeated_difference(*both, confidence=claim.level)
     row = ClaimEstimate(
-        "for other repetitions", apart.mean, apart.low, apart.high, int(known.sum()),
+        "for other repetitions", apart.mean, apart.low, apart.high, len(known),
         effect_of(apart.mean, apart.low, apart.high),
     )  # fmt: skip
     lucky = [
@@ -271,7 +272,7 @@ def _repeats_answer(
     )  # fmt: skip
 
 
-def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Flags) -> str:
+def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Ints) -> str:
     """Says that a run is above (sign 1) or below (-1) its repetitions by more than chance; empty where it is not.
 
     It is beside the interval of one more repetition (Student's t). Where it is one of them, it may be the best of all.
