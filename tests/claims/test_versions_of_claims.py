@@ -162,3 +162,13 @@ def test_doubtful_documents_leave_the_sentence_open_and_a_change_says_whether_ch
     assert "on 22 topics" in less.conclusion.reason
     assert "which chance can explain: without these 2 topics alone by" in change
     assert "as many random documents change it by" in change
+
+
+def test_documents_that_are_gone_leave_the_runs_where_nobody_judged_them(checked: Checked) -> None:
+    grades, runs, queries, before = _data()
+    gone = {key for held in grades.values() for key in [*held][-2:]}
+    kept = {topic: {key: int(grade) for key, grade in held.items()} for topic, held in _without(grades, gone).items()}
+    found = checked(kept, runs, queries, {key: text for key, text in before.items() if key not in gone}, before)
+    answer = found.answer("versions")
+    assert (answer.word, answer.facts["lost"]) == ("CHANGED", 0)
+    assert answer.repair is not None and answer.repair.documents == gone

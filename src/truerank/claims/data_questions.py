@@ -387,7 +387,9 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
     kept = claim.qrels.filter(unknown).join(carried, on=_PAIR, how="anti")
     found = {**found, "newer": len(claim.qrels.filter(unknown)) - len(kept)}
     carried, clean = pl.concat([carried, kept]), pl.concat([clean, kept])
-    word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] else "UNCHANGED"
+    # By URL, runs may name documents as the new version does.
+    gone = frozenset(material.gone if found["by"] == "id" else ())
+    word = "CHANGED" if found["lost"] + found["ambiguous"] + found["flagged"] + len(gone) else "UNCHANGED"
     evidence, possible = _compared(found, material)
     settles = "Let people judge the doubtful documents (items.jsonl of the scan)." if found["flagged"] else ""
     text = "The judgments that were compared fit the documents; the difference is unchanged."
@@ -397,8 +399,6 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
         "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found, possible=possible
     )  # fmt: skip
     edits = edits_between(claim.qrels, carried)
-    # By URL, runs may name documents as the new version does.
-    gone = frozenset(material.gone if found["by"] == "id" else ())
     if len(edits) or gone:
         judgments, documents = _counted(len(edits), "judgment"), _counted(len(gone), "document")
         what = f"{documents} ({judgments}) of the previous version" if gone else f"{judgments} of documents"
