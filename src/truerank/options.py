@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import importlib
 import inspect
 import math
 import re
@@ -145,6 +146,8 @@ Confidence = Annotated[float, Range(above=0, below=1)]
 
 #: What turns values of a program into sources; `sources.given` sets it, since reading lies above options.
 _adopters: list[Callable[..., Any]] = []
+#: What registers the adopter.
+_READER: Final = "truerank.sources.notebook"
 
 
 def adopter(function: Callable[..., R]) -> Callable[..., R]:
@@ -204,6 +207,8 @@ def adopted(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:
             continue
         by_name = any(issubclass(kind, Mapping) for kind in classes)
         several = _is_several(hints[name])
+        # Options may be made before anything that reads a source is loaded.
+        importlib.import_module(_READER)
         for adopt in _adopters:
             found[name] = adopt(name, value, several=several, by_name=by_name)
     return found

@@ -40,6 +40,14 @@ def table() -> pl.DataFrame:
     return pl.DataFrame(rows, ["question", "expected", "retrieved_new", "retrieved_old"], orient="row")
 
 
+def test_values_of_a_program_are_sources_in_the_first_call_of_a_process() -> None:
+    runs = '{"a": {"q": {"d": 2.0}}, "b": {"q": {"e": 1.0}}}'
+    call = f'truerank.check(test={{"q": "what is a"}}, qrels={{"q": {{"d": 1}}}}, run={runs})'
+    code = f"import truerank; print({call}.conclusion.word)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "CANNOT TELL\n"), done.stderr
+
+
 def test_a_frame_a_file_and_its_settings_say_the_same(table: pl.DataFrame, tmp_path: Path) -> None:
     table.write_parquet(tmp_path / "results.parquet")
     here = truerank.check(table)
