@@ -64,7 +64,7 @@ FAULTY = {
     "gives all": model(lambda *_: 1.0),
     "wrong way round": model(lambda t, d, g: 1 - noisy(t, d, g)),
     "not shown to agree": model(lambda *_: 0.2),
-    "the topic +1 places on": moved(model(noisy)),
+    "the topic just after it": moved(model(noisy)),
 }
 
 
