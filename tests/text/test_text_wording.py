@@ -26,6 +26,29 @@ TOPICS = [
 ]
 
 
+def test_a_whole_topic_in_a_longer_query_is_evidence() -> None:
+    texts = [
+        "effects of chimney soot on lichen",
+        "pearl harbor",
+        "who wrote the moth atlas",
+        "map of the united states",
+    ]
+    queries = {
+        "find passages: effects of chimney soot on lichen (2004)": [0],
+        "(Effects of chimney soot on lichen)": [0],
+        "soot on lichen, effects of a chimney": [0],
+        "chimney soot in cities and the effects on lichen of it": [],
+        "ships sunk at pearl harbor in the war": [],
+        "for the quiz tonight: who wrote the moth atlas?": [2],
+        "who wrote the moth atlas of wales": [],
+        "how old is the man who wrote the moth atlas": [],
+        "printable map of the united states": [],
+    }
+    probe = WordingProbe(texts, inside=True)
+    assert {query: [number for _, number, _ in probe([query])] for query in queries} == queries
+    assert not WordingProbe(texts)(["find passages: effects of chimney soot on lichen (2004)"])
+
+
 @pytest.mark.parametrize(
     ("query", "topic", "what"),
     [

@@ -438,7 +438,37 @@ def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path
     assert "words, letters" in repr(found)
     report = (tmp_path / f"audit-{mode}-0" / "report.html").read_text()
     assert "LEAK02" in report
-    assert "Pairs at or below 0.91 with the same content words or nearly the same letters." in report
+    assert "Pairs at or below 0.91 with all content words of the topic or nearly the same letters." in report
+
+
+def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:
+    log = [f"cost of a {word}" for word in "boat kite drum harp loom plough anvil sledge quern".split()]
+    lines = [
+        *(f"search: {query}" for query in [*log, "hubble telescope achievements"]),
+        "hubble telescope achievements",
+    ]
+    (tmp_path / "log.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(lines)))
+    (tmp_path / "test.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
+    found = leakage.audit([str(tmp_path / "log.tsv")], [str(tmp_path / "test.tsv")], **OPTIONS)
+    one = found.summary["tests"]["test"]
+    assert (one["verdict"], one["leaked_topics"]) == ("CONTAMINATED", ["2"])
+    assert "begin or end with “search:”" in one["why"]
+    assert found.summary["sources"]["log"]["carrier"] == ["search: "]
+    # Both texts as they were read, so that a cleaning meets them.
+    pairs = found.above().select("query_text", "similarity", "type").sort("query_text").rows()
+    assert pairs == [(lines[10], 1.0, "identical"), (lines[9], 1.0, "identical")]
+
+
+def test_a_topic_inside_a_longer_query_is_not_clean(tmp_path: Path) -> None:
+    text = "which birds nest in chimneys of old mills"
+    (tmp_path / "log.tsv").write_text(
+        f"1\tRead the page and answer with its number. Question for you, {text}\n2\tkite\n"
+    )
+    (tmp_path / "test.tsv").write_text(f"1\t{text}\n2\train forest loss\n")
+    found = leakage.audit([str(tmp_path / "log.tsv")], [str(tmp_path / "test.tsv")], **OPTIONS)
+    one = found.summary["tests"]["test"]
+    assert (one["verdict"], one["below"]["pairs"]) == ("UNKNOWN", 1)
+    assert "whole topic inside a longer query" in one["why"]
 
 
 @pytest.mark.parametrize(("label", "verdict"), [("no leak", "CLEAN"), ("leak", "CONTAMINATED")])

@@ -220,11 +220,11 @@ def _recall_by_form(parts: Sequence[tuple[Filtered, pl.DataFrame]], fields: Sequ
 
 
 def with_types(pairs: pl.DataFrame, tests: Sequence[TopicSet], encoder: Encoder) -> pl.DataFrame:
-    """Adds the columns `type` and `title_type` to the candidates."""
+    """Adds the columns `type` and `title_type` to the candidates, by the texts as they were compared."""
     titles = {(test.name, topic.topic_id): topic.title for test in tests for topic in test.topics}
     of_title = [titles[key] for key in pairs.select("test", "topic_id").iter_rows()]
-    against_field = list(zip(pairs["topic_text"], pairs["query_text"], strict=True))
-    against_title = list(zip(of_title, pairs["query_text"], strict=True))
+    against_field = list(zip(pairs["topic_text"], pairs["compared"], strict=True))
+    against_title = list(zip(of_title, pairs["compared"], strict=True))
     every = sorted({text for pair in (*against_field, *against_title) for text in pair})
     words = WordVectors(encoder, (word for text in every for word in content_words(text)))
     similarity = dict(zip(against_field, pairs["similarity"], strict=True))

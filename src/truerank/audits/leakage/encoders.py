@@ -72,7 +72,7 @@ class Models:
     ) -> SearchPlan:
         """What to look for with these models; the topic texts are encoded from now on, while the log is read."""
         normalised = tuple(normalise(text.text) for text in texts)
-        prefilter, probe = None, WordingProbe(normalised, held)
+        prefilter, probe = None, WordingProbe(normalised, held, inside=True)
         if options.mode == "prefilter":
             cuts = {**DEFAULT_CUTS, **options.prefilter_cut}
             prefilter = FilterPlan(normalised, tuple(text.field for text in texts), cuts, probe, sources=sources)

@@ -28,6 +28,8 @@ from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
 _ENOUGH: Final = 0.95
 #: Plants of a kind that it takes to say that the audit sees it.
 _FEWEST_TO_SAY: Final = 20
+#: What pairs have in common that words or letters propose.
+_WORDED: Final = "the same content words, the whole topic inside a longer query, or nearly the same letters"
 
 
 def count_fields(
@@ -148,7 +150,7 @@ class _Reasons:
             pairs, topics = self.below["pairs"], self.below["topics"]
             gaps.append(
                 f"{pairs} {'pair' if pairs == 1 else 'pairs'} of {topics} {'topic' if topics == 1 else 'topics'} at or "
-                f"below it {'has' if pairs == 1 else 'have'} the same content words or nearly the same letters, and "
+                f"below it {'has' if pairs == 1 else 'have'} {_WORDED}, and "
                 f"nobody has judged {'it' if pairs == 1 else 'them'}{_of_common_words(self.below)}"
             )
             settle.append(
@@ -172,7 +174,11 @@ class _Reasons:
         return "CLEAN", " ".join(self._clean(prefilter)), []
 
     def silence(self) -> Iterator[str]:
-        """What the encoder was not asked about."""
+        """What was left out of the comparison, and what the encoder was not asked about."""
+        for name, count in self.counts.items():
+            if around := count.get("carrier"):
+                quoted = ", ".join(f"“{text.strip()}”" for text in around)
+                yield f"Training queries of {name} that begin or end with {quoted} were compared without it."
         training = sum(count.get("unread", 0) for count in self.counts.values())
         if self.known.unread or training:
             about = "about " if any(count.get("unread_estimated") for count in self.counts.values()) else ""
@@ -193,8 +199,8 @@ class _Reasons:
     def _clean(self, prefilter: PrefilterRecall | None) -> Iterator[str]:
         judged = " that was not judged away" if self.known.confirmed is not None else ""
         yield (
-            "Every training query was read, and no evidence (the encoder, the same content words, nearly the same "
-            f"letters) found a pair{judged}."
+            "Every training query was read, and no evidence (the encoder, the same content words, a whole topic inside "
+            f"a longer query, nearly the same letters) found a pair{judged}."
         )
         seen, blind, few = kinds_seen(self.known.sensitivity["kinds"])
         yield (
@@ -299,7 +305,7 @@ def _rate(found: KindFound) -> str:
 def _evidence(below: BelowCount, kinds: Sequence[KindFound]) -> Iterator[str]:
     if below["pairs"]:
         yield (
-            f"Pairs not judged away at or below the threshold with the same content words or nearly the same letters: "
+            f"Pairs not judged away at or below the threshold with {_WORDED}: "
             f"{below['pairs']}, of {below['topics']} topic{'' if below['topics'] == 1 else 's'}"
             f"{_of_common_words(below)}."
         )

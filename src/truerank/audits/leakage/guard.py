@@ -245,7 +245,7 @@ class _TestQueries:
             raise InputError("no topic has a text in these fields", "choose others with `fields`", where="test")
         encoder = Models.of(encoding).encoder
         normalised = [normalise(text.text) for text in texts]
-        return cls(texts, encoder.encode(normalised), encoder, WordingProbe(normalised), options.threshold)
+        return cls(texts, encoder.encode(normalised), encoder, WordingProbe(normalised, inside=True), options.threshold)
 
     def columns(self, first: Sequence[Mapping[str, Any]], given: Sequence[str]) -> tuple[str, ...]:
         return _chosen(first, given, ("query",))

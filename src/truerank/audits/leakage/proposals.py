@@ -13,6 +13,7 @@ from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
+from truerank.text.carriers import Carrier, carrier_of
 from truerank.text.normalising import normalise
 from truerank.text.wording import core, folded, key, tokens
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
@@ -40,12 +41,14 @@ def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[Topic
 class DistinctQueries:
     """The distinct texts of one training source, as a stream that can be opened again; counts what it reads.
 
-    A file, where given, keeps the counts once the source was read to its end, for the next process.
+    A file, where given, keeps the counts once the source was read to its end, for the next process. Where texts have a
+    carrier, they are distinct with it, and come without it.
     """
 
-    def __init__(self, source: QuerySource, kept: Path | None = None) -> None:
+    def __init__(self, source: QuerySource, kept: Path | None = None, carrier: Carrier = Carrier()) -> None:
         self._source = source
         self._kept = kept
+        self._carrier = carrier
         known = None if kept is None else kept_json(kept)
         self.count: SourceCount | None = known
 
@@ -56,6 +59,8 @@ class DistinctQueries:
         for query_ids, texts in self._source.batches(_READ_SIZE):
             normalised = [normalise(text) for text in texts]
             new = distinct.new(normalised).tolist()
+            if self._carrier:
+                texts = normalised = [self._carrier(text) for text in normalised]
             columns = (map(column.__getitem__, new) for column in (query_ids, texts, normalised))
             yield from zip(range(position, position + len(new)), *columns, strict=True)
             position += len(new)
@@ -76,8 +81,9 @@ class DistinctQueries:
 class Proposed:
     """What was found in all sources, and what was read of them.
 
-    `pairs` has the columns of `NEIGHBOUR_SCHEMA`, `probed`, and `unread` (the same text, which the encoder cannot
-    read); from the share `common` of the sources' first texts on, a word that they hold is a common one.
+    `pairs` has the columns of `NEIGHBOUR_SCHEMA`, `probed`, `unread` (the same text, which the encoder cannot read),
+    and `compared` (the query without its carrier); from the share `common` of the sources' first texts on, a word that
+    they hold is a common one.
     """
 
     pairs: pl.DataFrame
@@ -98,14 +104,18 @@ def propose(
     for place, (name, source) in enumerate(sources):
         job.progress.note(f"{name}: reading {source.spec.spec}")
         part = job.part(f"source-{place}")
-        queries = DistinctQueries(source, part.folder / "counts.json")
+        carrier = carrier_of(_first_texts([source]), [text.text for text in texts])
+        queries = DistinctQueries(source, part.folder / "counts.json", carrier)
         found[name] = search(queries, plan, part)
+        found[name] = replace(found[name], pairs=_as_read(found[name].pairs, source, carrier))
         check = found[name].screen
         if check is not None and plan.error is None:
             # One pilot serves all sources: each checks the error again on what it encodes twice.
             plan = replace(plan, error=check.allowed)
         read = SourceCount(**_counted(queries), unread=found[name].unread)
         counts[name] = {**read, "unread_estimated": True} if found[name].unread_estimated else read
+        if carrier:
+            counts[name] = {**counts[name], "carrier": [*carrier.before, *filter(None, [carrier.after])]}
     pairs = _joined(texts, [name for name, _ in sources], found)
     pairs, common = _with_shared(pairs, [source for _, source in sources])
     return Proposed(pairs, counts, found, common)
@@ -114,8 +124,8 @@ def propose(
 def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
     """How many of the first texts of all sources hold a word."""
     counts: Counter[str] = Counter()
-    for every in _first_texts(sources):
-        counts.update(set(every))
+    for text in _first_texts(sources):
+        counts.update(set(_words(text)))
     return dict(counts)
 
 
@@ -127,8 +137,8 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
         return pairs.with_columns(shared=pl.lit(None, pl.Float32)), _COMMON
     holders: Counter[str] = Counter()
     read = 0
-    for every in _first_texts(sources):
-        holders.update({key(word) for word in every})
+    for text in _first_texts(sources):
+        holders.update({key(word) for word in _words(text)})
         read += 1
     rarest = []
     for pair in texts.iter_rows():
@@ -139,12 +149,26 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
     return found.with_columns(pl.when(weak).then("shared")), max(_FEWEST_HOLDERS / max(read, 1), _COMMON)
 
 
-def _first_texts(sources: Sequence[QuerySource]) -> Iterator[list[str]]:
-    """The words of the first texts of each source."""
+def _first_texts(sources: Sequence[QuerySource]) -> Iterator[str]:
     for source in sources:
-        _, texts = next(iter(source.batches(_COUNTED)), ((), ()))
-        for text in texts:
-            yield [word for token in tokens(text) for word in folded(token)]
+        yield from next(iter(source.batches(_COUNTED)), ((), ()))[1]
+
+
+def _words(text: str) -> list[str]:
+    return [word for token in tokens(text) for word in folded(token)]
+
+
+def _as_read(pairs: pl.DataFrame, source: QuerySource, carrier: Carrier) -> pl.DataFrame:
+    """Pairs with the column `compared`, and with every text of the source that is the same without its carrier."""
+    pairs = pairs.with_columns(compared="text")
+    if not carrier:
+        return pairs
+    wanted = set(pairs["text"])
+    every = ((*row[:3], carrier(row[3])) for row in DistinctQueries(source)())
+    schema = {name: pairs.schema[name] for name in ("position", "query_id", "text", "compared")}
+    rows = pl.DataFrame([row for row in every if row[3] in wanted], schema, orient="row")
+    texts = pairs.drop("position", "query_id", "text").join(rows, on="compared", maintain_order="left_right")
+    return texts.select(pairs.columns)
 
 
 def _signs(column: str) -> pl.Expr:
@@ -180,11 +204,11 @@ def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, N
     ]
     joined = pl.concat(parts).join(topics, on="topic_no", how="left")
     # Where the encoder reads nothing, there is no cosine; a text that is the topic text has 1 all the same.
-    same = (pl.col("similarity") == 0) & (_signs("text") == _signs("topic_text"))
+    same = (pl.col("similarity") == 0) & (_signs("compared") == _signs("topic_text"))
     return (
         joined.with_columns(similarity=pl.when(same).then(1.0).otherwise("similarity").cast(pl.Float32), unread=same)
         .sort("topic_no", "source_no", -pl.col("similarity"), "rank")
         .with_columns(rank=pl.col("rank").sort().over("topic_no", "source_no", mapping_strategy="group_to_rows"))
         .rename({"text": "query_text"})
-        .select(*NEIGHBOUR_SCHEMA, "probed", "unread")
+        .select(*NEIGHBOUR_SCHEMA, "probed", "unread", "compared")
     )

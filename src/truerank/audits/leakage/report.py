@@ -261,8 +261,8 @@ def counts_table(summary: AuditSummary, tests: Sequence[str] | None = None) -> T
         f"Topics (T) with training queries (Q) whose similarity to a text of the topic is above "
         f"{summary['threshold']:g}. Sources add up from left to right; the union counts a topic or query once."
         + (
-            f" {_BELOW.capitalize()}: pairs not judged away at or below it with the same content words or nearly the "
-            "same letters."
+            f" {_BELOW.capitalize()}: pairs not judged away at or below it with all content words of the topic or "
+            "nearly the same letters."
             if lower
             else ""
         ),
@@ -464,7 +464,7 @@ def _pair_parts(result: AuditResult) -> Iterator[Part]:
     outside = pl.col("similarity") <= pl.lit(min(threshold, floor), pl.Float32)
     lower, pairs = pairs.filter(outside), pairs.filter(~outside)
     if not lower.is_empty():
-        title = f"Pairs at or below {threshold:g} with the same content words or nearly the same letters."
+        title = f"Pairs at or below {threshold:g} with all content words of the topic or nearly the same letters."
         yield _pair_listing(lower.sort("shared", nulls_last=True, maintain_order=True), "words", title, "shared")
     if pairs.is_empty():
         yield Prose((f"No training query has a similarity above {min(threshold, floor):g} to a text of a topic.",))
