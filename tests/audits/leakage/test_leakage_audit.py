@@ -459,6 +459,24 @@ def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:
     assert pairs == [(lines[10], 1.0, "identical"), (lines[9], 1.0, "identical")]
 
 
+@pytest.mark.parametrize(
+    ("texts", "verdict"),
+    [
+        ([f"doc{number}" for number in range(40)], "UNKNOWN"),
+        (["7187158", "D12_3", "b2e89334-33f9", "who made the first kite"], "UNKNOWN"),
+        (["mp3", "ps2", "rabies", "tide tables", "how to bake bread"], "CLEAN"),
+        (["deafness", "rabies", "heraldry"], "CLEAN"),
+        (["東京2020の歴史", "犬の寿命は何年ですか", "富士山の高さ", "猫"], "CLEAN"),
+    ],
+)
+def test_ids_in_place_of_queries_are_not_clean(texts: list[str], verdict: str, tmp_path: Path) -> None:
+    (tmp_path / "log.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)))
+    (tmp_path / "test.tsv").write_text("1\train forest loss\n2\thubble telescope achievements\n")
+    found = leakage.audit([str(tmp_path / "log.tsv")], [str(tmp_path / "test.tsv")], **OPTIONS)
+    one = found.summary["tests"]["test"]
+    assert (one["verdict"], f"such as “{texts[0]}”: these are ids" in one["why"]) == (verdict, verdict == "UNKNOWN")
+
+
 def test_a_topic_inside_a_longer_query_is_not_clean(tmp_path: Path) -> None:
     text = "which birds nest in chimneys of old mills"
     (tmp_path / "log.tsv").write_text(

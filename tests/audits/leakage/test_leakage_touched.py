@@ -55,6 +55,13 @@ def test_a_document_that_is_relevant_for_nothing_is_no_leak_of_topics(tmp_path: 
     assert "negative-relevant" not in found.why
 
 
+def test_texts_that_are_no_queries_are_no_gap_of_queries(tmp_path: Path) -> None:
+    train = lines(tmp_path / "texts.jsonl", [{"text": prose(f"x{at}")} for at in range(30)])
+    found = touched_texts((train,), beir(tmp_path / "beir"))
+    assert found is not None
+    assert found.word != "CONTAMINATED" and "read as a query" not in found.why
+
+
 def test_queries_alone_are_left_to_the_audit_of_queries(tmp_path: Path) -> None:
     train = lines(tmp_path / "log.jsonl", [{"query": "where is the river"}, {"query": "what is a lake"}])
     assert touched_texts((train,), beir(tmp_path / "beir")) is None

@@ -191,6 +191,12 @@ class _Reasons:
         for name, count in self.counts.items():
             if count["read"] == count["empty"]:
                 yield f"{name} holds no query"
+        for name, count in self.counts.items():
+            if like := count.get("ids"):
+                yield (
+                    f"most texts of {name} are one word with digits, such as “{like}”: these are ids, not queries (is "
+                    "it another file, or another column?)"
+                )
         if self.known.silent:
             one = {"queries": "query"}.get(self.test.noun, "topic")
             silent = f"1 {one} has" if self.known.silent == 1 else f"{self.known.silent} {self.test.noun} have"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,8 @@ _READ_SIZE = 1 << 16
 _COUNTED = 1 << 14
 _COMMON = 0.01
 _FEWEST_HOLDERS = 10
+#: The share of ids among the first texts of a source above which it does not hold queries.
+_IDS = 0.5
 
 
 def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[TopicText, ...]:
@@ -104,7 +107,8 @@ def propose(
     for place, (name, source) in enumerate(sources):
         job.progress.note(f"{name}: reading {source.spec.spec}")
         part = job.part(f"source-{place}")
-        carrier = carrier_of(_first_texts([source]), [text.text for text in texts])
+        first, topics = list(_first_texts([source])), [text.text for text in texts]
+        carrier = carrier_of(first, topics)
         queries = DistinctQueries(source, part.folder / "counts.json", carrier)
         found[name] = search(queries, plan, part)
         found[name] = replace(found[name], pairs=_as_read(found[name].pairs, source, carrier))
@@ -114,11 +118,23 @@ def propose(
             plan = replace(plan, error=check.allowed)
         read = SourceCount(**_counted(queries), unread=found[name].unread)
         counts[name] = {**read, "unread_estimated": True} if found[name].unread_estimated else read
+        if (like := ids_among(first, topics)) is not None:
+            counts[name] = {**counts[name], "ids": like}
         if carrier:
             counts[name] = {**counts[name], "carrier": [*carrier.before, *filter(None, [carrier.after])]}
     pairs = _joined(texts, [name for name, _ in sources], found)
     pairs, common = _with_shared(pairs, [source for _, source in sources])
     return Proposed(pairs, counts, found, common)
+
+
+def ids_among(texts: Sequence[str], topics: Sequence[str]) -> str | None:
+    """One of the ids that stand in place of queries; None where most texts are queries, or most topics look like ids.
+
+    An id is one word with digits: of the queries of a log, fewer than one in a hundred are.
+    """
+    ids = [[text for text in side if len(text.split()) == 1 and re.search(r"\d", text)] for side in (texts, topics)]
+    shares = [len(some) / max(1, len(side)) for some, side in zip(ids, (texts, topics), strict=True)]
+    return ids[0][0].strip() if shares[0] > _IDS >= shares[1] else None
 
 
 def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:

@@ -53,6 +53,7 @@ class SourceCount(TypedDict):
     `unread` counts the distinct texts that the encoder was given and cannot read: it was not asked about them. With
     `unread_estimated`, a sample says how many there are.
     `carrier` is what texts begin or end with and what was not compared, such as an instruction.
+    `ids` is an example where most texts read first are ids.
     `fingerprint` tells one content of the source from another: size and hash of a file, the revision of a data set.
     """
 
@@ -65,6 +66,7 @@ class SourceCount(TypedDict):
     unread: NotRequired[int]
     unread_estimated: NotRequired[bool]
     carrier: NotRequired[list[str]]
+    ids: NotRequired[str]
     fingerprint: NotRequired[str]
     column: NotRequired[str | None]
     not_compared: NotRequired[list[str]]

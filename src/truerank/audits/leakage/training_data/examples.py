@@ -505,11 +505,13 @@ def touched_by(found: ExampleAudit, relevant: Mapping[str, frozenset[str]], audi
     hit = {kind for kinds in topics.values() for kind in kinds}
     roles = {role for source in found.sources.values() for role in ROLES if source.get(f"{role}_texts")}
     # A kind whose role the data do not have is no gap: there is nothing that could leak in this way.
-    lacking = {"pair": "positive", "positive-relevant": "positive", "negative-relevant": "negative"}
-    possible = [one for one in asked if lacking.get(one.kind, "query") in {*roles, "query"}]
+    # Texts of a file without queries that are read as queries are the audit of queries' to compare.
+    lacking = {"pair": "positive", "query-query": "query", "positive-relevant": "positive"}
+    lacking["negative-relevant"] = "negative"
+    possible = [one for one in asked if lacking.get(one.kind, "") in {*roles, ""}]
     open_ = [one for one in possible if one.verdict == "UNKNOWN"]
-    word: VerdictWord = "CONTAMINATED" if hit else "UNKNOWN" if open_ else "CLEAN"
-    decisive = [one for one in asked if one.kind in hit] or open_ or [one for one in possible if one.verdict == "CLEAN"]
+    word: VerdictWord = "CONTAMINATED" if hit else "UNKNOWN" if open_ or not possible else "CLEAN"
+    decisive = [one for one in asked if one.kind in hit] or open_ or possible or asked
     return TouchedTexts(
         word,
         " ".join(dict.fromkeys(f"{one.kind}: {one.why}" for one in decisive)),
