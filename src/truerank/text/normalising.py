@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 import unicodedata
 
-__all__ = ["normalise"]
+from truerank.text.mojibake import repair
+
+__all__ = ["mended", "normalise"]
 
 _NOISE = re.compile(r"[\s\x00-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u2069\ufeff]+")
 
@@ -27,3 +29,8 @@ def normalise(text: str) -> str:
             text = unicodedata.normalize("NFC", text)
         return " ".join(text.split()) if "  " in text else text.strip()
     return _NOISE.sub(" ", unicodedata.normalize("NFC", text)).strip()
+
+
+def mended(text: str) -> str:
+    """A text normalised, with characters whole that are there as their UTF-8 bytes; control characters may be bytes."""
+    return normalise(repair(text))

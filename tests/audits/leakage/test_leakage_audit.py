@@ -477,6 +477,23 @@ def test_ids_in_place_of_queries_are_not_clean(texts: list[str], verdict: str, t
     assert (one["verdict"], f"such as “{texts[0]}”: these are ids" in one["why"]) == (verdict, verdict == "UNKNOWN")
 
 
+def test_texts_in_damaged_encodings_are_compared_mended(tmp_path: Path) -> None:
+    texts = ["où se trouve la bibliothèque brûlée", "Когда начался Карибский кризис?", "rain forest loss"]
+    damaged = [text.encode().decode("latin-1") for text in texts[:2]]
+    twice = damaged[0].encode().decode("latin-1")
+    lines = [*damaged, twice, "où est le café Müller", "NÃO Ã© 5 £"]
+    (log := tmp_path / "log.jsonl").write_text(
+        "".join(json.dumps({"id": f"a{at}", "text": text}) + "\n" for at, text in enumerate(lines))
+    )
+    (tmp_path / "test.tsv").write_text("".join(f"{number}\t{text}\n" for number, text in enumerate(texts)))
+    found = leakage.audit([str(log)], [str(tmp_path / "test.tsv")], **OPTIONS)
+    assert found.summary["tests"]["test"]["leaked_topics"] == ["0", "1"]
+    assert found.above()["similarity"].min() > 0.999
+    cleaned = leakage.clean(found, str(log), out=tmp_path / "clean.jsonl")
+    kept = [json.loads(line)["id"] for line in (tmp_path / "clean.jsonl").read_text().splitlines()]
+    assert kept == ["a3", "a4"], cleaned
+
+
 def test_a_topic_inside_a_longer_query_is_not_clean(tmp_path: Path) -> None:
     text = "which birds nest in chimneys of old mills"
     (tmp_path / "log.tsv").write_text(

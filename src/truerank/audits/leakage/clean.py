@@ -25,7 +25,7 @@ from truerank.sources import QuerySource, SourceSpec, open_queries, parse
 from truerank.sources.compressed import checked_file
 from truerank.sources.inputs import shown_source
 from truerank.sources.rows import rows
-from truerank.text.normalising import normalise
+from truerank.text.normalising import mended, normalise
 from truerank.work.artifacts import hash_file
 from truerank.work.runs import run as started
 
@@ -258,7 +258,7 @@ def leaking_pairs(
             why = f"listed by the audit ({evidence})"
         else:
             continue
-        yield LeakPair(test, topic, field, source, query, normalise(raw), similarity, kind or "", why)
+        yield LeakPair(test, topic, field, source, query, mended(raw), similarity, kind or "", why)
     for pair in () if judgments is None else judgments.pairs:
         if pair.leak and pair.text and (pair.topic_id, pair.text) not in seen:
             yield LeakPair(
@@ -303,7 +303,7 @@ def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str]
     judged_away: dict[str, bool] = {}
     columns = ("test", "topic_id", "query_id", "query_text")
     for test, topic, query, raw in audit.candidates.select(columns).iter_rows():
-        if (text := normalise(raw)) not in gone:
+        if (text := mended(raw)) not in gone:
             pair = None if judgments is None else judgments.find(topic, raw, query, test)
             away = pair is not None and pair.leak is False
             judged_away[text] = judged_away.get(text, True) and away
@@ -365,7 +365,7 @@ class _Sieve:
         self._listed = listed
 
     def __call__(self, record: Record) -> bool:
-        key = normalise(record.text)
+        key = mended(record.text)
         if not key:
             self.empty += 1
             return False

@@ -34,7 +34,7 @@ from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
 from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
-from truerank.text.normalising import normalise
+from truerank.text.normalising import mended, normalise
 from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors
 
@@ -268,7 +268,7 @@ class _TestQueries:
 
     def found(self, texts: Sequence[str]) -> Iterator[tuple[int, int, float, str]]:
         """Place in `texts`, number of the topic text, similarity and evidence of each pair that speaks for a leak."""
-        normalised = [normalise(text) for text in texts]
+        normalised = [mended(text) for text in texts]
         distinct = list(dict.fromkeys(text for text in normalised if text))
         if not distinct:
             return
@@ -329,7 +329,7 @@ class _Audited:
         """The rows of a batch that leak, once for each reason."""
         if self.queries is not None:
             for one in texts:
-                for leak in self.queries.by_key.get(normalise(one.text), ()):
+                for leak in self.queries.by_key.get(mended(one.text), ()):
                     yield DroppedRow(*one, leak.test, leak.topic_id, "", leak.similarity, leak.why)
         if self.examples is None:
             return

@@ -15,6 +15,7 @@ from truerank.records import TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
 from truerank.text.carriers import Carrier, carrier_of
+from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
 from truerank.text.wording import core, folded, key, tokens
 from truerank.vectors.search import NeighbourPairs, SearchPlan, search
@@ -35,8 +36,8 @@ def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[Topic
     texts: list[TopicText] = []
     for test in tests:
         for topic in test.topics:
-            own = [(name, 0, str(getattr(topic, name))) for name in fields if name != "variant"]
-            own += [("variant", number, variant) for number, variant in enumerate(topic.variants, start=1)]
+            own = [(name, 0, repair(str(getattr(topic, name)))) for name in fields if name != "variant"]
+            own += [("variant", number, variant) for number, variant in enumerate(map(repair, topic.variants), start=1)]
             texts += [TopicText(test.name, topic.topic_id, *text) for text in own if normalise(text[2])]
     return tuple(texts)
 
@@ -45,7 +46,7 @@ class DistinctQueries:
     """The distinct texts of one training source, as a stream that can be opened again; counts what it reads.
 
     A file, where given, keeps the counts once the source was read to its end, for the next process. Where texts have a
-    carrier, they are distinct with it, and come without it.
+    carrier, they are distinct with it, and come without it. Damaged characters come mended.
     """
 
     def __init__(self, source: QuerySource, kept: Path | None = None, carrier: Carrier = Carrier()) -> None:
@@ -60,6 +61,7 @@ class DistinctQueries:
         distinct = DistinctTexts()
         position = 0
         for query_ids, texts in self._source.batches(_READ_SIZE):
+            texts = [repair(text) for text in texts]
             normalised = [normalise(text) for text in texts]
             new = distinct.new(normalised).tolist()
             if self._carrier:
