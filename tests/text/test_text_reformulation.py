@@ -75,6 +75,32 @@ def test_texts_without_words_are_identical_only_if_equal() -> None:
     assert np.isnan(pair_features(pairs, similarity)).all()
 
 
+@pytest.mark.parametrize(
+    ("topic", "query", "expected"),
+    [
+        (
+            "ferries from oslo to kiel",
+            "ferries from kiel to oslo",
+            {"reformulation", "generalization", "specialization"},
+        ),
+        ("ferries from oslo to kiel", "ferries to kiel from oslo", {"identical"}),
+        ("songs by oslo bands", "songs from oslo bands", {"identical"}),
+        ("release date of lathe 5", "release date of lathe 7", {"different topic"}),
+        ("walk 5 miles", "walk 15 miles", {"different topic"}),
+        ("who won the 1990 final", "who won the 1994 final", {"different topic"}),
+        ("two stroke engines", "2 stroke engines", {"identical"}),
+        ("fever of 2019", "fever 19", {"identical"}),
+        ("1,000 islands", "1000 islands", {"identical"}),
+        ("lathe 5 release date", "release date lathe 5", {"identical"}),
+    ],
+)
+def test_directions_and_numbers_make_other_questions(topic: str, query: str, expected: set[str]) -> None:
+    def near(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+        return np.full((len(left), len(right)), 1.0, np.float32)
+
+    assert propose_types([(topic, query)], near, [0.98])[0] in expected
+
+
 def test_no_pairs() -> None:
     assert propose_types([], similarity) == []
     assert propose_types([], similarity, []) == []

@@ -1,21 +1,25 @@
 """How a training query reformulates a topic's text: one of the five types of the leakage paper (section 3, Table 2).
 
 The types are those of Jansen, Booth and Spink (2009) as the paper uses them. Where both texts hold the same words, the
-type is identical by definition; every other pair is read by a multinomial logistic regression over at most five
-features, whose coefficients stand below and come from the paper's labels (`studies/reformulation_types.py`; figures
-in `docs/reformulation-types.md`). How alike two words are is the caller's to say: this floor knows no encoder.
+type is identical by definition, unless two words have changed their direction ("from Paris to London"); where each has
+a number that the other lacks, it is a different topic. Every other pair is read by a multinomial logistic regression
+over at most five features, whose coefficients stand below and come from the paper's labels
+(`studies/reformulation_types.py`; figures in `docs/reformulation-types.md`). How alike two words are is the caller's to
+say: this floor knows no encoder.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.text.normalising import normalise
-from truerank.text.words import asks_for_definition, content_words, joined_words, stem
+from truerank.text.wording import key
+from truerank.text.words import asks_for_definition, content_words, joined_words, stem, words
 
 __all__ = [
     "FEATURES",
@@ -72,6 +76,8 @@ _WITHOUT_SENTENCE: Final[Mapping[Type, _Row]] = {
 # END fitted
 
 _QUERIES_AT_ONCE: Final = 4096
+#: Prepositions that say which of two words comes first; in each other's place they make another question.
+_DIRECTIONS: Final = frozenset({"from", "to", "into"})
 # Above this similarity two spellings are one word to the encoder ("café", "cafe").
 _SAME_GAP: Final = 1e-3
 
@@ -131,6 +137,10 @@ def propose_types(
     scores = coefficients[:, 0] + np.nan_to_num(features) @ coefficients[:, 1:].T
     best = scores.argmax(axis=1)
     best[same_words(features)] = TYPES.index("identical")
+    turned = [at for at, pair in enumerate(pairs) if best[at] == TYPES.index("identical") and _turned_round(*pair)]
+    scores[turned, TYPES.index("identical")] = -np.inf
+    best[turned] = scores[turned].argmax(axis=1)
+    best[[_other_numbers(*pair) for pair in pairs]] = TYPES.index("different topic")
     wordless = np.isnan(features[:, 0])
     types = [TYPES[number] for number in best]
     for at in np.flatnonzero(wordless).tolist():
@@ -184,6 +194,26 @@ def same_words(features: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows of `pair_features` are identical: inflection, order and function words differ at most."""
     same: NDArray[np.bool_] = (features[:, 0] <= _SAME_GAP) & (features[:, 1] <= _SAME_GAP) & (features[:, 5] == 0)
     return same
+
+
+def _turned_round(topic_text: str, query_text: str) -> bool:
+    """Whether two words have each other's preposition of direction: from one to the other, and back."""
+    (one, other) = (
+        {word: before for before, word in pairwise(words(text)) if before in _DIRECTIONS}
+        for text in (topic_text, query_text)
+    )
+    turned = {(one[word], other[word]) for word in one.keys() & other.keys() if one[word] != other[word]}
+    return any((after, before) in turned for before, after in turned)
+
+
+def _other_numbers(topic_text: str, query_text: str) -> bool:
+    """Whether each text has a number that the other lacks; the end of a year is the year, in any grouping."""
+    one, other = (
+        [number for word in words(text) if (number := key(word)).isdecimal()] for text in (topic_text, query_text)
+    )
+    left, right = set(one) - set(other), set(other) - set(one)
+    short = any(a.endswith(b) or b.endswith(a) for a in left for b in right if {len(a), len(b)} == {2, 4})
+    return bool(left and right) and not short and "".join(one) != "".join(other)
 
 
 def _read(text: str) -> _Words:
