@@ -494,6 +494,19 @@ def test_texts_in_damaged_encodings_are_compared_mended(tmp_path: Path) -> None:
     assert kept == ["a3", "a4"], cleaned
 
 
+def test_the_same_text_that_the_encoder_cannot_read_is_said_to_be_the_same(tmp_path: Path) -> None:
+    thai = ["หมีขั้วโลกอาศัยอยู่ที่ไหน", "ภูเขาไฟเกิดขึ้นได้อย่างไร"]
+    (tmp_path / "log.tsv").write_text(f"1\t{thai[0]}\n2\tkite\n3\train forest loss\n")
+    (tmp_path / "thai.tsv").write_text(f"1\t{thai[0]}\n2\t{thai[1]}\n")
+    (tmp_path / "both.tsv").write_text(f"1\t{thai[0]}\n2\train forest loss\n")
+    tests = [str(tmp_path / "thai.tsv"), str(tmp_path / "both.tsv")]
+    found = leakage.audit([str(tmp_path / "log.tsv")], tests, **OPTIONS).summary["tests"]
+    assert "1 of 2 topics (50%) have the same text as a training query." in found["thai"]["why"].replace(
+        "queries", "topics"
+    )
+    assert "or the same text as a training query where the encoder cannot read it (1)." in found["both"]["why"]
+
+
 def test_a_topic_inside_a_longer_query_is_not_clean(tmp_path: Path) -> None:
     text = "which birds nest in chimneys of old mills"
     (tmp_path / "log.tsv").write_text(

@@ -130,6 +130,10 @@ class _Reasons:
         """CONTAMINATED: the reason, and what settles or mends it."""
         topics, basis = len(self.test.topics), "a training query above the threshold"
         settle = ["Judge the pairs ('truerank judge new') and give the labels with --labels."]
+        read = self.known.above.filter(pl.col("evidence").str.contains("encoder"))["topic_id"].n_unique()
+        if same := self.known.above["topic_id"].n_unique() - read:
+            text = "the same text as a training query"
+            basis = f"{basis}, or {text} where the encoder cannot read it ({same})" if read else text
         if self.known.confirmed is not None:
             sure = len(self.known.confirmed[0])
             basis = f"a leak ({sure} confirmed by labels, {len(leaked) - sure} with candidates that nobody has judged)"
