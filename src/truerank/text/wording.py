@@ -235,8 +235,8 @@ LETTERS: Final = 2
 #: The names of what proposes pairs, in the order in which the column `evidence` joins them with "+".
 EVIDENCE: Final = ("encoder", "words", "letters")
 
-#: Different core words of a topic text that may stand in a longer query, and of a question at its end. None of 146,092
-#: queries of five logs hold such a text of 32 test sets; 22 of them hold one of three words, and ask for more.
+#: Different core words of a topic text that may stand in a longer query, and of a question at its end. Of 146,092
+#: queries of five logs, one holds such a text of nine test sets.
 _FEWEST_INSIDE: Final = 4
 _ASKED_INSIDE: Final = 2
 _REMEMBERED: Final = 1 << 18
