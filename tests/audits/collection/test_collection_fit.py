@@ -444,3 +444,51 @@ def test_the_order_of_a_run_is_not_called_that_of_a_file() -> None:
     assert "in the order of the run" in fit.evidence and "better than three quarters" in fit.evidence
     said = judgment_fit(qrels, {"a": run}, topics=dict.fromkeys(run["topic_id"].unique(maintain_order=True), "text"))
     assert (said.order, said.offset) == ("file", -1) and "in the file of topics" in said.evidence
+
+
+def _told(said: list[str], moved: str) -> list[str]:
+    """Texts of a file, some of which moved to the next document."""
+    behind = said[-1:] + said[:-1]
+    shifted = {"all": range(len(said)), "second half": range(len(said) // 2, len(said)), "none": ()}[moved]
+    return [behind[at] if at in shifted else text for at, text in enumerate(said)]
+
+
+def _neighbours(folder: Path, said: list[str], judged: dict[str, list[int]]) -> collection.CollectionAudit:
+    (folder / "docs.jsonl").write_text(
+        "".join(json.dumps({"_id": f"d{at}", "text": one}) + "\n" for at, one in enumerate(said))
+    )
+    (folder / "topics.tsv").write_text("".join(f"{one}\t{_asked(at)}\n" for at, one in enumerate(_IDS)))
+    rows = [(topic, f"d{at}", 1) for topic, places in judged.items() for at in places]
+    qrels = pl.DataFrame(rows, schema=["topic_id", "doc_id", "relevance"], orient="row")
+    return collection.audit(qrels=qrels, docs=str(folder / "docs.jsonl"), topics=str(folder / "topics.tsv"))
+
+
+@pytest.mark.parametrize(("moved", "least"), [("all", 80), ("second half", 35), ("none", 0)])
+def test_texts_of_neighbours_that_are_alike(tmp_path: Path, moved: str, least: int) -> None:
+    """Each document is about a topic and shares a word with the documents beside it: judgments fit all the same."""
+    order = random.Random(6).sample(range(2 * _TOPICS), 2 * _TOPICS)
+    around = [
+        f"{_asked(order[at - 1] // 2)[:12]} {_asked(order[at + 1 - len(order)] // 2)[:12]}" for at in range(len(order))
+    ]
+    said = [f"{text(at)} {_asked(one // 2)} {around[at]}" for at, one in enumerate(order)]
+    judged = {topic: [at for at, one in enumerate(order) if one // 2 == number] for number, topic in enumerate(_IDS)}
+    found = _neighbours(tmp_path, _told(said, moved), judged)
+    rows = found.rows("displaced-text")
+    assert (found.facts["fit"]["word"], found.facts["fit"]["offset"]) == (("displaced", 1) if least else ("fits", None))
+    assert least <= len(rows) <= (2 * _TOPICS if moved == "all" else 1.2 * _TOPICS if least else 0)
+    assert (found.verdicts[0].word == "FAULTY") == bool(least)
+
+
+@pytest.mark.parametrize("judged", ["question", "answer", "title", "body"])
+def test_documents_that_are_pieces_are_at_their_place(tmp_path: Path, judged: str) -> None:
+    """The piece before or after the judged one says more of the topic."""
+    said = []
+    for number in range(_TOPICS):
+        words = _asked(number).split()
+        short, whole = f"{text(number)} {words[-1]}", f"{text(number)} {_asked(number)}"
+        said += {
+            "question": [_asked(number), short], "answer": [f"how {_asked(number)} ?", short],
+            "title": [words[0], whole], "body": [_asked(number), f"{words[-1]} {text(number)}"],
+        }[judged]  # fmt: skip
+    of = {topic: [2 * number + (judged in ("answer", "body"))] for number, topic in enumerate(_IDS)}
+    assert not len(_neighbours(tmp_path, said, of).rows("displaced-text"))

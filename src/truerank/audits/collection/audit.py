@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, cast
 import numpy as np
 import polars as pl
 
+from truerank.audits.collection.displacement import Neighbours, displacement
 from truerank.audits.collection.documents import DocumentScan, DocumentTable
 from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, no_duplicates, representatives
 from truerank.audits.collection.echo import WordOverlap, shared_words
@@ -278,10 +279,12 @@ def _audited(
     pairs = None if judgments is None else usable(judgments)
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
+    relevant = None if pairs is None else pairs.filter(pl.col("relevance") >= scoring.rel)
+    around = None if relevant is None or topics is None else Neighbours(relevant, options.seed)
     documents, duplicates, echo = None, no_duplicates(), None
     if parts.docs is not None:
         asked = asked_for(None if judgments is None else judgments.frame, runs, topics)
-        documents, echo = _read(parts.docs, asked, overlap, shingles, job.part("duplicates"))
+        documents, echo = _read(parts.docs, asked, overlap, shingles, job.part("duplicates"), around=around)
         same = within(documents.compared(shingles), shingles, job.part("duplicates"))
         notices = {row["doc_id"] for kind in ("error-page", "placeholder") for row in documents.found[kind]}
         duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said).without(notices)
@@ -289,6 +292,11 @@ def _audited(
     found = [one for one in _instances(parts.train, material, job.progress) if one.count]
     job.progress.start("fit of judgments")
     fit = _fit(material, found)
+    if documents is not None and topics is not None and around is not None and relevant is not None:
+        moved = displacement(around, relevant, topics.texts(), documents.places)
+        if moved is not None:
+            fit = replace(moved[0], sources=() if fit is None else fit.sources)
+            found.append(replace(instances("displaced-text", moved[1], len(relevant)), here=fit.evidence))
     if fit is not None and pairs is not None:
         found += [one for one in fit_instances(fit, pairs["topic_id"].n_unique(), len(runs)) if one.count]
     job.progress.start("suspect judgments")
@@ -316,11 +324,11 @@ def _audited(
         for one in found
     ]
     columns = list(INSTANCE_SCHEMA)
-    instances = pl.concat([pl.DataFrame(schema=INSTANCE_SCHEMA), *(frame.select(columns) for frame in frames)])
+    rows = pl.concat([pl.DataFrame(schema=INSTANCE_SCHEMA), *(frame.select(columns) for frame in frames)])
     return CollectionAudit(
         verdicts=verdicts(findings, parts.given, choice),
         findings=findings,
-        instances=instances,
+        instances=rows,
         pairs=duplicates.answered,
         groups=duplicates.groups(),
         read=_counts(material),
@@ -334,7 +342,7 @@ def _audited(
             "looked_for": looked_for(parts.given, choice),
             **({} if benchmark is None else {"gallery": [benchmark.json()]}),
         },
-        items=_items(material, instances),
+        items=_items(material, rows),
         suspects="" if contradicted is None else contradicted.run(),
     )
 
@@ -415,7 +423,13 @@ def _overlap(
 
 
 def _read(
-    source: str, asked: Collection[str], overlap: Callable[[], WordOverlap] | None, shingles: Shingles, job: Job
+    source: str,
+    asked: Collection[str],
+    overlap: Callable[[], WordOverlap] | None,
+    shingles: Shingles,
+    job: Job,
+    *,
+    around: Neighbours | None,
 ) -> tuple[DocumentTable, WordOverlap | None]:
     """All that has to be known of every document, in one pass.
 
@@ -429,7 +443,7 @@ def _read(
         engine = replace(job.engine, ahead=False) if isinstance(job.engine, LocalEngine) else job.engine
         return keep(stream, shingles, replace(job.part(folder), engine=engine)), counted
 
-    scan = DocumentScan(source, asked)
+    scan = DocumentScan(source, asked, None if around is None else around.add)
     sketches, counted = kept(scan.documents(), "sketches")
     table = scan.finish()
     if table.repeated:

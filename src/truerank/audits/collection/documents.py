@@ -10,7 +10,7 @@ import heapq
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from tempfile import SpooledTemporaryFile
@@ -65,7 +65,7 @@ _SPIKE, _AROUND, _LEVEL, _LEAST, _LONGEST = 5, 10, 0.001, 100, 1 << 20
 _IN_MEMORY: Final = 1 << 20
 
 
-class _Spool:
+class Spool:
     """Rows of plain values that are written one after the other and read again, all of them, from the first on."""
 
     def __init__(self) -> None:
@@ -83,7 +83,7 @@ class _Spool:
         return map(json.loads, self._file)
 
 
-class _Texts(_Spool):
+class _Texts(Spool):
     """Texts of some documents by id."""
 
     def add(self, *values: Any) -> None:
@@ -141,7 +141,7 @@ class UsualWords:
         self._next = _FEWEST_TEXTS
         self._shares: Counter[float] = Counter()
         self._seen = self._held = 0
-        self._candidates = _Spool()
+        self._candidates = Spool()
 
     def add(self, row: Row, words: Sequence[str]) -> None:
         """Takes the words of a text."""
@@ -392,9 +392,13 @@ class DocumentScan:
     Args:
         source: the documents.
         asked: ids of which has to be known whether they exist.
+        beside: takes the id and text of every document as well.
     """
 
-    def __init__(self, source: str, asked: Collection[str] = ()) -> None:
+    def __init__(
+        self, source: str, asked: Collection[str] = (), beside: Callable[[str, str], None] | None = None
+    ) -> None:
+        self._beside = beside
         self.table = DocumentTable(open_documents(source, keep_empty=True), asked=frozenset(asked))
         self.ids = _Twice()
         #: How many documents have each number of characters, words and letters, and of characters of the body.
@@ -405,7 +409,7 @@ class DocumentScan:
         self.in_sentences: Counter[str] = Counter()
         self.words: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
-        self.short, self.long, self.last, self.foreign = _Spool(), _Spool(), _Spool(), _Spool()
+        self.short, self.long, self.last, self.foreign = Spool(), Spool(), Spool(), Spool()
         self.ends, self.usual = Endings(), UsualWords()
         self.kinds: dict[str, list[Row]] = {
             kind: []
@@ -431,6 +435,8 @@ class DocumentScan:
         document = record.document
         row: Row = {"doc_id": document.doc_id, "line": record.line}
         raw = document.text
+        if self._beside is not None:
+            self._beside(document.doc_id, raw)
         text = normalise(raw)
         self.table.extremes.add(document.doc_id, len(text))
         if document.doc_id in self.table.asked:

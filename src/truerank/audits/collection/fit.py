@@ -252,7 +252,7 @@ def ranked(qrels: pl.DataFrame, run: TopicLists) -> pl.DataFrame:
     return whole.select("topic_id", "relevance", (1 / (1 + pl.col("place")).log(2)).alias("fit"))
 
 
-FitWord = Literal["fits", "shifted", "shuffled", "inverted", "other collection", "unrelated", "not asked"]
+FitWord = Literal["fits", "shifted", "shuffled", "inverted", "displaced", "other collection", "unrelated", "not asked"]
 Texts = Callable[[Collection[str]], Mapping[str, str]]
 
 #: The level of each test, and random draws that can reach it.
@@ -284,18 +284,18 @@ class Fit:
     """How judgments fit their topics, by one source of evidence or by all.
 
     Attributes:
-        word: "fits"; "shifted"; "shuffled"; "inverted"; "other collection": they fit no topic by the words, or their
-            documents are unknown; "unrelated": they fit no topic by a run, which may be the fault of the run; "not
-            asked": too little evidence.
+        word: "fits"; "shifted"; "shuffled"; "inverted"; "displaced": they fit by the texts of neighbouring documents;
+            "other collection": they fit no topic by the words, or their documents are unknown; "unrelated": they fit no
+            topic by a run, which may be the fault of the run; "not asked": too little evidence.
         evidence: one sentence with figures.
         topics: the judged topics concerned, each with the topic that its judgments fit; empty where that is not known.
         sampled: so many judged topics were looked at; 0 for all of them.
         told: topics of which it is known, one by one, whether they are concerned; 0 where the answer is of all or by a
             rule.
         p: of the test that gave the word; None where none did.
-        offset: of "shifted": so many topics further on is the one that the judgments fit.
-        order: of "shifted": by "number", in the "order of ids", in the "file" or the "run"; "number as place": the ids
-            count the topics of the file.
+        offset: of "shifted": so many topics further on is the one that the judgments fit; of "displaced", documents.
+        order: of "shifted" and "displaced": by "number", in the "order of ids", in the "file" or the "run"; "number as
+            place": the ids count the topics of the file.
         source: "words", or the name of a run: what gave the answer.
         own: mean place of the judgments at their own topics.
         best: the same by the rule of "shifted".

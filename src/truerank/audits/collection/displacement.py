@@ -1,0 +1,150 @@
+"""Propose: whether texts moved among documents: judged documents fit their topics better by a neighbour's text.
+
+Neighbours are often alike, so that judgments fit far better than by chance also where every document has the text of
+the next one. Asked is whether a neighbour's text fits better than the own one, in the order of the source or of the
+numbers in ids, from some document to some other. On either side of a text that moved, at the own place and as far on,
+are two texts that are as much like it, and fit as well. Documents that are pieces, as questions and answers, have the
+pieces of the same whole on one side.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+import polars as pl
+import scipy
+
+from truerank.arrays import Floats
+from truerank.audits.collection.documents import Spool
+from truerank.audits.collection.fit import FEWEST, Fit, bm25, natural
+from truerank.audits.collection.texts import plain_words
+
+#: Steps that are asked; the place on the other side is twice as far.
+_STEPS: Final = (1, -1, 2, -2)
+_REACH: Final = 2 * max(_STEPS)
+#: Relevant pairs that are looked at, and characters of a text.
+_PAIRS, _READ = 500, 4_000
+#: The level, after correction; and that at which the two places beside the text that fits are unlike.
+_LEVEL, _UNLIKE = 0.001, 0.01
+#: A neighbour's text fits better so many times as often as it fits worse, and the two places beside it differ by at
+#: most this share of the difference.
+_TIMES, _SIDES = 2, 0.5
+#: A stretch of such a share of the documents is all of them.
+_ALL: Final = 0.9
+
+
+class Neighbours:
+    """The texts around some relevant documents (columns topic_id, doc_id), gathered while all documents pass."""
+
+    def __init__(self, relevant: pl.DataFrame, seed: int) -> None:
+        chosen = relevant.select("topic_id", "doc_id").sort("topic_id", "doc_id").unique("doc_id", maintain_order=True)
+        self.pairs = chosen.sample(min(_PAIRS, len(chosen)), seed=seed)
+        self.wanted = frozenset(self.pairs["doc_id"])
+        self.numbered = {_by(doc, step) for doc in self.wanted for step in range(-_REACH, _REACH + 1)}
+        self._last = deque[tuple[int, str, str]](maxlen=_REACH)
+        self._count = self._left = 0
+        self.kept = Spool()
+
+    def add(self, doc_id: str, text: str) -> None:
+        """Takes the next document."""
+        self._last.append((self._count, doc_id, text[:_READ]))
+        self._count += 1
+        if doc_id in self.wanted:
+            self._left = _REACH + 1
+        if self._left > 0 or doc_id in self.numbered:
+            for row in self._last:
+                self.kept.add(*row)
+            self._last.clear()
+        self._left -= 1
+
+
+def _by(doc_id: str, step: int) -> str:
+    """The id whose number is so many higher; empty for none."""
+    stem, number, _ = natural(doc_id)
+    digits = len(doc_id) - len(stem)
+    return f"{stem}{number + step:0{digits}d}" if digits and number + step >= 0 else ""
+
+
+class _Three(NamedTuple):
+    """A relevant document, its text and those at one step and at two, and how well these fit its topic."""
+
+    doc_id: str
+    texts: tuple[str, ...]
+    own: float
+    there: float
+    beyond: float
+
+
+def displacement(
+    around: Neighbours, relevant: pl.DataFrame, topics: Mapping[str, str], places: Mapping[str, int]
+) -> tuple[Fit, pl.DataFrame] | None:
+    """Whether relevant documents fit their topics better by the texts of neighbours, and the pairs concerned.
+
+    Args:
+        relevant: relevant pairs, columns topic_id, doc_id.
+        places: of their documents in the source.
+    """
+    texts: dict[str | int, str] = {}
+    at: dict[str, int] = {}
+    for place, doc_id, text in around.kept:
+        texts[place] = texts[doc_id] = text
+        at[doc_id] = place
+    pairs = [(topic, doc) for topic, doc in around.pairs.iter_rows() if doc in at and topics.get(topic)]
+    asked = {topic: column for column, topic in enumerate(dict.fromkeys(topic for topic, _ in pairs))}
+    if len(asked) < FEWEST:
+        return None
+    rows = {text: row for row, text in enumerate(dict.fromkeys(texts.values()))}
+    scores = bm25([*rows], [topics[topic] for topic in asked])[0]
+    most, found = 0.0, list[_Three]()
+    for order in ("file", "number"):
+        pairs.sort(key=lambda one: at[one[1]] if order == "file" else natural(one[1]))
+        for step in _STEPS:
+            rule = []
+            for topic, doc in pairs:
+                by = [texts.get(at[doc] + way if order == "file" else _by(doc, way), "") for way in (step, 2 * step)]
+                # A neighbour that is the topic itself, as the turn before an answer, did not move.
+                if all(by) and by[0].strip() != topics[topic].strip():
+                    three = (texts[doc], *by)
+                    fits = (float(scores[rows[one], asked[topic]]) for one in three)
+                    rule.append(_Three(doc, three, *fits))
+            size, start, end = _stretch(np.array([np.sign(one.there - one.own) for one in rule]))
+            if size > most:
+                most, found, offset, way = size, rule[start:end], step, order
+    more, less = (sum(sign * (one.there - one.own) > 0 for one in found) for sign in (1, -1))
+    # Any stretch may have been found, by any of the rules.
+    p = len(pairs) ** 2 * len(_STEPS) * float(scipy.special.betainc(more, less + 1, 0.5)) if found else 1.0
+    if p > _LEVEL or more < _TIMES * less or not _even(found, most):
+        return None
+    side = "after" if offset > 0 else "before"
+    text = (
+        f"By the text of the document {'just' if abs(offset) == 1 else 'two places'} {side} them "
+        f"{'in the file' if way == 'file' else 'by number'}, {more:,d} of {len(found):,d} relevant documents that were "
+        f"looked at, from {found[0].doc_id} to {found[-1].doc_id}, fit their topic better than by their own, and "
+        f"{less:,d} worse."
+    )
+    ordered = sorted(set(relevant["doc_id"]) & places.keys(), key=places.__getitem__ if way == "file" else natural)
+    if len(found) < _ALL * len(pairs):
+        ordered = ordered[ordered.index(found[0].doc_id) : ordered.index(found[-1].doc_id) + 1]
+    touched = relevant.select("topic_id", "doc_id", detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))
+    return Fit("displaced", text, p=min(1.0, p), offset=offset, order=way, source="words"), touched
+
+
+def _even(found: Sequence[_Three], most: float) -> bool:
+    """Whether the two texts beside those that fit are as much like these, and fit the topics as well."""
+    fits = sum(np.sign(one.own - one.beyond) for one in found)
+    words = [[frozenset(plain_words(text)) for text in one.texts] for one in found]
+    shares = ([len(there & one) / max(1, len(one)) for one in (own, beyond)] for own, there, beyond in words)
+    signs = [np.sign(left - right) for left, right in shares]
+    times, of = signs.count(1), signs.count(1) + signs.count(-1)
+    return abs(fits) <= _SIDES * most and bool(scipy.stats.binomtest(times, max(1, of)).pvalue > _UNLIKE)
+
+
+def _stretch(values: Floats) -> tuple[float, int, int]:
+    """The largest sum of values next to each other, where it starts, and the place after its end."""
+    sums = np.concatenate([[0.0], np.cumsum(values)])
+    gains = sums - np.minimum.accumulate(sums)
+    end = int(gains.argmax())
+    return float(gains[end]), int(sums[: end + 1].argmin()), end
