@@ -12,6 +12,8 @@ import pytest
 import truerank
 from measures_reference import write_qrels, write_run
 from truerank.cli import main
+from truerank.options import Scoring
+from truerank.sources import read_run_frame
 
 QRELS = {"301": {"a": 2, "b": 0, "c": 1}, "302": {"a": 1}}
 RUNS = {
@@ -130,3 +132,43 @@ def test_the_twin_gives_the_same(files: list[str], capsys: pytest.CaptureFixture
     twin = truerank.evaluate(files[1], files[3::2], "nDCG@10 NCG@3")
     assert json.loads(out) == twin.json()
     assert twin.runs == ("good", "bad.v2")
+
+
+def _written_run(folder: Path, name: str) -> tuple[str, str]:
+    """A run and judgments of 12 topics, with 20 results each."""
+    topics, results, rows, judged = range(1, 13), range(1, 21), [], []
+    for topic in topics:
+        for rank in results:
+            doc = f"D{topic}-{rank}"
+            score: dict[str, float] = {"distances": rank, "equal": 0, "spelt": -rank, "ranks equal": -((7 * rank) % 20)}
+            found = doc.lower() if name == "spelt" else doc
+            row = f"{topic} Q0 {found} {1 if name == 'ranks equal' else rank} {score.get(name, -rank)} t"
+            rows.append((0 if name != "by document" else (7 * rank) % 20, row))
+            judged += [f"{topic} 0 {doc if name != 'others' else f'E{doc}x'} 1"] if rank % 5 == 0 else []
+    files = folder / "a.run", folder / "a.qrels"
+    ordered = sorted(rows, key=lambda one: (one[1].split()[0], one[0]))
+    files[0].write_text("".join(f"{row}\n" for _, row in ordered))
+    files[1].write_text("".join(f"{row}\n" for row in judged))
+    return str(files[0]), str(files[1])
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("distances", "12 of 12 topics: they look like distances"),
+        ("equal", "are the same within 12 of 12 topics"),
+        ("spelt", "is judged (their ids differ in case"),
+        ("others", "None of the 240 results of a is judged"),
+        ("good", ""),
+        ("by document", ""),
+        ("ranks equal", ""),
+    ],
+)
+def test_runs_whose_scores_mean_nothing(tmp_path: Path, name: str, says: str) -> None:
+    run, qrels = _written_run(tmp_path, name)
+    remarks = truerank.evaluate(qrels, [run]).remarks
+    assert (len(remarks), says in " ".join(remarks)) == (int(bool(says)), True)
+    frame = read_run_frame(run)
+    assert truerank.evaluate(qrels, {"a": frame}).remarks == remarks
+    ranked = truerank.evaluate(qrels, [run], scoring=Scoring(ties="rank")).remarks
+    assert ranked == (remarks if name in ("spelt", "others") else ())

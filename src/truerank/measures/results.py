@@ -75,7 +75,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         aggregates: by measure, how one number is made of its topics: "mean", "sum" (counts such as NumRet) or
             "harmonic" (HMFR); empty for "mean" throughout.
         coverage: by run, how it fits the qrels; empty where the values do not come from runs.
-        remarks: what has to be said of single measures.
+        remarks: what has to be said of single measures, and of runs that hardly mean what they say.
         inputs: what was read: sources and their numbers of rows.
         per_topic: whether the scores of every topic are shown too.
         plot: whether figures are written with the scores.

@@ -21,7 +21,7 @@ from truerank.measures import effectiveness
 from truerank.measures.effectiveness import RankedJudgments
 from truerank.measures.equivalence import Equivalence, EquivalenceOptions
 from truerank.measures.grammar import MeasureSpec, aggregate_of, parse_measures
-from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined, whole_topics
+from truerank.measures.rankings import GradeTable, Hits, Ranking, grouped, joined, topic_starts, whole_topics
 from truerank.measures.results import Coverage, Evaluation
 from truerank.options import Flag, Out, Scoring, Ties, command
 from truerank.records import Input, Qrel, RunRow
@@ -111,6 +111,8 @@ QrelSource: TypeAlias = str | Path | SourceSpec | pl.DataFrame | Mapping[str, Ma
 OneRun: TypeAlias = str | Path | pl.DataFrame | Mapping[str, Mapping[str, float]] | Iterable[RunRow]
 RunSource: TypeAlias = str | Path | Sequence[str | Path] | Mapping[str, OneRun] | OneRun
 
+#: Topics whose scores are looked at, and the share of them that has to be odd.
+_LOOKED_AT, _MOST = 100, 0.5
 _NEEDED: Final[dict[Ties, str]] = {"trec_eval": "score", "ascending": "score", "rank": "rank"}
 
 
@@ -120,6 +122,7 @@ class _Scored(NamedTuple):
     values: NDArray[np.float64]
     coverage: Coverage
     rows: int
+    odd: bool
 
 
 class _Plan(NamedTuple):
@@ -147,6 +150,7 @@ class _Gathered:
         self._present = np.zeros(len(plan.judgments.topics), np.bool_)
         self._unknown = 0
         self._rows = 0
+        self._odd = False
         self._places = {topic: place for place, topic in enumerate(plan.judgments.topics)}
         self._rarer = None if plan.rarer is None else plan.rarer.empty(len(self._present))
 
@@ -160,6 +164,8 @@ class _Gathered:
         for held, policy in zip(self._hits, plan.ties, strict=True):
             shown, ties = closed[policy]
             held.append(shown.hits((ties,), plan.policy.depth)[0])
+        # The first topics show what is asked of all of them, if it shows.
+        self._odd |= not self._rows and plan.policy.ties != "rank" and _odd_scores(frame, starts)
         self._present[ranking.numbers] = True
         self._unknown += ranking.unknown
         self._rows += len(frame)
@@ -187,7 +193,7 @@ class _Gathered:
             values[:, ~self._present] = np.nan
         results = int(hits.results.sum())
         coverage = Coverage(topics - missing, missing, self._unknown, results, results - len(hits.topic))
-        return _Scored(values, coverage, self._rows)
+        return _Scored(values, coverage, self._rows, self._odd)
 
 
 @command
@@ -293,7 +299,7 @@ def _evaluated(
         policy=policy,
         aggregates=tuple(map(aggregate_of, spelled.values())),
         coverage={name: found.coverage for name, found in scored.items()},
-        remarks=(*_remarks(spelled, policy), *equivalence.sentences()),
+        remarks=(*_run_remarks(opened, scored, judged, policy), *_remarks(spelled, policy), *equivalence.sentences()),
         inputs={
             "qrels": {"source": _source(qrels), "rows": len(judged)},
             "runs": {name: {"source": _source(opened[name]), "rows": found.rows} for name, found in scored.items()},
@@ -461,6 +467,51 @@ def _remarks(measures: Mapping[str, Measure], policy: Scoring) -> tuple[str, ...
             none = "adds nothing to the sum of 1/rank" if np.isinf(rank) else f"counts as rank {rank:g}"
             remarks.append(f"{name}: a topic without a relevant result {none}; lower is better.")
     return tuple(remarks)
+
+
+def _odd_scores(frame: pl.DataFrame, starts: Ints | None) -> bool:
+    """Whether the scores of most topics may rise from row to row, or are all the same."""
+    starts = (topic_starts(frame["topic_id"]) if starts is None else starts)[: _LOOKED_AT + 1]
+    ends = np.append(starts[1:], [] if len(starts) > _LOOKED_AT else len(frame)).astype(np.int64)
+    starts = starts[:_LOOKED_AT]
+    steps = np.diff(frame["score"].head(int(ends[-1])).to_numpy(), prepend=np.nan)
+    steps[starts] = np.nan
+    up, down = (np.add.reduceat(sign, starts, dtype=np.int64) for sign in (steps > 0, steps < 0))
+    several = ends - starts > 1
+    return bool(several.any()) and bool((3 * up >= down)[several].mean() >= _MOST)
+
+
+def _run_remarks(
+    opened: Mapping[str, OneRun], scored: Mapping[str, _Scored], judged: pl.DataFrame, policy: Scoring
+) -> Iterator[str]:
+    """What has to be said of runs whose scores contradict their ranks or say nothing, or of which nothing is judged."""
+    for name, found in scored.items():
+        none = 0 < found.coverage.results == found.coverage.unjudged
+        if not none and not found.odd:
+            continue
+        # Here: most runs need none of this, and are not read again.
+        from truerank.measures.run_faults import score_faults
+        from truerank.measures.topic_lists import TopicLists
+        from truerank.text.identifiers import likely_cause
+
+        run = opened[name]
+        if isinstance(run, str | Path):
+            frame = read_run_frame(run)
+        else:
+            given = frame_of(run, RUN_SCHEMA, "score")
+            wanted = ("topic_id", "doc_id", *(one for one in ("rank", "score") if one in given.columns))
+            frame = conforming(given, {one: RUN_SCHEMA[one] for one in wanted}, name)
+        frame = frame.join(judged, on="topic_id", how="semi", maintain_order="left")
+        if none:
+            cause = likely_cause(frame["doc_id"].unique(maintain_order=True), judged["doc_id"].unique())
+            yield (
+                f"None of the {found.coverage.results:,d} results of {name} is judged{cause}: it is scored as a run "
+                "that finds nothing. Give the run and the judgments of the same documents, with the same ids."
+            )
+        elif "rank" not in frame.columns:
+            frame = frame.with_columns(rank=pl.col("score").rank("ordinal", descending=True).over("topic_id"))
+        faults = score_faults(name, TopicLists(frame), by_rank=False) if found.odd else ()
+        yield from (f"{fault.reason} {fault.remedy}" for fault in faults if fault.weight == "fault")
 
 
 def _source(given: Any) -> str | None:

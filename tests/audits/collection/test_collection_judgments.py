@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank import collection
-from truerank.audits.collection.identifiers import folded, likely, unwritable, what_differs
 from truerank.audits.collection.judgments import read_judgments
 from truerank.audits.collection.results import kinds
 from truerank.cli import main
 from truerank.errors import InputError, OptionError
+from truerank.text.identifiers import folded, likely, unwritable, what_differs
 
 
 def _qrels(path: Path, rows: list[str]) -> str:

@@ -104,6 +104,16 @@ def test_bytes_that_are_not_utf8_are_named_and_read(tmp_path: Path) -> None:
     assert found(path) == [("encoding", 2), ("encoding", 3), ("duplicate", 3)]
 
 
+def test_one_score_for_all_results(tmp_path: Path) -> None:
+    def run(name: str, results: int, score: int) -> str:
+        rows = [(topic, rank) for topic in range(1, 13) for rank in range(1, results + 1)]
+        lines = [f"{topic} Q0 d{rank} {rank} {score if topic == rank == 1 else 1} t\n" for topic, rank in rows]
+        return written(tmp_path / name, "".join(lines))
+
+    assert found(run("a.run", 2, 1)) == [("equal-scores", None)]
+    assert found(run("b.run", 1, 1)) == found(run("c.run", 2, 2)) == []
+
+
 def test_limits_and_tags(tmp_path: Path) -> None:
     path = written(tmp_path / "a.run", GOOD)
     assert found(path, limits=Limits(max_results=2)) == [("too-many", 3)]

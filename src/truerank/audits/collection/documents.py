@@ -21,7 +21,6 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Hashes
-from truerank.audits.collection.identifiers import unwritable
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import (
     damage,
@@ -38,6 +37,7 @@ from truerank.audits.collection.texts import (
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
+from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
 from truerank.work.progress import Progress, Quiet
 

@@ -9,7 +9,6 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.collection.identifiers import folded, what_differs
 from truerank.audits.collection.instances import Instances, instances
 from truerank.errors import InputError
 from truerank.measures.equivalence import Combine, combined_grade
@@ -17,6 +16,7 @@ from truerank.records import Qrel
 from truerank.sources.grammar import SourceSpec, parse
 from truerank.sources.notebook import frame_of
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames, qrel_lines
+from truerank.text.identifiers import folded, what_differs
 
 #: A grade that so few judgments have, and that is more than twice the highest of the others, is off the scale.
 _RARE: Final = 0.005

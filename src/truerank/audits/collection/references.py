@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Final
 
 import polars as pl
 
 from truerank.audits.collection.documents import DocumentTable
-from truerank.audits.collection.identifiers import likely, what_differs
 from truerank.audits.collection.instances import Instances, instances
-from truerank.audits.collection.run_faults import Files, score_faults
+from truerank.audits.collection.run_faults import Files
 from truerank.audits.collection.run_origins import run_origins
 from truerank.audits.collection.topics import TopicTable
+from truerank.measures.run_faults import score_faults
 from truerank.options import Scoring
+from truerank.text.identifiers import likely, what_differs
 
 
 def reference_instances(
@@ -99,7 +101,8 @@ def run_fault_instances(runs: Mapping[str, pl.DataFrame], pairs: pl.DataFrame, s
     """What runs show without any document: scores that contradict ranks, and how they were made."""
     one = next(iter(runs))
     files = Files(runs, (one, one), pairs, None, None, _DEPTH, scoring.ties == "rank")
-    faults = (*score_faults(files), *run_origins(files, scoring.rel, runs))
+    scores = (score_faults(name, own, by_rank=files.by_rank) for name, own in files.judged_lists.items())
+    faults = (*chain.from_iterable(scores), *run_origins(files, scoring.rel, runs))
     for kind, of in _RUN_KINDS.items():
         found = [{"other": fault.run, "detail": fault.reason} for fault in faults if fault.kind in of]
         yield instances(kind, found, len(runs), len({row["other"] for row in found}))

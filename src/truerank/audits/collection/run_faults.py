@@ -7,18 +7,15 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Final, Literal, NamedTuple
+from typing import Final
 
 import numpy as np
 import polars as pl
 
-from truerank.audits.collection.identifiers import likely, what_differs
+from truerank.measures.run_faults import RunFault, score_faults
 from truerank.measures.topic_lists import TopicLists
+from truerank.text.identifiers import likely_cause
 from truerank.text.normalising import normalise
-from truerank.text.printable import and_more
-
-#: What follows: the comparison has no meaning; some topics have to be left out; somebody has to look; good to know.
-Weight = Literal["fault", "topics", "doubt", "note"]
 
 #: A topic has no results of this collection where fewer of its first results are documents.
 _HALF: Final = 0.5
@@ -26,8 +23,7 @@ _HALF: Final = 0.5
 _WHOLE: Final = 0.9
 #: By chance, what lacks is the end of an order so seldom.
 _CHANCE: Final = 0.001
-#: The share of steps from rank to rank at which scores rise, above which a topic's scores contradict its ranks.
-_RISING: Final = 0.25
+_NUMBER: Final = re.compile(r"([0-9]+)")
 #: Lists that are the same for so many results, over so many topics at least, do not depend on the topic.
 FIXED, _FIXED_TOPICS = 0.8, 5
 #: So many identifiers that have a counterpart, or topics, are no accident: few documents may be in two files.
@@ -36,40 +32,6 @@ _FEW, _SOME = 3, 0.05
 _SAME, _TENTH = 5, 0.1
 #: A run hardly meets the judgments where it does so for such a share of what another one does.
 HARDLY: Final = 0.05
-#: Identifiers that are looked at for the likely cause.
-_LOOKED_AT: Final = 500
-_NAMED: Final = 3
-#: Identifiers whose forms are made together.
-_AT_ONCE: Final = 1 << 20
-_PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
-_NUMBER: Final = re.compile(r"([0-9]+)")
-_DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
-
-
-class RunFault(NamedTuple):
-    """One thing that the files show.
-
-    Attributes:
-        kind: its name.
-        run: the run; empty where it is about the judgments, the topics, or both runs.
-        weight: what follows.
-        topics: the judged topics that it touches; empty where it touches all.
-        reason: a sentence with its figures.
-        remedy: what to mend.
-        depth: where lists are short, the results that both runs have.
-        exception: how a conclusion names it, where nothing repairs it.
-        documents: those that it touches, where it is about documents.
-    """
-
-    kind: str
-    run: str
-    weight: Weight
-    topics: frozenset[str]
-    reason: str
-    remedy: str
-    depth: int = 0
-    exception: str = ""
-    documents: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,11 +105,6 @@ def run_faults(files: Files) -> tuple[RunFault, ...]:
     return tuple(sorted(found, key=lambda fault: order.index(fault.weight)))
 
 
-def score_faults(files: Files) -> tuple[RunFault, ...]:
-    """Scores that contradict the ranks, or are all the same, in any run."""
-    return tuple(fault for name, own in files.judged_lists.items() for fault in _scores(files, name, own))
-
-
 def result_counts(run: pl.DataFrame, judged: Collection[str]) -> tuple[int, int, int]:
     """The smallest, the median and the largest number of results of a judged topic that the run has."""
     counts = _counts(TopicLists(run).on(pl.Series([*judged], dtype=pl.String)))["count"].sort().to_list()
@@ -165,12 +122,12 @@ def _of_run(files: Files, name: str) -> Iterable[RunFault]:
         wanted = files.lists[name].topics
         yield RunFault(
             "other-topics", name, "fault", frozenset(),
-            f"None of the {len(wanted):,d} topics of {name} is judged{_cause(wanted, files.judged)}.",
+            f"None of the {len(wanted):,d} topics of {name} is judged{likely_cause(wanted, files.judged)}.",
             "Give the run and the judgments of the same topics, with the same ids.",
         )  # fmt: skip
         return
     yield from _foreign(files, name)
-    yield from _scores(files, name, own)
+    yield from score_faults(name, own, by_rank=files.by_rank)
     yield from _fixed(files, name)
 
 
@@ -204,7 +161,7 @@ def _foreign(files: Files, name: str) -> Iterable[RunFault]:
     known = pl.concat([files.qrels["doc_id"], *others]).unique() if files.documents is None else files.documents
     shown = pl.concat([rows["doc_id"] for rows in files.first.values()])
     last = "" if files.held is None else cut_short(files.held, _ordered(shown, files.before))
-    cause = _cause(unknown, known, last)
+    cause = likely_cause(unknown, known, last)
     # Without the documents, an unknown id may be a document that no other run found: its form has to be another one.
     if files.documents is None and not cause:
         return
@@ -246,50 +203,6 @@ def _ordered(ids: pl.Series, before: pl.Series | None) -> pl.Series:
         return before.filter(before.is_in(ids.implode()))
     numbers = [[int(one) if one.isdecimal() else one for one in _NUMBER.split(name)] for name in ids]
     return pl.Series([name for _, name in sorted(zip(numbers, ids, strict=True))], dtype=pl.String)
-
-
-def _scores(files: Files, name: str, own: TopicLists) -> Iterable[RunFault]:
-    """Scores that rise from rank to rank, contradict the ranks, or are all the same."""
-    ordered = own.by_rank()
-    starts = ordered.starts
-    steps = np.diff(ordered.select("score")["score"].to_numpy(), prepend=np.nan)
-    steps[starts] = np.nan
-    by_topic = pl.DataFrame(
-        {
-            "topic_id": ordered.names,
-            "up": np.add.reduceat(steps > 0, starts, dtype=np.int64),
-            "down": np.add.reduceat(steps < 0, starts, dtype=np.int64),
-            "results": ordered.lengths,
-        }
-    )
-    several = by_topic.filter(pl.col("results") > 1)
-    if not len(several):
-        return
-    rising = several.filter(pl.col("up") > _RISING * (pl.col("up") + pl.col("down")))
-    up, down = int(several["up"].sum()), int(several["down"].sum())
-    changes = up + down
-    text = (
-        f"The scores of {name} rise from rank to rank in {up:,d} of {changes:,d} steps, "
-        f"in {len(rising):,d} of {len(several):,d} topics: {{why}}"
-    )
-    if len(rising):
-        why = "they look like distances." if up > _WHOLE * changes else "scores and ranks contradict each other."
-        remedy = "Write scores that fall from rank to rank: evaluation programs sort by score, not by rank."
-        whole = len(rising) >= _HALF * len(several)
-        topics = frozenset() if whole else frozenset(rising["topic_id"])
-        yield RunFault("rising-scores", name, "fault" if whole else "topics", topics, text.format(why=why), remedy)
-    flat = several.filter((pl.col("up") == 0) & (pl.col("down") == 0))
-    if len(flat) and not files.by_rank:
-        reason = (
-            f"All scores of {name} are the same within {len(flat):,d} of {len(several):,d} topics: evaluation programs "
-            "then order its results by document id."
-        )
-        whole = len(flat) >= _HALF * len(several)
-        topics = frozenset() if whole else frozenset(flat["topic_id"])
-        yield RunFault(
-            "constant-scores", name, "fault" if whole else "topics", topics, reason,
-            "Write the scores of the system, or break ties by the rank column (`ties` rank).",
-        )  # fmt: skip
 
 
 def _fixed(files: Files, name: str) -> Iterable[RunFault]:
@@ -470,53 +383,3 @@ def _no_relevant(files: Files) -> Iterable[RunFault]:
             "no-relevant", "", "fault", frozenset(), "The judgments name no relevant document: every score is 0.",
             "Give judgments with grades above 0.",
         )  # fmt: skip
-
-
-def _cause(wanted: pl.Series, known: pl.Series, last: str = "") -> str:
-    """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it.
-
-    Args:
-        last: of an order that ends too early, the last id that is known.
-    """
-    sample = wanted.head(_LOOKED_AT).to_list()
-    some = max(_FEW, _SOME * len(sample))
-    by_form = likely(sample, known)
-    if len(by_form) >= some:
-        one, other = min(by_form.items())
-        return f" (their ids differ in {what_differs(one, other)}: {one}, {other})"
-    if last and _form(sample[0]) == _form(last):
-        return f" (what lacks is the end of the order of ids, behind {last}: the documents may be cut short)"
-    cut = {name: _PASSAGE.sub("", name) for name in sample}
-    parts = {part for name in sample for at in range(1, len(name)) for part in (name[:at], name[at:])}
-    there = set(known.filter(known.is_in(pl.Series([*parts, *cut.values()], dtype=pl.String).implode())))
-    if sum(short in there and short != name for name, short in cut.items()) >= some:
-        one = next(name for name, short in cut.items() if short in there and short != name)
-        return f" (their ids end in the number of a passage: {one}, {cut[one]})"
-    affixes = Counter(affix for name in sample for affix in _affixes(name, there))
-    (affix, times), *_ = affixes.most_common(1) or [("", 0)]
-    # Of numbers, the last digit is a part of the name for one in ten.
-    if times >= (_HALF * len(sample) if affix.isdecimal() else some):
-        one = next(name for name in sample if affix in _affixes(name, there))
-        return f" (their ids have '{affix}' too much: {one})"
-    ascii_only = known.str.len_bytes() == known.str.len_chars()
-    forms = {*map(_form, known.filter(~ascii_only))}
-    for part in known.filter(ascii_only).to_frame("known").iter_slices(_AT_ONCE):
-        numbered = part["known"].str.replace_all(_DIGITS.pattern, "0")
-        forms.update(numbered.str.replace_all(_LETTERS.pattern, "a").unique())
-    strange = [name for name in sample if _form(name) not in forms]
-    if len(strange) >= _HALF * len(sample):
-        usual = str(known.min())
-        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {usual})"
-    return ""
-
-
-def _affixes(name: str, known: Collection[str]) -> set[str]:
-    """The beginnings and ends without which an identifier is a known one."""
-    return {name[:at] for at in range(1, len(name)) if name[at:] in known} | {
-        name[-at:] for at in range(1, len(name)) if name[:-at] in known
-    }
-
-
-def _form(name: str) -> str:
-    """An identifier with every number and every word as one sign."""
-    return _LETTERS.sub("a", _DIGITS.sub("0", name))

@@ -10,7 +10,8 @@ import polars as pl
 import scipy
 
 from truerank.arrays import Flags, Floats, Ints
-from truerank.audits.collection.run_faults import FIXED, HARDLY, Files, RunFault, Weight
+from truerank.audits.collection.run_faults import FIXED, HARDLY, Files
+from truerank.measures.run_faults import RunFault, Weight
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources.lines import repeated_pair
 from truerank.text.printable import and_more

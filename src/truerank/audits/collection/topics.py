@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Any, Final, NamedTuple
 
-from truerank.audits.collection.identifiers import unwritable
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import damage, has_script, markup, measured, placeholder, script_of
 from truerank.errors import InputError
@@ -17,6 +16,7 @@ from truerank.records import Topic
 from truerank.sources.grammar import SourceSpec, parse, unique_names
 from truerank.sources.queries import open_queries
 from truerank.sources.topics import topic_records
+from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
 
 #: Words of a topic that are looked for in other topics: as letters, so that scripts without blanks are served.

@@ -268,6 +268,8 @@ def levels_of(changes: Mapping[str, Any]) -> dict[str, Level]:
 _NOT_FINITE: Final = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 #: Different tags that are looked at one by one.
 _MOST_TAGS: Final = 10_000
+#: Results with the score of the rank before, where all have it: fewer may honestly be equal.
+_MANY: Final = 10
 _Rows = NDArray[np.intp]
 
 
@@ -353,6 +355,9 @@ class RunChecker:
             return
         if not self.rows:
             self._ledger.add("empty", None, "no results in this run", f"{REMEDY}, one a line")
+        elif self.tied >= _MANY and self.tied == self.rows - self.topics:
+            fault = f"all results of a topic have the same score, for all {self.topics:,d} topics"
+            self._ledger.add("equal-scores", None, fault, "write the scores of the system")
         judged = set(self._allowed.judged or ())
         for topic in self._expected.to_list() if self.rows else ():
             if topic not in self._found:
@@ -583,8 +588,8 @@ class RunCheck:
         results: lines with six columns.
         topics: topics among them.
         tag: of the first line; None without one.
-        tied: results whose score, as a 32-bit number, equals that of the rank before; no fault, but their order is
-            the evaluation's choice.
+        tied: results whose score, as a 32-bit number, equals that of the rank before; where not all are, no fault, but
+            their order is the evaluation's choice.
         counts: how many faults of each kind there are.
         faults: the first ones of each kind.
         broken: why the file could not be read (further); None where it could.

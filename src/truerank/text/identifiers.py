@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 from urllib.parse import unquote
@@ -12,6 +13,7 @@ from urllib.parse import unquote
 import polars as pl
 
 from truerank.text.mojibake import repair
+from truerank.text.printable import and_more
 
 _ENDING: Final = re.compile(r"(?i)\.(html?|txt|xml|json|pdf|md|gz|0+)$")
 _SEPARATORS: Final = re.compile(r"[\W_]+")
@@ -20,6 +22,12 @@ _PADDING: Final = re.compile(r"(?<!\d)0+(?=\d)")
 #: Identifiers that are looked at together.
 _AT_ONCE: Final = 1 << 20
 _PLAIN: Final = r"^[!-$'-~]+$"
+#: Identifiers that are looked at for the likely cause; so many of them that show it, and such a share, are no accident.
+_LOOKED_AT: Final = 500
+_FEW, _SOME, _HALF = 3, 0.05, 0.5
+_NAMED: Final = 3
+_PASSAGE: Final = re.compile(r"(?i)[-_#%:./]+(p|psg|passage|chunk|s)?\d+$")
+_DIGITS, _LETTERS = re.compile(r"\d+"), re.compile(r"[^\W\d_]+")
 _BLANK: Final = re.compile(r"[\s\x00-\x1f\x7f\u200b-\u200f\u2028\u2029\ufeff]")
 
 
@@ -100,3 +108,55 @@ def _core(identifiers: pl.Expr) -> pl.Expr:
 def unwritable(identifier: str) -> bool:
     """Whether an identifier cannot be in a column of a run file: empty, or with a blank in it."""
     return not identifier or _BLANK.search(identifier) is not None
+
+
+def likely_cause(wanted: pl.Series, known: pl.Series, last: str = "") -> str:
+    """Why identifiers may not meet, as the end of a sentence; empty where nothing shows it.
+
+    Args:
+        wanted: identifiers that are not known.
+        known: those that are.
+        last: of an order that ends too early, the last one that is known.
+    """
+    sample = wanted.head(_LOOKED_AT).to_list()
+    some = max(_FEW, _SOME * len(sample))
+    by_form = likely(sample, known)
+    if len(by_form) >= some:
+        one, other = min(by_form.items())
+        return f" (their ids differ in {what_differs(one, other)}: {one}, {other})"
+    if last and _form(sample[0]) == _form(last):
+        return f" (what lacks is the end of the order of ids, behind {last}: the documents may be cut short)"
+    cut = {name: _PASSAGE.sub("", name) for name in sample}
+    parts = {part for name in sample for at in range(1, len(name)) for part in (name[:at], name[at:])}
+    there = set(known.filter(known.is_in(pl.Series([*parts, *cut.values()], dtype=pl.String).implode())))
+    if sum(short in there and short != name for name, short in cut.items()) >= some:
+        one = next(name for name, short in cut.items() if short in there and short != name)
+        return f" (their ids end in the number of a passage: {one}, {cut[one]})"
+    affixes = Counter(affix for name in sample for affix in _affixes(name, there))
+    (affix, times), *_ = affixes.most_common(1) or [("", 0)]
+    # Of numbers, the last digit is a part of the name for one in ten.
+    if times >= (_HALF * len(sample) if affix.isdecimal() else some):
+        one = next(name for name in sample if affix in _affixes(name, there))
+        return f" (their ids have '{affix}' too much: {one})"
+    ascii_only = known.str.len_bytes() == known.str.len_chars()
+    forms = {*map(_form, known.filter(~ascii_only))}
+    for part in known.filter(ascii_only).to_frame("known").iter_slices(_AT_ONCE):
+        numbered = part["known"].str.replace_all(_DIGITS.pattern, "0")
+        forms.update(numbered.str.replace_all(_LETTERS.pattern, "a").unique())
+    strange = [name for name in sample if _form(name) not in forms]
+    if len(strange) >= _HALF * len(sample):
+        usual = str(known.min())
+        return f" (their ids look like {and_more(strange[:_NAMED], _NAMED)}, the others like {usual})"
+    return ""
+
+
+def _affixes(name: str, known: Collection[str]) -> set[str]:
+    """The beginnings and ends without which an identifier is a known one."""
+    return {name[:at] for at in range(1, len(name)) if name[at:] in known} | {
+        name[-at:] for at in range(1, len(name)) if name[:-at] in known
+    }
+
+
+def _form(name: str) -> str:
+    """An identifier with every number and every word as one sign."""
+    return _LETTERS.sub("a", _DIGITS.sub("0", name))
