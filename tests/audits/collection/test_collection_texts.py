@@ -67,6 +67,35 @@ def test_placeholders_notices_and_doubles() -> None:
     assert doubled(f"{text(1)} {text(1)}") and doubled(text(1) * 2) and not doubled(text(1)) and not doubled("aa")
 
 
+def _asked(at: int) -> str:
+    return f"text{at} {text(at, 6 + at % 20)}"
+
+
+@pytest.mark.parametrize(
+    ("said", "notices"),
+    [
+        (lambda at: f"This site uses cookies to improve your experience. Accept all cookies. {_asked(at)}", 0),
+        (lambda at: f"{text(at, 20 + at % 20)} We use cookies. Accept all cookies.", 0),
+        (lambda at: "We use cookies to improve your experience. Accept all cookies to continue.", 60),
+        (lambda at: f"Error 404. The page 'text{at} {text(at, 4)}' was not found. It may have been removed.", 60),
+        (lambda at: f"text{at} {text(at, 5)} Please log in to read this article. Sign in or create an account.", 60),
+        (lambda at: f"Error 403 Forbidden. Access denied to document {at}. Contact the administrator.", 60),
+    ],
+)
+def test_a_notice_beside_a_text_is_not_in_its_place(tmp_path: Path, said: Callable[[int], str], notices: int) -> None:
+    records = [(f"n{at}", said(at)) for at in range(60)] + [(f"d{at}", _asked(100 + at)) for at in range(60)]
+    assert len(read_document_table(docs(tmp_path / "docs.jsonl", records)).found["error-page"]) == notices
+
+
+def test_a_few_letters_of_the_usual_script_make_no_usual_text(tmp_path: Path) -> None:
+    said = "Радиосвязь на коротких волнах зависит от состояния ионосферы и времени суток"
+    foreign = [("r1", f"{said} (IBM 360)"), ("r2", said), ("mixed", f"{text(1, 12)} {said[:70]}")]
+    greek = [("g1", "αβγδ και θεωρία of the waves in plasma")]
+    records = [(f"d{at}", text(at)) for at in range(300)] + foreign + greek
+    table = read_document_table(docs(tmp_path / "docs.jsonl", records))
+    assert [row["doc_id"] for row in table.found["foreign-script"]] == ["r1", "r2"]
+
+
 def test_scripts_without_blanks_and_endings() -> None:
     said = {"LATIN": "plain words", "CJK": "計算機の表を印刷する", "THAI": "เครื่องคำนวณ", "ARABIC": "الآلة الحاسبة"}
     assert {script: script_of(words) for script, words in said.items()} == {script: script for script in said}

@@ -10,9 +10,9 @@ import heapq
 import json
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, takewhile
 from tempfile import SpooledTemporaryFile
 from typing import Any, Final
 
@@ -33,6 +33,7 @@ from truerank.audits.collection.texts import (
     placeholder,
     plain_words,
     script_of,
+    speaks_as_notice,
 )  # fmt: skip
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.records import Document
@@ -50,6 +51,9 @@ _LOOKED_AT, _FEWEST_WORDS = 300, 20
 _UNLIKE, _FEWEST_TEXTS, _APART = 0.25, 50, 0.25
 #: Candidates that are remembered.
 _MOST: Final = 20_000
+#: Words that so many other notices begin or end with are shared; a text of so many words beside them is its own, if
+#: the last of them speak of nothing that notices speak of.
+_SHARED_BY, _OWN_WORDS, _END = 4, 5, 8
 #: The end of a sentence inside a text, and a word before it.
 _INNER: Final = re.compile(r"[.!?…。！？؟।]+[\"'”’»)\]]*\s")
 #: What ends a sentence in ASCII, beside a dot and a blank.
@@ -250,6 +254,31 @@ def limits(lengths: Mapping[int, int]) -> dict[int, int]:
     return found
 
 
+def alone(notices: Iterable[Sequence[Any]]) -> list[Row]:
+    """Rows of notices, without those that have a text of its own behind, or before, the words that others share.
+
+    Args:
+        notices: a row and its text each.
+    """
+    kept = {at: (row, text.split()) for at, (row, text) in enumerate(notices)}
+    for way in (1, -1):
+        order = sorted(kept, key=lambda at: kept[at][1][::way])
+        words = [kept[at][1][::way] for at in order]
+        shared = [0] * len(words)
+        for first in range(len(words) - _SHARED_BY):
+            pairs = zip(words[first], words[first + _SHARED_BY], strict=False)
+            common = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
+            for at in range(first, first + _SHARED_BY + 1):
+                shared[at] = max(shared[at], common)
+        for at, said, common in zip(order, words, shared, strict=True):
+            rest, end = (" ".join(some[::way]) for some in (said[common:], said[common:][-_END:]))
+            # A notice that names the page says more of it behind the name; a title above a notice is no text.
+            least = max(_OWN_WORDS, common if way < 0 else 0)
+            if common and len(said) - common >= least and not notice(rest) and not speaks_as_notice(end):
+                del kept[at]
+    return [row for row, _ in kept.values()]
+
+
 #: A document is short or long by comparison with the median, at these factors and these numbers of letters.
 _SHORT, _SHORT_LETTERS = 5, 20
 _LONG, _LONG_LETTERS = 30, 1000
@@ -262,6 +291,8 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
 _SCRIPT_SHARE, _SCRIPT_FEWEST = 0.01, 50
+#: The share of the letters of a document in another script that names in the usual one make, at most.
+_NAMES: Final = 0.15
 #: Documents of a list of extreme ones.
 _LISTED: Final = 100
 #: Candidates that are remembered for one kind.
@@ -409,13 +440,13 @@ class DocumentScan:
         self.in_sentences: Counter[str] = Counter()
         self.words: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
-        self.short, self.long, self.last, self.foreign = Spool(), Spool(), Spool(), Spool()
+        self.short, self.long, self.last, self.foreign, self.notices = Spool(), Spool(), Spool(), Spool(), Spool()
         self.ends, self.usual = Endings(), UsualWords()
         self.kinds: dict[str, list[Row]] = {
             kind: []
             for kind in (
                 "empty-document", "unwritable-document-id", "undecodable-document", "wrong-decoding",
-                "lost-characters", "markup", "error-page", "placeholder", "doubled-text",
+                "lost-characters", "markup", "placeholder", "doubled-text",
             )
         }  # fmt: skip
 
@@ -462,7 +493,7 @@ class DocumentScan:
             self._note("placeholder", row, f"'{text[:80]}'")
             return
         if seen := notice(text):
-            self._note("error-page", row, seen)
+            self.notices.add({**row, "detail": seen}, text)
         body = normalise(document.body) if document.title else text
         if doubled(body):
             self._note("doubled-text", row, f"'{text[:60]}'")
@@ -514,6 +545,7 @@ class DocumentScan:
             for row, size in self.long
             if size > _LONG * middle
         ]
+        self.kinds["error-page"] = alone(self.notices)
         self.kinds["cut-document"] = self._cut()
         self.kinds["foreign-script"] = self._foreign()
         self.kinds["foreign-words"] = self.usual.unlike()
@@ -585,7 +617,7 @@ class DocumentScan:
         return [
             {**row, "detail": f"{script.lower()}, not {usual.lower()}: {row['detail']}"}
             for row, script, text in self.foreign
-            if script in rare and not has_script(text, usual)
+            if script in rare and not has_script(text, usual, _NAMES)
         ]
 
     def _repeats(self) -> None:

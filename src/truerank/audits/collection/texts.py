@@ -111,6 +111,13 @@ def notice(text: str) -> str:
     return f"{found.kind}: {', '.join(found.signs[:4])}"
 
 
+def speaks_as_notice(text: str) -> bool:
+    """Whether a text speaks to the reader, or of anything that notices speak of."""
+    from truerank.text.page_faults import speaks_as_notice as speaks
+
+    return speaks(text)
+
+
 @functools.lru_cache(maxsize=1 << 14)
 def _script(sign: str) -> str:
     name = unicodedata.name(sign, "").partition(" ")[0].partition("-")[0]
@@ -133,9 +140,10 @@ def script_of(text: str) -> str:
     return best if total >= _FEWEST_LETTERS and 2 * counts[best] > total else ""
 
 
-def has_script(text: str, script: str) -> bool:
-    """Whether a text has a letter of a script at its beginning: a name in another script makes it no foreign text."""
-    return any(_script(sign) == script for sign in text[:_SAMPLED] if sign.isalpha())
+def has_script(text: str, script: str, share: float = 0.0) -> bool:
+    """Whether more than this share of the letters at a text's beginning are of a script: names may be in another."""
+    scripts = [_script(sign) for sign in text[:_SAMPLED] if sign.isalpha()]
+    return scripts.count(script) > share * len(scripts)
 
 
 def measured(text: str) -> Measured:
