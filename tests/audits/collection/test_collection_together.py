@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import polars as pl
@@ -185,3 +186,45 @@ def test_the_card_states_what_was_found(tmp_path: Path, capsys: pytest.CaptureFi
     assert "| Documents with the same text as another one | fault | 3 of 25 documents |" in out
     with pytest.raises(InputError, match="'soon' is not a date"):
         collection.card(tmp_path / "audit", date="soon")
+
+
+def _plain(folder: Path, said: list[str], extra: tuple[str, ...] = ()) -> collection.CollectionAudit:
+    """A sound collection of these texts, with one copy."""
+    records = [(f"d{at}", one) for at, one in enumerate(said)] + [("copy", said[0])]
+    rows = [f"t{at} 0 d{at} 1" for at in range(60)]
+    (folder / "some.qrels").write_text("\n".join([*rows, *extra]) + "\n")
+    return collection.audit(qrels=str(folder / "some.qrels"), docs=docs(folder / "docs.jsonl", records))
+
+
+@pytest.mark.parametrize(
+    ("kind", "said"),
+    [
+        ("cut-document", lambda at: text(at, 40 + at % 30)[:250]),
+        (
+            "boilerplate",
+            lambda at: f"all the usual words stand above each of our texts here no{at} {text(at, 40 + at % 30)}",
+        ),
+        ("", lambda at: text(at, 40 + at % 30)),
+    ],
+)
+def test_what_touches_most_comes_first(tmp_path: Path, kind: str, said: Callable[[int], str]) -> None:
+    found = _plain(tmp_path, [said(at) for at in range(400)])
+    whole, part = found.verdicts[0], next(one for one in found.verdicts if one.subject == "documents")
+    fault = found.finding("exact-duplicate")
+    assert (whole.word, fault and fault.count) == ("FAULTY IN PART", 1)
+    if kind:
+        first = found.finding(kind)
+        assert first is not None and first.count > 300 and first.of == 401
+        for verdict in (whole, part):
+            assert verdict.sentence.index(first.kind.code) < verdict.sentence.index("DOCS18")
+        assert whole.settles.startswith(f"{first.kind.code}: {first.kind.remedy}") and "DOCS18: " in whole.settles
+    else:
+        assert whole.sentence.count("DOCS") == 1 and not whole.sentence.startswith("Look")
+
+
+def test_one_of_few_groups_of_copies_is_not_the_greatest_fault(tmp_path: Path) -> None:
+    found = _plain(tmp_path, [text(at) for at in range(400)], ("t0 0 copy 0", "t5 0 d5 0", "t7 0 d7 0"))
+    group, pairs = found.finding("contradicted-group"), found.finding("contradicted-pair")
+    assert group is not None and pairs is not None and (group.count, group.of, pairs.count) == (1, 60, 2)
+    assert found.verdicts[0].word == "FAULTY IN PART"
+    assert found.verdicts[0].sentence.index("QREL12") < found.verdicts[0].sentence.index("COLL01")

@@ -85,7 +85,8 @@ class Duplicates:
             {"detail": f"in {count:,d} documents: '{passage[:120]}'"}
             for passage, count, _ in self.boilerplate.iter_rows()
         ]
-        yield instances("boilerplate", shared, len(shared))
+        most = int(self.boilerplate["documents"].max() or 0)  # type: ignore[arg-type]
+        yield instances("boilerplate", shared, self.documents, most)
 
 
 def no_duplicates() -> Duplicates:

@@ -31,7 +31,7 @@ def group_instances(duplicates: Duplicates, pairs: pl.DataFrame, rel: int) -> It
     yield instances("redundant-relevant", copies, int((pairs["relevance"] >= rel).sum()))
     doubtful, twins, _, size = _graded(duplicates.groups(doubtful=True), pairs, rel)
     new = doubtful.join(contradicted, on=["topic_id", "doc_id", "other"], how="anti", maintain_order="left")
-    yield instances("doubtful-contradiction", new, max(size, len(new)))
+    yield instances("doubtful-contradiction", new, size)
     new = twins.join(unjudged, on=["topic_id", "doc_id"], how="anti", maintain_order="left")
     yield instances("doubtful-twin", new, max(judged, len(new)))
 
@@ -41,7 +41,7 @@ def _graded(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame, int]:
     """Alike documents with different grades, unjudged ones beside a relevant one, further relevant ones; all groups.
 
-    Groups are those with a judged document, topic by topic.
+    Groups are those with a judged document, topic by topic, of one document or more.
     """
     judged = pairs.join(groups, left_on="doc_id", right_on="document_id", how="inner", maintain_order="left")
     by_group = judged.group_by("topic_id", "group", maintain_order=True).agg(
@@ -61,7 +61,9 @@ def _graded(
         rows.filter(pl.col("doc_id") != pl.col("other")).select("topic_id", "doc_id", "other")
         for rows in (unjudged, copies)
     )
-    return contradicted.select("topic_id", "doc_id", "other", "detail"), unjudged, copies, len(by_group)
+    # A document without copies is a group of its own.
+    every = len(by_group) + len(pairs) - len(judged)
+    return contradicted.select("topic_id", "doc_id", "other", "detail"), unjudged, copies, every
 
 
 def verbatim_instances(

@@ -50,18 +50,22 @@ def verdicts(
 def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[str], choice: RuleChoice) -> Verdict:
     own = [one for one in findings if one.kind.part == part]
     faults = [one for one in own if one.kind.severity == "fault"]
-    doubts = [one for one in own if one.kind.severity == "doubt"]
+    doubts = _by_share([one for one in own if one.kind.severity == "doubt"])
     looked, not_looked = _looked_for(part, given, choice)
     checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
     settle = _settling(doubts, not_looked)
     if faults:
         worst = _by_share(faults)
         text = _told(worst)
+        larger = _larger(own, worst)
+        doubts = [one for one in doubts if one not in larger]
         also = [one.here for one in worst if one.here][:_NAMED]
         also += [f"Open beside that: {_told(doubts)}."] if doubts else []
-        return Verdict(_faulty(faults), f"{text[0].upper()}{text[1:]}.", " ".join(also), settle, part)
+        reason = f"{_first(larger)}{text[0].upper()}{text[1:]}."
+        return Verdict(_faulty(faults), reason, " ".join(also), settle, part)
     if doubts:
-        return Verdict("UNKNOWN", f"No certain fault, but somebody has to look: {_told(doubts)}.", "", settle, part)
+        reason = f"No certain fault, but somebody has to look: {_told([*_larger(own, doubts), *doubts])}."
+        return Verdict("UNKNOWN", reason, "", settle, part)
     if not looked and not not_looked:
         return Verdict("UNKNOWN", "Nothing was looked for: --select and --ignore leave out every kind.", subject=part)
     if not_looked:
@@ -84,7 +88,9 @@ def _whole(
         faults = _by_share([one for one in findings if one.kind.severity == "fault"])
         subject = f"a small part of {_named(faulty)} is" if faulty == few else _words(faulty)
         reason = f"{subject[0].upper()}{subject[1:]} faulty: {_told(faults)}."
-        return Verdict(_faulty(faults), reason, remark, " ".join(_remedies(faults)), "collection")
+        larger = _larger([one for one in findings if one.kind.part != "versions"], faults)
+        reason = f"{_first(larger)}{reason}"
+        return Verdict(_faulty(faults), reason, remark, " ".join(_remedies([*larger, *faults])), "collection")
     if open_ones or lacking:
         reason = f"No certain fault, but {_words(open_ones)} open." if open_ones else "Not all parts were given."
         settle = f"Give {', '.join(f'--{name}' for name in lacking)}." if lacking else ""
@@ -128,7 +134,10 @@ def _faulty(faults: Sequence[CollectionFinding]) -> str:
 
 def _told(findings: Sequence[CollectionFinding]) -> str:
     """The first findings in a sentence's middle."""
-    named = [f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.counted_share})" for one in findings[:_NAMED]]
+    named = [
+        f"{one.kind.title[0].lower()}{one.kind.title[1:]} ({one.kind.code}, {one.counted_share})"
+        for one in findings[:_NAMED]
+    ]
     more = len(findings) - _NAMED
     return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
 
@@ -144,7 +153,22 @@ def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -
 
 
 def _remedies(findings: Sequence[CollectionFinding]) -> list[str]:
-    return list(dict.fromkeys(one.kind.remedy for one in findings))[:_NAMED]
+    """The first remedies, each behind the codes of what it mends."""
+    codes: dict[str, list[str]] = {}
+    for one in findings:
+        codes.setdefault(one.kind.remedy, []).append(one.kind.code)
+    return [f"{', '.join(some)}: {remedy}" for remedy, some in codes.items()][:_NAMED]
+
+
+def _larger(findings: Sequence[CollectionFinding], than: Sequence[CollectionFinding]) -> list[CollectionFinding]:
+    """What touches most, though it is no certain fault; words that many documents share make others alike, too."""
+    least = max(_FEW, than[0].share)
+    asked = [one for one in findings if one.kind.severity == "doubt" or one.kind.name == "boilerplate"]
+    return _by_share([one for one in asked if one.share >= least and one not in than])
+
+
+def _first(larger: Sequence[CollectionFinding]) -> str:
+    return f"Look first at {_told(larger)}. " if larger else ""
 
 
 def _words(parts: Sequence[str]) -> str:
