@@ -12,6 +12,7 @@ import pytest
 import truerank
 from measures_reference import write_qrels, write_run
 from truerank.cli import main
+from truerank.errors import OptionError
 from truerank.options import Scoring
 from truerank.sources import read_run_frame
 
@@ -172,3 +173,10 @@ def test_runs_whose_scores_mean_nothing(tmp_path: Path, name: str, says: str) ->
     assert truerank.evaluate(qrels, {"a": frame}).remarks == remarks
     ranked = truerank.evaluate(qrels, [run], scoring=Scoring(ties="rank")).remarks
     assert ranked == (remarks if name in ("spelt", "others") else ())
+
+
+@pytest.mark.parametrize("run", [[[{"qid": "301", "docno": "a"}] * 9000], [{"qid": "301"}], [1], [None]])
+def test_values_that_are_no_runs(run: list[object]) -> None:
+    with pytest.raises(OptionError, match=r"^run: cannot read a (list|dict|int|NoneType) as a run") as caught:
+        truerank.evaluate(QRELS, run, "P@1")  # type: ignore[arg-type]
+    assert len(str(caught.value)) < 200

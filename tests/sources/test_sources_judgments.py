@@ -11,7 +11,8 @@ import pytest
 from truerank.errors import InputError
 from truerank.judging import open_judgments
 from truerank.records import Judgment, Qrel, RunRow
-from truerank.sources import read_labels, read_qrels, read_run
+from truerank.sources import read_labels, read_qrels, read_qrels_frame, read_run
+from truerank.sources.qrels import qrel_lines
 
 
 def written(path: Path, content: str | bytes) -> Path:
@@ -186,3 +187,29 @@ def test_broken_labels(content: str, fault: str | None, line: int | None, tmp_pa
         open_judgments(path)
     assert fault in caught.value.fault
     assert caught.value.line == line
+
+
+def test_ids_with_blanks_between_the_tabs_of_a_header(tmp_path: Path) -> None:
+    rows = [("q 1", "doc 12", 1), ("q 1", "doc", 0), ("q2", "doc 12", 2)]
+    lines = ["query-id\tcorpus-id\tscore", *(f"{topic}\t{doc}\t{grade}" for topic, doc, grade in rows)]
+    path = tmp_path / "test.tsv"
+    for text in ("\n".join(lines), "\n".join([*lines, ""]), "\r\n".join([*lines, "", ""])):
+        path.write_bytes(text.encode())
+        assert read_qrels_frame(str(path)).rows() == rows
+        assert [(one.topic_id, one.doc_id, one.relevance) for one in read_qrels(str(path))] == rows
+        said = [one.said for one in qrel_lines(str(path)) if isinstance(one.said, Qrel)]
+        assert [(one.topic_id, one.doc_id, one.relevance) for one in said] == rows
+    path.write_text("\n".join([*lines, lines[1]]))
+    for read in (read_qrels_frame, lambda one: list(read_qrels(one))):
+        with pytest.raises(InputError, match=r"topic q 1 and document doc 12 are already in line 2"):
+            read(str(path))
+    path.write_text("\n".join([*lines, "q 3\tdoc 1"]))
+    with pytest.raises(InputError, match=r":5: 2 columns instead of 4"):
+        read_qrels_frame(str(path))
+
+
+def test_blanks_separate_the_columns_of_other_judgments(tmp_path: Path) -> None:
+    path = tmp_path / "test.qrels"
+    for text in ("1 0 d1 1\n", "1\t0\td1\t1\n", "1\t0 d1\t1\n", "query-id\tcorpus-id\tscore\n1 d1 1\n"):
+        path.write_text(text)
+        assert read_qrels_frame(str(path)).rows() == [("1", "d1", 1)]

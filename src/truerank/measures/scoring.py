@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import groupby
 from operator import itemgetter
+from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any, Final, NamedTuple, TypeAlias
 
@@ -418,7 +419,14 @@ def named_runs(runs: RunSource) -> dict[str, OneRun]:
     elif isinstance(runs, Mapping):
         opened = dict(runs)  # type: ignore[arg-type]
     else:
-        paths = [str(path) for path in ([runs] if isinstance(runs, str | Path) else runs)]
+        given = [runs] if isinstance(runs, str | Path) else list(runs)
+        for one in given:
+            if not isinstance(one, str | PathLike):
+                raise OptionError(
+                    "run", f"cannot read a {type(one).__name__} as a run",
+                    "give paths, or runs by name: frames, or {topic: {document: score}}",
+                )  # fmt: skip
+        paths = [str(path) for path in given]
         opened = dict(zip(unique_names([parse(path) for path in paths]), paths, strict=True))
     if not opened:
         raise OptionError("run", "no run", "name at least one")

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from truerank.arrays import Hashes
 from truerank.errors import InputError
 from truerank.records import Qrel, RunRow
-from truerank.sources.lines import line_blocks
+from truerank.sources.lines import cells_of, line_blocks, separator
 
 _SEED = 0x7275_6E6B
 _HASHES = 2.0**64
@@ -208,9 +208,10 @@ def pair_records(
     path: Path, read: Callable[[list[str], Path, int], R], header: tuple[str, ...] = ()
 ) -> Generator[R, None, bool]:
     """The records of a file with one pair of topic and document in each line; says whether there was any."""
-    window, found = PairWindow(path), False
+    window, found, tab = PairWindow(path), False, None
     for block in line_blocks(path):
-        lines = ((number, line.split()) for number, line in enumerate(block.lines, start=block.first))
+        tab = separator(block.lines[0], header) if block.first == 1 else tab
+        lines = ((number, cells_of(line, tab)) for number, line in enumerate(block.lines, start=block.first))
         cells = {number: some for number, some in lines if some and not (number == 1 and tuple(some) == header)}
         records = [read(some, path, number) for number, some in cells.items()]
         window.add([(one.topic_id, one.doc_id) for one in records], list(cells))

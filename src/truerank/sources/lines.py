@@ -237,11 +237,17 @@ def frames(
     Lines that have single blanks or tabs between their columns, or can be made so cheaply, are parsed as columns.
     Where that fails the reader of single lines goes over the block: it raises the fault, or gives the same values.
     """
-    number = 1
+    number, tab = 1, None
     for skipped, data in _whole_lines(path, _BLOCK):
         number += skipped
-        if number == 1 and header and tuple(block_of(1, _first_line(data), path).text.split()) == header:
-            number, data = 2, data[len(_first_line(data)) + 1 :]
+        first = block_of(1, _first_line(data), path).text if number == 1 and header else ""
+        if first and tuple(first.split()) == header:
+            number, data, tab = 2, data[len(_first_line(data)) + 1 :], separator(first, header)
+        if tab is not None and b" " in data:
+            frame = _by_line(data, number, path, schema, reader, tab=tab)
+            number += data.count(b"\n")
+            yield frame
+            continue
         plain = data.isascii() or (not any(blank in data for blank in _WIDE_BLANKS) and _is_utf8(data))
         frame = _parsed(data, schema, layouts) if plain else None
         lines = data.count(b"\n") if frame is None else len(frame)
@@ -252,6 +258,16 @@ def frames(
         number += lines
         if len(frame):
             yield frame
+
+
+def separator(first: str, header: tuple[str, ...]) -> str | None:
+    """A tab where the first line is a header with tabs, so that ids may hold blanks; None where blanks separate."""
+    return "\t" if header and tuple(first.strip().split("\t")) == header else None
+
+
+def cells_of(line: str, tab: str | None = None) -> list[str]:
+    """The columns of a line; none of a blank one."""
+    return [cell.strip() for cell in line.split(tab)] if tab is not None and tab in line.strip() else line.split()
 
 
 def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
@@ -271,11 +287,12 @@ def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
 
 def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None:
     """Says of a pair that occurs twice which lines these are."""
-    row, first_line = -1, 0
+    row, first_line, tab = -1, 0, None
     for first, data in byte_blocks(path):
         for number, line in enumerate(block_of(first, data, path).lines, start=first):
-            cells = line.split()
+            cells = cells_of(line, tab)
             if not cells or (number == 1 and tuple(cells) == header):
+                tab = separator(line, header)
                 continue
             row += 1
             if row == pair.first:
@@ -352,9 +369,11 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _by_line(data: bytes, first: int, path: Path, schema: Mapping[str, Any], reader: LineReader) -> pl.DataFrame:
+def _by_line(
+    data: bytes, first: int, path: Path, schema: Mapping[str, Any], reader: LineReader, *, tab: str | None = None
+) -> pl.DataFrame:
     rows = []
     for number, line in enumerate(block_of(first, data, path).lines, start=first):
-        if cells := line.split():
+        if cells := cells_of(line, tab):
             rows.append(reader(cells, path, number))
     return pl.DataFrame(rows, schema=dict(schema), orient="row")

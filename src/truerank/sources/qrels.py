@@ -117,10 +117,12 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
     if spec.scheme != "file":
         raise InputError("lines are read from files", "give a path", where=spec.spec)
     path = qrels_path(spec.path)
+    tab = None
     for first, data in byte_blocks(path):
         for number, raw in enumerate(data.split(b"\n"), start=first):
             text, _ = decoded(raw, path, number, strict=False)
-            cells = text.split()
+            tab = lines.separator(text, BEIR_HEADER) if number == 1 else tab
+            cells = lines.cells_of(text, tab)
             said: Qrel | InputError | None = None
             if cells and not (number == 1 and tuple(cells) == BEIR_HEADER):
                 try:
