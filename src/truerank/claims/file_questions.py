@@ -13,7 +13,7 @@ import scipy
 
 from truerank.audits.collection.fit import judgment_fit
 from truerank.audits.collection.floors import shared_candidates
-from truerank.audits.collection.run_faults import Files, RunFault, result_counts, run_faults
+from truerank.audits.collection.run_faults import Files, result_counts, run_faults
 from truerank.audits.collection.run_origins import run_origins
 from truerank.claims.claim import Claim, ClaimEstimate, Repair, change_by
 from truerank.claims.inquiry import ClaimMaterial, Inquiry, refuse_other_version
@@ -23,6 +23,7 @@ from truerank.measures.floors import Floor, fixed_list
 from truerank.measures.grammar import lower_is_better, parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers, random_order
 from truerank.measures.rankings import on_topics
+from truerank.measures.run_faults import RunFault
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
 from truerank.sources.golden import merged_tables

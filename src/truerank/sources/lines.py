@@ -243,18 +243,14 @@ def frames(
         first = block_of(1, _first_line(data), path).text if number == 1 and header else ""
         if first and tuple(first.split()) == header:
             number, data, tab = 2, data[len(_first_line(data)) + 1 :], separator(first, header)
-        if tab is not None and b" " in data:
-            frame = _by_line(data, number, path, schema, reader, tab=tab)
-            number += data.count(b"\n")
-            yield frame
-            continue
         plain = data.isascii() or (not any(blank in data for blank in _WIDE_BLANKS) and _is_utf8(data))
+        plain = plain and not (tab is not None and b" " in data)
         frame = _parsed(data, schema, layouts) if plain else None
         lines = data.count(b"\n") if frame is None else len(frame)
         if frame is None and plain:
             frame = _parsed(_single_spaced(data), schema, layouts)
         if frame is None:
-            frame = _by_line(data, number, path, schema, reader)
+            frame = _by_line(data, number, path, schema, reader, tab=tab)
         number += lines
         if len(frame):
             yield frame

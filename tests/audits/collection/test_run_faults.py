@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from truerank.audits.collection.floors import shared_candidates
-from truerank.audits.collection.run_faults import Files, RunFault, run_faults
+from truerank.audits.collection.run_faults import Files, run_faults
 from truerank.measures.rankings import among_first
+from truerank.measures.run_faults import RunFault
 
 TOPICS = {f"q{n}": f"question number {n} about {n * 7}" for n in range(1, 13)}
 DOCUMENTS = [f"CACM-{n:04d}" for n in range(300)]

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from truerank.audits.collection.run_faults import Files, RunFault, run_faults
+from truerank.audits.collection.run_faults import Files, run_faults
 from truerank.audits.collection.run_origins import run_origins
+from truerank.measures.run_faults import RunFault
 
 TOPICS, DOCS, RELEVANT = 40, 2000, 8
 Lists = dict[str, list[str]]
