@@ -260,6 +260,19 @@ class _Material:
     scoring: Scoring
 
 
+def _displaced(material: _Material, around: Neighbours | None, fit: Fit | None) -> tuple[Fit | None, list[Instances]]:
+    """The fit of judgments, and texts that stand beside their documents, where neighbouring texts fit better."""
+    documents, topics, pairs = material.documents, material.topics, material.pairs
+    if documents is None or topics is None or pairs is None or around is None:
+        return fit, []
+    relevant = pairs.filter(pl.col("relevance") >= material.scoring.rel)
+    moved = displacement(around, relevant, topics.texts(), documents.places)
+    if moved is None:
+        return fit, []
+    fit = replace(moved[0], sources=() if fit is None else fit.sources)
+    return fit, [replace(instances("displaced-text", moved[1], len(relevant)), here=fit.evidence)]
+
+
 def _audited(
     parts: Parts,
     job: Job,
@@ -292,11 +305,8 @@ def _audited(
     found = [one for one in _instances(parts.train, material, job.progress) if one.count]
     job.progress.start("fit of judgments")
     fit = _fit(material, found)
-    if documents is not None and topics is not None and around is not None and relevant is not None:
-        moved = displacement(around, relevant, topics.texts(), documents.places)
-        if moved is not None:
-            fit = replace(moved[0], sources=() if fit is None else fit.sources)
-            found.append(replace(instances("displaced-text", moved[1], len(relevant)), here=fit.evidence))
+    fit, displaced = _displaced(material, around, fit)
+    found += displaced
     if fit is not None and pairs is not None:
         found += [one for one in fit_instances(fit, pairs["topic_id"].n_unique(), len(runs)) if one.count]
     job.progress.start("suspect judgments")
