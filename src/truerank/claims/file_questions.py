@@ -27,6 +27,7 @@ from truerank.measures.run_faults import RunFault
 from truerank.measures.topic_lists import TopicLists
 from truerank.sources import open_documents, read_topics
 from truerank.sources.golden import merged_tables
+from truerank.text.identifiers import likely_cause
 from truerank.text.printable import listed
 
 #: Two runs are made from each other where so many of their lists are the same, or so many have the same documents.
@@ -368,9 +369,14 @@ def _misplaced(given: Inquiry, files: Files) -> Iterable[RunFault]:
     if fit.word in _MISPLACED:
         astray = frozenset(topic for topic, _ in fit.topics)
         whole = fit.of_all(judged)
+        cause = ""
+        if fit.word == "other collection":
+            shown = pl.concat([run["doc_id"] for run in files.runs.values()]).unique()
+            unknown = files.qrels["doc_id"].unique(maintain_order=True)
+            cause = likely_cause(unknown.filter(~unknown.is_in(shown.implode())), shown)
         yield RunFault(
             "misplaced-judgments", "", "fault" if whole else "topics", frozenset() if whole else astray,
-            f"The judgments {_MISPLACED['shifted' if fit.told else fit.word]}: {fit.evidence}",
+            f"The judgments {_MISPLACED['shifted' if fit.told else fit.word]}{cause}: {fit.evidence}",
             "Give judgments and topics of one collection, with the same ids, and grades that rise with relevance.",
         )  # fmt: skip
     for each in fit.sources if fit.word == "fits" else ():
