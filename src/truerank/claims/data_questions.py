@@ -84,6 +84,7 @@ _REPAIRED: Final = frozenset((
     "duplicate-topic", "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments",
     "shuffled-judgments", "unrelated-judgments", "inverted-grades", "telling-order",
 ))  # fmt: skip
+_DISPLACED: Final = "displaced-text"
 #: Notes that are tried on the claim.
 _HEARD: Final = ("short-document", "echo")
 #: Kinds of judgments that can be read in another way, which is then tried.
@@ -273,6 +274,11 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
             exceptions.append(repair.what)
     for finding in audit.findings:
         kind = finding.kind
+        if kind.name == _DISPLACED:
+            # Nobody knows which runs were made from these documents.
+            exceptions.append("if a run was made from these documents, whose texts stand beside their ids")
+            answer = replace(answer, remark=f"{answer.remark} {finding.here}".strip())
+            continue
         if (kind.severity == "note" and kind.name not in _HEARD) or kind.name in (*_REPAIRED, *_READ):
             continue
         instances = audit.rows(kind.name)

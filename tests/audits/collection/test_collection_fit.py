@@ -14,6 +14,7 @@ import polars as pl
 import pytest
 from collection_example import text
 
+import truerank
 from truerank import collection
 from truerank.audits.collection.fit import _DRAWS, _LEVEL, Fit, _drawn, bm25, by_run, judgment_fit, sampled
 from truerank.audits.collection.verdicts import verdicts
@@ -477,6 +478,15 @@ def test_texts_of_neighbours_that_are_alike(tmp_path: Path, moved: str, least: i
     assert (found.facts["fit"]["word"], found.facts["fit"]["offset"]) == (("displaced", 1) if least else ("fits", None))
     assert least <= len(rows) <= (2 * _TOPICS if moved == "all" else 1.2 * _TOPICS if least else 0)
     assert (found.verdicts[0].word == "FAULTY") == bool(least)
+    # A run that has the right documents, and one that has others.
+    ranked = {"good": {topic: {f"d{at}": 1.0 - at for at in places} for topic, places in judged.items()}}
+    ranked["plain"] = {topic: {f"d{places[0] - 7}": 2.0, f"d{places[1]}": 1.0} for topic, places in judged.items()}
+    checked = truerank.check(
+        qrels={topic: {f"d{at}": 1 for at in places} for topic, places in judged.items()}, run=ranked, system="good",
+        baseline="plain", docs=str(tmp_path / "docs.jsonl"), test=str(tmp_path / "topics.tsv"),
+    )  # fmt: skip
+    assert ("whose texts stand beside their ids" in checked.conclusion.reason) == bool(least)
+    assert checked.conclusion.word.startswith("HOLDS EXCEPT" if least else "HOLDS")
 
 
 @pytest.mark.parametrize("judged", ["question", "answer", "title", "body"])
