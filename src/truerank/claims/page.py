@@ -68,7 +68,7 @@ def _findings(result: Check, inputs: Sequence[Input]) -> Iterator[Finding]:
 
 _MEANINGS: Final[dict[ConclusionWord, str]] = {
     "HOLDS": "The difference is above 0 by more than chance explains, and no question that was asked changes that.",
-    "HOLDS, SMALLER THAN CLAIMED": "The repaired data show the difference; it is smaller than claimed.",
+    "HOLDS, SMALLER THAN CLAIMED": "The difference is above 0, and smaller than claimed, repaired or run again.",
     "HOLDS EXCEPT": "The difference is above 0 by more than chance explains. Under the conditions named it is not.",
     "CANNOT TELL": "These data do not show the difference. That does not prove that there is none.",
     "DOES NOT HOLD": "The data show that the other run is better.",
