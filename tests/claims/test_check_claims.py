@@ -536,6 +536,9 @@ def test_a_run_that_is_the_best_of_its_repetitions_is_smaller_than_claimed() -> 
            for name, run in {**close, "else": ranked(-1.0)}.items()}  # fmt: skip
     others = said(lucky, **cut)[1].remark
     assert "else shares at most" in others and "c1 shares" not in others
+    foreign = {n: {t: {f"x{d}": v for d, v in own.items()} for t, own in run.items()} for n, run in close.items()}
+    answer = said(usual["a0"], **foreign)[1]
+    assert answer.effect == "unknown" and "its repetitions look like runs of another system" in answer.remark
 
 
 def test_a_table_of_scores_with_repetitions_asks_for_their_noise(tmp_path: Path) -> None:

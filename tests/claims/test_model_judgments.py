@@ -80,6 +80,16 @@ def test_a_model_whose_grades_are_at_fault_says_nothing_about_the_claim(fault: s
     assert both.word == "NOT USABLE / ORDER UNKNOWN" and fault in both.evidence and both.effect == "stands"
 
 
+def test_grades_on_another_scale_than_peoples_are_called_so() -> None:
+    graded = {t: {d: 3 * g or int(d.endswith("7")) for d, g in held.items()} for t, held in GRADES.items()}
+    judge = {t: {d: 5 + 30 * g for d, g in held.items()} for t, held in graded.items()}
+    found = truerank.check(
+        qrels=graded, run=RUNS, system="good", baseline="plain", model_judgments={"judge": judge}, resamples=50
+    )
+    assert (found.answer("models").effect, found.conclusion.word) == ("unknown", "HOLDS")
+    assert "most of its grades (5, 35 and 95) are outside people's scale (0 to 3)" in found.answer("models").evidence
+
+
 def test_a_model_that_graded_few_topics_cannot_remove_a_difference_that_people_do_not_show_on_them() -> None:
     some = {topic: held for topic, held in model(noisy).items() if topic < "104"}
     answer = checked(judge=some).answer("models")

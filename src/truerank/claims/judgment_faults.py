@@ -16,6 +16,7 @@ from truerank.audits.assessors.grades import Grades, read_voices
 from truerank.audits.collection.fit import sampled, where_of
 from truerank.claims.claim import Claim, ClaimEstimate, Effect
 from truerank.claims.unjudged import KEYS, STRATA, GradedResults, judged_results
+from truerank.text.printable import listed
 
 #: The level of the test of ids, over all rules by which they may have moved.
 _LEVEL: Final = 0.001
@@ -31,6 +32,12 @@ _BANDS: Final = [last for _, last in STRATA]
 
 def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
     """Why a model's grades say nothing about a claim, in one sentence; empty where nothing is shown to be wrong."""
+    outside = [one for one in grades.outside if one.name == judge]
+    if 2 * sum(one.pairs for one in outside) > len(grades.qrels[judge]):
+        scale = f"{grades.scale[0]} to {grades.scale[-1]}"
+        return (
+            f"most of its grades ({listed([str(one.grade) for one in outside])}) are outside people's scale ({scale})."
+        )
     codes = grades.given[:, grades.judges.index(judge)]
     met = codes >= 0
     topic, codes, relevant = grades.topic[met], codes[met], grades.reference[met] >= grades.code_of(rel)

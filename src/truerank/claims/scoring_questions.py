@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from itertools import combinations
@@ -164,6 +164,9 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
     both, remarks = list[Floats](), list[str]()
     for name in claim.pair:
         runs = dict(repeats.get(name, {name: claim.runs[name]}))
+        strangers = _strangers(claim, name, runs)
+        remarks += dict.fromkeys(strangers.values())
+        runs = {one: run for one, run in runs.items() if one not in strangers} or {name: claim.runs[name]}
         found = evaluate(claim.qrels, runs, claim.measure, claim.scoring)
         answered: Flags = np.array([np.isin(found.topics, run["topic_id"].unique().to_list()) for run in runs.values()])
         lacking = answered.any(axis=0) & ~answered
@@ -175,24 +178,28 @@ def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame
             for one, count in zip(runs, lacking.sum(axis=1), strict=True)
             if count
         ]
-        remarks += _strangers(claim, name, runs)
     return _repeats_answer(claim, both[0], both[1], remarks, chosen=True)
 
 
-def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame]) -> Iterable[str]:
-    """Repetitions that share far fewer first results with the system's other runs than these share with each other."""
-    first = {
-        name: first_documents(claim, run) for name, run in ({system: claim.runs[system]} | {**repetitions}).items()
-    }
+def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame]) -> dict[str, str]:
+    """Repetitions that are another system's, and what shows it: others share far more first results with each other."""
+    first = dict[str, dict[str, list[str]]]()
+    for name, run in {system: claim.runs[system], **repetitions}.items():
+        if (documents := first_documents(claim, run)) not in first.values():  # copies say nothing
+            first[name] = documents
     shared = {frozenset(pair): mean_shared(*(first[name] for name in pair)) for pair in combinations(first, 2)}
-    for name in repetitions if len(first) > 2 else ():
+    found = dict[str, str]()
+    for name in first if len(first) > 2 else ():
         most = max(share for pair, share in shared.items() if name in pair)
         least = min(share for pair, share in shared.items() if name not in pair)
         if most < _STRANGE * least:
-            yield (
-                f"{name} shares at most {most:.0%} of its first results with any other run of {system}, and these "
-                f"share {least:.0%} or more: it looks like the run of another system."
-            )
+            others = "its repetitions" if name == system else f"the other runs of {system}"
+            text = f"{name} shares at most {most:.0%} of its first results with any of {others}, and these share "
+            text += f"{least:.0%} or more: "
+            if name == system:
+                return dict.fromkeys(repetitions, f"{text}its repetitions look like runs of another system.")
+            found[name] = f"{text}it looks like the run of another system, and does not count."
+    return found
 
 
 def repeated_scores_answer(claim: Claim, repeats: Mapping[str, pl.DataFrame]) -> ClaimAnswer | None:
