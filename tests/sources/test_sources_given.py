@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -316,5 +317,6 @@ def test_the_folder_of_values_goes_with_the_process_that_made_it(tmp_path: Path)
     assert left("fork") == []
     # A process that is killed removes nothing; the next one does.
     for place in [*left("spawn"), *left("fork", "killed")]:
-        os.utime(place, (0, 0))
+        with contextlib.suppress(FileNotFoundError):  # a worker that ends later than its pool
+            os.utime(place, (0, 0))
     assert left("fork") == []
