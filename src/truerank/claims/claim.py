@@ -376,7 +376,10 @@ def change_by(claim: Claim, repairs: Sequence[Repair], label: str, resampling: R
         kept = np.array([(old[topic], value) for topic, value in new.items() if topic in old]).reshape(-1, 2)
         kept = kept[~np.isnan(kept).any(axis=1)]
         ends = difference_interval(kept[:, 1], kept[:, 0], confidence=claim.confidence)
-        moved |= ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high
+        if ends.low is not None and ends.high is not None and not ends.low <= 0 <= ends.high:
+            moved = True
+            mean = signed(float((kept[:, 1] - kept[:, 0]).mean()))
+            beside.append(f"on the {claim.unit} that are left by {mean} ({signed(ends.low)} to {signed(ends.high)})")
     effect = repaired_effect(claim.base, after, moved)
     return ClaimChange(repaired, after, size, moved, effect, "; ".join(beside))
 

@@ -75,7 +75,8 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if exceptions:
         named = listed(exceptions)
         return conclusion("HOLDS EXCEPT", f"{shown}, except {named}.", f"Except {named}.", (before, fell))
-    smaller = smaller or any(answer.effect == "smaller" and answer.question == "repeats" for answer in answers)
+    # What a repair does is in the final difference.
+    smaller = smaller or any(answer.effect == "smaller" and answer.repair is None for answer in answers)
     word: ConclusionWord = "HOLDS, SMALLER THAN CLAIMED" if smaller else "HOLDS"
     return conclusion(word, f"{shown}.", "", (before, fell if smaller else _weak(answers)))
 

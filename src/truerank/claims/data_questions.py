@@ -418,8 +418,8 @@ def _compared(found: Mapping[str, Any], material: ClaimMaterial) -> tuple[str, s
     """What was found of the judged documents, and what speaks against the versions themselves."""
     held, before = (pl.Series(ids, dtype=pl.String) for ids in (material.held, material.before))
     evidence = (
-        f"Of {found['compared']:,d} judged documents in both versions, {found['flagged']:,d} relevant ones may have "
-        f"lost the answer (BM25 and texts); {found['lost']:,d} judgments are of documents that are gone."
+        f"Of {found['compared']:,d} judgments of documents in both versions, {found['flagged']:,d} are of texts that "
+        f"may have lost the answer (BM25 and texts); {found['lost']:,d} are of documents that are gone."
     )
     if found["lost"] and (last := cut_short(held, before)):
         evidence += f" These are the end of the previous version, behind {last}: the documents may be cut short."

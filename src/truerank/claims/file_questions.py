@@ -42,12 +42,12 @@ _VARIANTS, _SHARED = 8, 0.5
 def claim_origins(claim: Claim) -> Iterable[RunFault]:
     """What the scores show."""
     if claim.base.effect == "stands":
-        lists = {name: first_documents(claim, run) for name, run in claim.runs.items()}
+        lists = {name: first_lists(claim, run) for name, run in claim.runs.items()}
         yield from _never_worse(claim, lists[claim.system], lists[claim.baseline])
         yield from _best_of_many(claim, lists)
 
 
-def first_documents(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
+def first_lists(claim: Claim, run: pl.DataFrame) -> dict[str, list[str]]:
     """The first documents of each judged topic, in their order."""
     judged = on_topics(run, claim.qrels["topic_id"].unique()).sort("topic_id", "rank")
     first = judged.group_by("topic_id", maintain_order=True).agg(pl.col("doc_id").head(cutoff_of(claim)))

@@ -121,7 +121,7 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
         ends = [f"{name} is not shown to favour either run", f"{name} favours {claim.system} over {claim.baseline}"]
         ends += [f"{name} favours {claim.baseline} over {claim.system}"]
         side = 1 if value > high else 2 if value < low else 0
-        ignoring = f"exchanged at random between documents of both runs, its errors would give {errors.figures()}"
+        ignoring = f"with its errors exchanged at random between documents of both runs it gives {errors.figures()}"
         sentences.append(f"{ends[side]}: {ignoring}.")
     if not shown or row.effect == "stands":
         return _Look(row, tuple(sentences), says="the same", beyond=beyond)

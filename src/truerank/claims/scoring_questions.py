@@ -15,7 +15,7 @@ import scipy
 
 from truerank.arrays import Flags, Floats, Ints
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
-from truerank.claims.file_questions import first_documents, mean_shared
+from truerank.claims.file_questions import first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.core.plain import plain
 from truerank.errors import OptionError
@@ -185,7 +185,7 @@ def _strangers(claim: Claim, system: str, repetitions: Mapping[str, pl.DataFrame
     """Repetitions that are another system's, and what shows it: others share far more first results with each other."""
     first = dict[str, dict[str, list[str]]]()
     for name, run in {system: claim.runs[system], **repetitions}.items():
-        if (documents := first_documents(claim, run)) not in first.values():  # copies say nothing
+        if (documents := first_lists(claim, run)) not in first.values():  # copies say nothing
             first[name] = documents
     shared = {frozenset(pair): mean_shared(*(first[name] for name in pair)) for pair in combinations(first, 2)}
     found = dict[str, str]()

@@ -11,7 +11,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from os.path import commonprefix
+from itertools import takewhile
 from statistics import median
 from typing import Final
 
@@ -71,7 +71,12 @@ def _shared(texts: Sequence[str]) -> str:
     if len(texts) < _FEWEST_TEXTS:
         return ""
     ordered, half = sorted(texts), len(texts) // 2
-    return max((commonprefix(pair) for pair in zip(ordered, ordered[half:], strict=False)), key=len)
+    return max((_common(*pair) for pair in zip(ordered, ordered[half:], strict=False)), key=len)
+
+
+def _common(one: str, other: str) -> str:
+    """The beginning that two texts have in common."""
+    return one[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))]
 
 
 def _before_topics(texts: Sequence[str], topics: Sequence[str]) -> list[str]:

@@ -262,15 +262,14 @@ class _Material:
 
 def _displaced(material: _Material, around: Neighbours | None, fit: Fit | None) -> tuple[Fit | None, list[Instances]]:
     """The fit of judgments, and texts that stand beside their documents, where neighbouring texts fit better."""
-    documents, topics, pairs = material.documents, material.topics, material.pairs
-    if documents is None or topics is None or pairs is None or around is None:
+    documents, topics = material.documents, material.topics
+    if documents is None or topics is None or around is None:
         return fit, []
-    relevant = pairs.filter(pl.col("relevance") >= material.scoring.rel)
-    moved = displacement(around, relevant, topics.texts(), documents.places)
+    moved = displacement(around, topics.texts(), documents.places)
     if moved is None:
         return fit, []
     fit = replace(moved[0], sources=() if fit is None else fit.sources)
-    return fit, [replace(instances("displaced-text", moved[1], len(relevant)), here=fit.evidence)]
+    return fit, [replace(instances("displaced-text", moved[1], len(around.relevant)), here=fit.evidence)]
 
 
 def _audited(
@@ -292,8 +291,9 @@ def _audited(
     pairs = None if judgments is None else usable(judgments)
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
-    relevant = None if pairs is None else pairs.filter(pl.col("relevance") >= scoring.rel)
-    around = None if relevant is None or topics is None else Neighbours(relevant, options.seed)
+    around = None
+    if pairs is not None and topics is not None:
+        around = Neighbours(pairs.filter(pl.col("relevance") >= scoring.rel), options.seed)
     documents, duplicates, echo = None, no_duplicates(), None
     if parts.docs is not None:
         asked = asked_for(None if judgments is None else judgments.frame, runs, topics)

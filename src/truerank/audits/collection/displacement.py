@@ -40,7 +40,8 @@ class Neighbours:
     """The texts around some relevant documents (columns topic_id, doc_id), gathered while all documents pass."""
 
     def __init__(self, relevant: pl.DataFrame, seed: int) -> None:
-        chosen = relevant.select("topic_id", "doc_id").sort("topic_id", "doc_id").unique("doc_id", maintain_order=True)
+        self.relevant = relevant.select("topic_id", "doc_id")
+        chosen = self.relevant.sort("topic_id", "doc_id").unique("doc_id", maintain_order=True)
         self.pairs = chosen.sample(min(_PAIRS, len(chosen)), seed=seed)
         self.wanted = frozenset(self.pairs["doc_id"])
         self.numbered = {_by(doc, step) for doc in self.wanted for step in range(-_REACH, _REACH + 1)}
@@ -79,13 +80,14 @@ class _Three(NamedTuple):
 
 
 def displacement(
-    around: Neighbours, relevant: pl.DataFrame, topics: Mapping[str, str], places: Mapping[str, int]
+    around: Neighbours, topics: Mapping[str, str], places: Mapping[str, int]
 ) -> tuple[Fit, pl.DataFrame] | None:
     """Whether relevant documents fit their topics better by the texts of neighbours, and the pairs concerned.
 
     Args:
-        relevant: relevant pairs, columns topic_id, doc_id.
-        places: of their documents in the source.
+        around: the relevant documents with the texts around some of them.
+        topics: texts by id.
+        places: of the relevant documents in the source.
     """
     texts: dict[str | int, str] = {}
     at: dict[str, int] = {}
@@ -125,10 +127,12 @@ def displacement(
         f"looked at, from {found[0].doc_id} to {found[-1].doc_id}, fit their topic better than by their own, and "
         f"{less:,d} worse."
     )
-    ordered = sorted(set(relevant["doc_id"]) & places.keys(), key=places.__getitem__ if way == "file" else natural)
+    ordered = sorted(
+        set(around.relevant["doc_id"]) & places.keys(), key=places.__getitem__ if way == "file" else natural
+    )
     if len(found) < _ALL * len(pairs):
         ordered = ordered[ordered.index(found[0].doc_id) : ordered.index(found[-1].doc_id) + 1]
-    touched = relevant.select("topic_id", "doc_id", detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))
+    touched = around.relevant.with_columns(detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))
     return Fit("displaced", text, p=min(1.0, p), offset=offset, order=way, source="words"), touched
 
 

@@ -22,7 +22,7 @@ from truerank.audits.leaderboard.order import (
     without_task,
     without_trained,
 )
-from truerank.audits.leaderboard.verdicts import claim_verdict, order_verdict, rows_verdict
+from truerank.audits.leaderboard.verdicts import claim_verdict, order_verdict, rows_verdict, scale_verdict
 from truerank.audits.leaderboard.views import LOOK
 from truerank.core.audit import Audit, Look
 from truerank.core.verdict import Verdict
@@ -145,8 +145,7 @@ def _claimed(
     known = frozenset(cells["system"])
     parts = [resolved(part.strip(), known | odd) for part in text.split(">")]
     if lost := [part for part in parts if part in odd - known]:
-        sentence = f"All scores of {listed(lost)} are on another scale than those of most systems."
-        return Verdict("CANNOT TELL", sentence, settles="Write all scores on one scale.", subject=" > ".join(parts))
+        return scale_verdict(parts, lost)
     return claim_verdict(task_claim(text, cells, trained, level), many)
 
 

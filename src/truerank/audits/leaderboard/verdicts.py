@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from truerank.audits.leaderboard.claims import TaskClaim, TaskDifference
 from truerank.core.verdict import Verdict
+from truerank.text.printable import listed
 
 
 def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict:
@@ -83,6 +84,17 @@ def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
     if every.fixed is None:
         settles += " Scores of questions would say what chance of questions does on these tasks."
     return Verdict(word, sentence, rests, settles, f"{claim.system} > {claim.baseline}")
+
+
+def scale_verdict(claim: Sequence[str], lost: Sequence[str]) -> Verdict:
+    """What is said of a claim about systems none of whose scores can be compared.
+
+    Args:
+        claim: its two systems.
+        lost: those whose scores are on another scale.
+    """
+    sentence = f"All scores of {listed(lost)} are on another scale than those of most systems."
+    return Verdict("CANNOT TELL", sentence, settles="Write all scores on one scale.", subject=" > ".join(claim))
 
 
 def _word(low: float | None, high: float | None) -> str:
