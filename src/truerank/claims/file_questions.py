@@ -231,7 +231,7 @@ def _allowed_for(
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
     consequence = "The files do not change the difference."
-    for row in _as_deep(claim, own):
+    for row in [_as_deep(claim, fault) for fault in own if fault.kind == "short-lists"]:
         if any(one.label == row.label for one in estimates):
             continue
         estimates.append(row)
@@ -265,20 +265,16 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
         if fault.kind == "fixed-list":
             yield f"that {fault.run} does not read the query", claim.base
         if fault.kind == "short-lists" and claim.base.effect == "stands":
-            for row in _as_deep(claim, (fault,)):
-                if row.effect != "stands":
-                    yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+            if (row := _as_deep(claim, fault)).effect != "stands":
+                yield f"if both runs have {fault.depth} results, as {fault.run} has", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
 
 
-def _as_deep(claim: Claim, faults: Iterable[RunFault]) -> Iterable[ClaimEstimate]:
+def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
     """The difference where both runs have as few results as the one whose lists end above the cutoff."""
-    for fault in faults:
-        if fault.kind == "short-lists":
-            runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
-            scored = claim.scored(runs=runs)
-            yield claim.estimate(claim.differences(scored), f"first {fault.depth} results of both")
+    runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
+    return claim.estimate(claim.differences(claim.scored(runs=runs)), f"first {fault.depth} results of both")
 
 
 def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:

@@ -41,9 +41,7 @@ class Carrier:
         return bool(self.before or self.after)
 
     def __call__(self, text: str) -> str:
-        query = text
-        if begins := next((begins for begins in self.before if query.startswith(begins)), ""):
-            query = query.removeprefix(begins)
+        query = text.removeprefix(next((begins for begins in self.before if text.startswith(begins)), ""))
         return query.removesuffix(self.after).strip() or text
 
 
@@ -71,12 +69,8 @@ def _shared(texts: Sequence[str]) -> str:
     if len(texts) < _FEWEST_TEXTS:
         return ""
     ordered, half = sorted(texts), len(texts) // 2
-    return max((_common(*pair) for pair in zip(ordered, ordered[half:], strict=False)), key=len)
-
-
-def _common(one: str, other: str) -> str:
-    """The beginning that two texts have in common."""
-    return one[: sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))]
+    pairs = [(one, zip(one, other, strict=False)) for one, other in zip(ordered, ordered[half:], strict=False)]
+    return max((one[: sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))] for one, both in pairs), key=len)
 
 
 def _before_topics(texts: Sequence[str], topics: Sequence[str]) -> list[str]:
