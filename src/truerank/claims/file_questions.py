@@ -264,9 +264,9 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
     for fault in faults:
         if fault.kind == "fixed-list":
             yield f"that {fault.run} does not read the query", claim.base
-        if fault.kind == "short-lists" and claim.base.effect == "stands":
-            if (row := _as_deep(claim, fault)).effect != "stands":
-                yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+        short = fault.kind == "short-lists" and claim.base.effect == "stands"
+        if short and (row := _as_deep(claim, fault)).effect != "stands":
+            yield f"if both runs have {fault.depth} results, as {fault.run} has", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
 

@@ -265,8 +265,7 @@ def _displaced(material: _Material, around: Neighbours | None, fit: Fit | None) 
     documents, topics = material.documents, material.topics
     if documents is None or topics is None or around is None:
         return fit, []
-    moved = displacement(around, topics.texts(), documents.places)
-    if moved is None:
+    if (moved := displacement(around, topics.texts(), documents.places)) is None:
         return fit, []
     fit = replace(moved[0], sources=() if fit is None else fit.sources)
     return fit, [replace(instances("displaced-text", moved[1], len(around.relevant)), here=fit.evidence)]
@@ -291,9 +290,8 @@ def _audited(
     pairs = None if judgments is None else usable(judgments)
     wanted = any(choice.takes(kinds()[kind]) for kind in ("echo", "echo-above-people"))
     overlap = _overlap(parts, topics, pairs, scoring.rel, options.seed) if wanted else None
-    around = None
-    if pairs is not None and topics is not None:
-        around = Neighbours(pairs.filter(pl.col("relevance") >= scoring.rel), options.seed)
+    relevant = None if pairs is None or topics is None else pairs.filter(pl.col("relevance") >= scoring.rel)
+    around = None if relevant is None else Neighbours(relevant, options.seed)
     documents, duplicates, echo = None, no_duplicates(), None
     if parts.docs is not None:
         asked = asked_for(None if judgments is None else judgments.frame, runs, topics)

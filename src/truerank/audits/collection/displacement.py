@@ -127,9 +127,8 @@ def displacement(
         f"looked at, from {found[0].doc_id} to {found[-1].doc_id}, fit their topic better than by their own, and "
         f"{less:,d} worse."
     )
-    ordered = sorted(
-        set(around.relevant["doc_id"]) & places.keys(), key=places.__getitem__ if way == "file" else natural
-    )
+    there = set(around.relevant["doc_id"]) & places.keys()
+    ordered = sorted(there, key=places.__getitem__ if way == "file" else natural)
     if len(found) < _ALL * len(pairs):
         ordered = ordered[ordered.index(found[0].doc_id) : ordered.index(found[-1].doc_id) + 1]
     touched = around.relevant.with_columns(detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))

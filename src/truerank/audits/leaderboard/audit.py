@@ -144,9 +144,8 @@ def _claimed(
     """Whether a claim holds, by the scores that are on the scale of most."""
     known = frozenset(cells["system"])
     parts = [resolved(part.strip(), known | odd) for part in text.split(">")]
-    if lost := [part for part in parts if part in odd - known]:
-        return scale_verdict(parts, lost)
-    return claim_verdict(task_claim(text, cells, trained, level), many)
+    lost = [part for part in parts if part in odd - known]
+    return scale_verdict(parts, lost) if lost else claim_verdict(task_claim(text, cells, trained, level), many)
 
 
 def _gallery(board: ScoreBoard) -> dict[str, Any]:

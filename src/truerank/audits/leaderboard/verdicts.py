@@ -87,12 +87,7 @@ def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:
 
 
 def scale_verdict(claim: Sequence[str], lost: Sequence[str]) -> Verdict:
-    """What is said of a claim about systems none of whose scores can be compared.
-
-    Args:
-        claim: its two systems.
-        lost: those whose scores are on another scale.
-    """
+    """That of a claim about two systems, of which all scores of some are on another scale than those of most."""
     sentence = f"All scores of {listed(lost)} are on another scale than those of most systems."
     return Verdict("CANNOT TELL", sentence, settles="Write all scores on one scale.", subject=" > ".join(claim))
 
