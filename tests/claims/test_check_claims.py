@@ -6,6 +6,7 @@ import itertools
 import json
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import scipy.stats
 import truerank
 from truerank.audits.pool.inputs import SimulationOptions
 from truerank.audits.pool.simulation import simulate
-from truerank.claims.claim import Claim, ClaimEstimate, Effect, change_by, chosen_claim, repaired_effect
+from truerank.claims.claim import Claim, ClaimEstimate, Effect, Repair, change_by, chosen_claim, repaired_effect
 from truerank.claims.conclusion import concluded
 from truerank.claims.data_questions import example_leaks, without_leaked
 from truerank.claims.inquiry import Inquiry
@@ -162,6 +163,14 @@ def test_a_lead_that_rests_on_leaked_topics_goes_with_them_and_any_other_stays()
     conclusion = concluded(carried, change_by(carried, [repaired.repair], "", resampling), [repaired])
     assert conclusion.word in ("CANNOT TELL", "DOES NOT HOLD")
     assert "without the 20 leaked topics" in conclusion.reason and carried.base.figures() in conclusion.reason
+    gone = Repair("without the 2 documents that are gone", documents=frozenset({"t1-d9", "t2-d9"}))
+    other = ClaimAnswer("versions", "CHANGED", "", "stands", "", repair=gone, facts={"moved": False})
+    both = change_by(carried, [repaired.repair, gone], "", resampling)
+    told = concluded(carried, both, [repaired, other]).reason
+    assert "Of 2 repairs one changes it by more than chance explains: without the 20 leaked topics." in told
+    assert "that are gone" not in told
+    told = concluded(carried, both, [replace(repaired, facts={}), other]).reason
+    assert "No one of 2 repairs changes it by more than chance explains; together they do." in told
     even = claim(*collection(topics=40, lead=1.5))
     assert without_leaked(even, listed, leaked, frozenset(), resampling).effect == "stands"
     clean = ClaimAnswer("leakage", "CLEAN", "", "unknown", "")

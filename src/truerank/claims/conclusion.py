@@ -50,8 +50,10 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     if final.effect == "unknown" or final.value is None:
         return conclusion("UNKNOWN", "There is no difference to look at.", "There is no difference to look at.")
     by = f"{final.figures()} {claim.measure} on {final.topics} {claim.unit}"
-    before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if change else ""
     fell = _FELL if change is not None and change.moved else ""
+    before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if change else ""
+    if change is not None and len(repairs) > 1:
+        before, fell = f"As the files are, it is {claim.base.figures()}. {_outline(answers, change)}", ""
     if final.effect == "falls" and not nothing:
         opposite = "The data show the opposite"
         return conclusion("DOES NOT HOLD", f"{opposite}: {by}.", f"{opposite}.", (before, fell))
@@ -109,6 +111,17 @@ def _same(claim: Claim) -> str:
 
 def _is_smaller(base: ClaimEstimate, final: ClaimEstimate) -> bool:
     return base.value is not None and final.value is not None and final.value < base.value
+
+
+def _outline(answers: Sequence[ClaimAnswer], change: ClaimChange) -> str:
+    """Which of several repairs change the difference by more than chance explains."""
+    repaired = [(answer.repair.what, answer.facts.get("moved")) for answer in answers if answer.repair is not None]
+    grave = [what for what, moved in repaired if moved]
+    if not grave:
+        end = "; together they do." if change.moved else "."
+        return f"No one of {len(repaired)} repairs changes it by more than chance explains{end}"
+    number = "one changes" if len(grave) == 1 else f"{len(grave)} change"
+    return f"Of {len(repaired)} repairs {number} it by more than chance explains: {'; '.join(grave)}."
 
 
 def _weak(answers: Sequence[ClaimAnswer]) -> str:
