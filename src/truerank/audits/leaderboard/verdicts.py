@@ -16,8 +16,9 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
              "another-main-score": "main scores of other measures",
              "impossible-scores": "scores that contradict themselves",
              "mixed-data-revisions": "several revisions of data", "mixed-prompts": "several prompts",
-             "missing-task": "missing tasks", "several-revisions": "several revisions of a model",
-             "equal-systems": "copies", "trained-on-task": "training on tasks"}  # fmt: skip
+             "zero-scores": "scores of exactly 0", "missing-task": "missing tasks",
+             "several-revisions": "several revisions of a model", "equal-systems": "copies",
+             "trained-on-task": "training on tasks"}  # fmt: skip
     found = [f"{words} ({counts[rule]:,d})" for rule, words in named.items() if counts.get(rule)]
     rests = f"{facts['cells']:,d} scores of {facts['systems']:,d} systems on {facts['tasks']:,d} tasks."
     if not found:
