@@ -61,13 +61,14 @@ def score_roles(
     numbers, left = list(chosen.get("score", ())), tuple[str, ...]()
     if not numbers:
         numbers, left = _numbers(table, [name for name in free if is_numeric(table, name)])
-        left = (*left, *_with_texts(table, [name for name in free if name not in numbers]))
+        left = (*left, *with_texts(table, [name for name in free if name not in numbers]))
     if found.expected is not None and (not numbers or "expected" in chosen):
         named = f" (left are {first_names(free, quoted=True)})" if free else ""
         fault = f"no column with what was retrieved{named}"
         raise HalfError(fault, "name it: --columns retrieved=COLUMN", where=table.where)
     own = [found.score] if found.system is not None and found.score is not None else numbers
-    left = (*left, *_marks(table, own, found.system, asked="score" not in chosen))
+    shown = f", or say that these are scores: --columns score={'+'.join(own)}"
+    left = (*left, *refuse_marks(table, own, found.system, shown, asked="score" not in chosen))
     if found.system is not None:
         score = found.score or only_one(table, numbers, "score")
         if score is None:
@@ -114,23 +115,26 @@ def _numbers(table: GoldenRows, names: Sequence[str]) -> tuple[list[str], tuple[
     return kept, ((f"not taken for scores: {first_names(left, quoted=True)}",) if left else ())
 
 
-def _with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
+def with_texts(table: GoldenRows, names: Sequence[str]) -> Iterable[str]:
     """Columns of fractions in which some cells are texts, as programs write failures."""
     for name in names:
         cells = [cell for cell in table.filled(name) if not is_missing(cell)]
         texts = [str(cell) for cell in cells if number_of(cell) is None]
         fractions = sum(not (number_of(cell) or 0.0).is_integer() for cell in cells)
         if texts and fractions * 2 > len(cells):
-            yield f"'{name}' is not taken for scores: {len(texts)} cells are no numbers, such as '{texts[0][:20]}'"
+            yield f"'{name}' is not taken for scores: not numbers: {len(texts)} of its cells, such as '{texts[0][:20]}'"
 
 
-def _marks(table: GoldenRows, numbers: Sequence[str], system: str | None, *, asked: bool) -> tuple[str, ...]:
+def refuse_marks(
+    table: GoldenRows, numbers: Sequence[str], system: str | None, remedy: str = "", *, asked: bool = True
+) -> tuple[str, ...]:
     """Asks where numbers may be marks of failures; says how many there are where they may well be scores.
 
     Args:
         table: the table.
         numbers: the columns of scores.
         system: the column that names the system, if there is one.
+        remedy: what else can be done.
         asked: whether nobody said that they are scores.
     """
     cells = [
@@ -150,11 +154,7 @@ def _marks(table: GoldenRows, numbers: Sequence[str], system: str | None, *, ask
         return (f"{many}: counted as scores",)
     others = [value for _, _, value in cells if value not in marks]
     fault = f"{many}, all others from {min(others):g} to {max(others):g}: failures, or scores"
-    remedy = (
-        "leave the cells of failures empty, write 0 if they shall count, or say that these are scores: --columns "
-        f"score={'+'.join(numbers)}"
-    )
-    raise table.fault(fault, remedy, rows[0][0])
+    raise table.fault(fault, f"leave the cells of failures empty, or write 0 if they shall count{remedy}", rows[0][0])
 
 
 def failure_marks(values: Sequence[float]) -> tuple[frozenset[float], bool]:

@@ -205,6 +205,25 @@ def test_tables_that_are_no_board(text: str, fault: str, tmp_path: Path) -> None
         leaderboard(tmp_path / "a.csv")
 
 
+def test_cells_that_are_no_scores_are_missing_or_asked_about(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('model,x,y,z,size\na,0.51,"0,7",0.9,"1,300"\nb,n/a,"0,65",ERR,335\nc,0.4,"0,6",0.8,110\n')
+    board = read_board(path)
+    assert board.cells.sort("task", "system")["score"].to_list() == [0.51, 0.4, 0.7, 0.65, 0.6]
+    assert "Read as missing scores: 1 of the cells, such as 'n/a'." in board.remarks
+    assert "Read as decimal commas: those in y." in board.remarks
+    assert any("'z' is not taken for scores" in remark and "ERR" in remark for remark in board.remarks)
+    for text, marks in (
+        ("model,x,y\na,0.5,0.6\nb,-1,0.5\n", "-1"),
+        ("system,task,score\na,x,0.5\na,y,-999\nb,x,0.2\n", "-999"),
+    ):
+        path.write_text(text)
+        with pytest.raises(InputError, match=f"{marks} in 1 score .*failures, or scores"):
+            leaderboard(path)
+    path.write_text("model,x,y\na,-0.12,0.6\nb,0.3,-0.45\n")  # correlations
+    assert read_board(path).cells["score"].min() == -0.45
+
+
 def test_folders_and_options_at_fault(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_text("{}")
     for place in (tmp_path, tmp_path / "absent"):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -12,7 +13,9 @@ import polars as pl
 
 from truerank.arrays import Floats
 from truerank.errors import InputError
+from truerank.sources.golden_cells import is_missing, number_of
 from truerank.sources.golden_rows import GoldenRows, first_names, is_empty, opened_rows
+from truerank.sources.golden_scores import refuse_marks, with_texts
 from truerank.sources.mteb_results import CELLS, one_score_each, read_mteb_results
 
 _SYSTEM: Final = (
@@ -38,6 +41,8 @@ _NO_TASKS: Final = frozenset(
 )
 #: What tools call the first column of a frame that has no name.
 _UNNAMED: Final = ("", "index", "unnamed: 0")
+#: A number that may have a comma between thousands.
+_THOUSANDS: Final = re.compile(r"[+-]?[1-9]\d{0,2}(,\d{3})+|[^,]*")
 _KEY: Final = ["system", "task"]
 
 
@@ -141,11 +146,13 @@ def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
         raise table.fault("fewer than two columns of numbers", "give a column for each task, or for each system")
     if aside := [name for name in table.names if name != head and name not in columns]:
         remarks.append(f"Not taken for scores: {', '.join(aside)}.")
+    remarks += [f"{text[0].upper()}{text[1:]}." for text in with_texts(table, aside)]
+    remarks += _remarks(table, columns, None)
     rows = []
     for row, cells in enumerate(table.rows):
         own = _name(table, row, head, "a name")
         for column in columns:
-            if not is_empty(cells.get(column)):
+            if not is_missing(cells.get(column)):
                 pair = (own, column) if task is None else (column, own)
                 rows.append({"system": pair[0], "task": pair[1], "score": _number(table, row, column)})
     return _cells(rows, table), remarks
@@ -160,7 +167,7 @@ def _long(
     single = Path(table.name).stem or "the task"
     rows: list[dict[str, Any]] = []
     for row, cells in enumerate(table.rows):
-        if is_empty(cells[score]):
+        if is_missing(cells[score]):
             continue
         own: dict[str, Any] = {
             "system": _name(table, row, system, "a system"),
@@ -172,6 +179,7 @@ def _long(
     measures = list(dict.fromkeys(str(own.get("measure") or "") for own in rows))
     for own in rows:
         own["measure"] = "" if (named := own.get("measure") or "") in ("", measures[0]) else named
+    remarks += _remarks(table, [score], system)
     if len(measures) > 1:
         remarks.append(f"The order is by {measures[0]}, the first measure of the table.")
     if repeat is not None and len({cells.get(repeat) for cells in table.rows}) > 1:
@@ -196,17 +204,26 @@ def _column(table: GoldenRows, names: Iterable[str]) -> str | None:
     return next((known[name] for name in names if name in known), None)
 
 
+def _remarks(table: GoldenRows, columns: Sequence[str], system: str | None) -> Iterator[str]:
+    """What cells without numbers, and numbers that may be marks of failures, were taken for."""
+    if missing := [str(cell) for name in columns for cell in table.filled(name) if is_missing(cell)]:
+        yield f"Read as missing scores: {len(missing):,d} of the cells, such as '{missing[0]}'."
+    if comma := [name for name in columns if any("," in str(cell) for cell in table.filled(name))]:
+        yield f"Read as decimal commas: those in {first_names(comma)}."
+    yield from (f"{text[0].upper()}{text[1:]}." for text in refuse_marks(table, columns, system))
+
+
 def _numeric(table: GoldenRows, name: str) -> bool:
-    filled = table.filled(name)
-    return bool(filled) and all(_as_number(cell) is not None for cell in filled)
+    numbers = [cell for cell in table.filled(name) if not is_missing(cell)]
+    texts = [str(cell) for cell in numbers if "," in str(cell)]
+    # 1,300 may be a thousand and more.
+    plain = not any("." in str(cell) for cell in numbers) and not all(_THOUSANDS.fullmatch(text) for text in texts)
+    return bool(numbers) and all(_as_number(cell) is not None for cell in numbers) and (plain or not texts)
 
 
 def _as_number(cell: Any) -> float | None:
-    try:
-        value = float(str(cell).strip().rstrip("%"))
-    except ValueError:
-        return None
-    return value if np.isfinite(value) else None
+    value = number_of(cell) if any(map(str.isdigit, str(cell))) else None  # "yes" is no score
+    return value if value is not None and np.isfinite(value) else None
 
 
 def _number(table: GoldenRows, row: int, name: str) -> float:
