@@ -144,6 +144,17 @@ def test_judged_documents_that_the_previous_version_lacks_are_told(checked: Chec
     assert ("are they swapped?" in told) == swapped
 
 
+@pytest.mark.parametrize(("kept", "word"), [(0.5, "CANNOT TELL"), (0.97, "UNCHANGED")])
+def test_a_previous_version_that_is_cut_short_says_nothing_of_the_rest(
+    checked: Checked, kept: float, word: str
+) -> None:
+    grades, runs, queries, docs = _data()
+    found = checked(grades, runs, queries, docs, dict([*docs.items()][: int(kept * len(docs))]))
+    answer = next(one for one in found.answers if one.question == "versions")
+    assert answer.word == word
+    assert ("may be cut short" in found.conclusion.brief) == (kept < 0.9)
+
+
 def test_doubtful_documents_leave_the_sentence_open_and_a_change_says_whether_chance_explains_it(
     checked: Checked,
 ) -> None:

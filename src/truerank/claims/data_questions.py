@@ -17,8 +17,8 @@ from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.repairs import clean as collection_clean
 from truerank.audits.collection.results import CollectionAudit
 from truerank.audits.collection.results import load_audit as load_collection_audit
-from truerank.audits.collection.run_faults import cut_short
-from truerank.claims.claim import Claim, Repair, change_by, signed
+from truerank.audits.collection.run_faults import HARDLY, cut_short
+from truerank.claims.claim import Claim, Effect, Repair, change_by, signed
 from truerank.claims.inquiry import ClaimMaterial, Inquiry
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.steps import AuditSteps
@@ -401,8 +401,13 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
     text = "The judgments that were compared fit the documents; the difference is unchanged."
     if found["flagged"]:
         text = "The difference is unchanged if the doubtful documents still answer their topics."
+    effect: Effect = claim.base.effect
+    if many := found["newer"] > HARDLY * len(claim.qrels):
+        settles = f"Give the whole version that was judged. {settles}".strip()
+        word, effect = ("CANNOT TELL", "unknown") if word == "UNCHANGED" else (word, effect)
     answer = ClaimAnswer(
-        "versions", word, evidence, claim.base.effect, text, (), settles, "versions", facts=found, possible=possible
+        "versions", word, evidence, effect, text, (), settles, "versions", facts=found, possible=possible,
+        remark=possible if many else "",
     )  # fmt: skip
     edits = edits_between(claim.qrels, carried)
     if len(edits) or gone:
@@ -431,7 +436,11 @@ def _compared(found: Mapping[str, Any], material: ClaimMaterial) -> tuple[str, s
         f"The previous version lacks the documents of {_counted(found['newer'], 'judgment')}, which the new one has: "
         "they were judged later, or it is not the version that was judged."
     )
-    return evidence, possible + ("" if len(material.gone) else " It has none that the new one lacks: are they swapped?")
+    if last := cut_short(before, held):
+        possible += f" Most of them are behind {last}: the previous version may be cut short."
+    elif not len(material.gone):
+        possible += " It has none that the new one lacks: are they swapped?"
+    return evidence, possible
 
 
 def _with_doubtful(claim: Claim, answer: ClaimAnswer, clean: pl.DataFrame) -> ClaimAnswer:
