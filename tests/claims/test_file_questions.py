@@ -128,6 +128,23 @@ def test_lists_that_were_cut_for_some_topics_are_an_exception_where_they_decide(
     assert "without the 195 topics for which plain has fewer than 10 results" in found.conclusion.exceptions[0]
 
 
+@pytest.mark.parametrize(("short", "word"), [("plain", "HOLDS EXCEPT"), ("good", "HOLDS"), ("", "HOLDS")])
+def test_a_lead_beyond_the_lists_of_the_baseline_is_not_one_of_equal_depth(short: str, word: str) -> None:
+    draw = random.Random(5)
+    qrels = {f"t{at}": {f"d{at}.{one}": int(one < 20) for one in range(60)} for at in range(40)}
+    runs: Runs = {"good": {}, "plain": {}}
+    for name, sight in (("good", 2.0), ("plain", 1.5)):
+        for topic, grades in qrels.items():
+            own = sorted(grades, key=lambda doc: -sight * grades[doc] - draw.gauss(0, 1))
+            runs[name][topic] = {
+                doc: float(-at)
+                for at, doc in enumerate(own[: 18 if name == short == "plain" else 28 if name == short else 30])
+            }
+    found = truerank.check(qrels=qrels, run=runs, measure="R@30", system="good", baseline="plain")
+    assert found.conclusion.word == word
+    assert ("beyond the first 18 results" in found.conclusion.reason) == (short == "plain")
+
+
 def test_what_speaks_against_a_claim_does_not_show_it() -> None:
     claim = truerank.check(
         qrels={"t": {"d": 1}, "u": {"d": 1}}, run={"a": {"t": {"d": 1.0}}, "b": {"u": {"d": 1.0}}}

@@ -232,9 +232,7 @@ def _allowed_for(
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
     consequence = "The files do not change the difference."
     for row in [_as_deep(claim, fault) for fault in own if fault.kind == "short-lists"]:
-        if any(one.label == row.label for one in estimates):
-            continue
-        estimates.append(row)
+        estimates += [] if any(one.label == row.label for one in estimates) else [row]
         consequence = f"With the {row.label} the difference is {row.figures()}."
         remarks.append(consequence)
     if exceptions:
@@ -264,9 +262,12 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
     for fault in faults:
         if fault.kind == "fixed-list":
             yield f"that {fault.run} does not read the query", claim.base
-        short = fault.kind == "short-lists" and claim.base.effect == "stands"
-        if short and (row := _as_deep(claim, fault)).effect != "stands":
-            yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+        if fault.kind == "short-lists" and claim.base.effect == "stands":
+            row, size = _as_deep(claim, fault), claim.base.value
+            if row.effect != "stands":
+                yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+            elif row.high is not None and size is not None and row.high < size:
+                yield f"beyond the first {fault.depth} results, where the lists of {fault.run} end", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
 
