@@ -80,6 +80,17 @@ def test_a_model_whose_grades_are_at_fault_says_nothing_about_the_claim(fault: s
     assert both.word == "NOT USABLE / ORDER UNKNOWN" and fault in both.evidence and both.effect == "stands"
 
 
+@pytest.mark.parametrize(("rate", "copied"), [(0.0, True), (0.01, True), (0.15, False)])
+def test_grades_that_are_peoples_or_nearly_so_may_be_a_copy(rate: float, copied: bool) -> None:
+    draw = random.Random(7)
+    grades = {
+        topic: {doc: grade * (draw.random() >= rate) for doc, grade in own.items()}
+        for topic, own in collection()[0].items()
+    }
+    found = checked(m=grades)
+    assert ("not a copy" in found.conclusion.brief) == copied
+
+
 def test_grades_on_another_scale_than_peoples_are_called_so() -> None:
     graded = {t: {d: 3 * g or int(d.endswith("7")) for d, g in held.items()} for t, held in GRADES.items()}
     judge = {t: {d: 5 + 30 * g for d, g in held.items()} for t, held in graded.items()}

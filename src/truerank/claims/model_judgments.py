@@ -39,7 +39,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     # Here: a check without judgments of models would wait for the audit.
     from truerank.audits.assessors.audit import audit as judge_audit
     from truerank.audits.assessors.order import FEWEST_RUNS
-    from truerank.audits.assessors.verdicts import verdicts_of
+    from truerank.audits.assessors.verdicts import equal_grades, verdicts_of
     from truerank.claims.judgment_faults import cuts
 
     steps.progress.start("judgments of models")
@@ -69,6 +69,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     possible, remarks = [_LIMITED] if by_model else [], [_REMARK] if by_model else []
     # The conclusion names the fault; its figures are in the evidence.
     remarks += [": ".join(one.fault.rstrip(".").split(": ")[:2]) + "." for one in looks.values() if one.fault]
+    remarks += filter(None, (equal_grades(found.grades, name) for name in looks))
     if errs := [name for name, one in looks.items() if one.says == "errs"]:
         possible.append(f"The judgments of {listed(errs)} do not show the difference; errors by chance explain that.")
     remarks += [one.sentences[-1] for one in looks.values() if one.says == "nothing" and not one.fault]

@@ -17,12 +17,12 @@ from truerank.arrays import Flags, Floats, Ints
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
 from truerank.claims.file_questions import first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
+from truerank.claims.unjudged import KEYS
 from truerank.core.plain import plain
 from truerank.errors import OptionError
 from truerank.measures import Evaluation, Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.magnitudes import proportion
 from truerank.measures.repeated_runs import scores_of_table
 from truerank.measures.repeats import repeated_difference
 from truerank.measures.selection import chosen_lead
@@ -35,8 +35,6 @@ _MISSING: Final[tuple[Missing, ...]] = ("default", "skip")
 _POWER: Final = 0.8
 #: How far below what can be shown a difference may be, so that the number of topics for it is worth naming.
 _FURTHEST: Final = 4
-#: People who judge anew hardly ever differ so seldom.
-_SELDOM: Final = 0.05
 #: Measures that a sentence names.
 _NAMED: Final = 4
 #: A run that is better than its repetitions is so by more than chance at this level.
@@ -298,6 +296,7 @@ def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Ints)
 def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampling) -> ClaimAnswer:
     """What is left of the difference by the grades of pairs that were judged again."""
     # Here: few checks have second judgments.
+    from truerank.audits.assessors.verdicts import copied_grades
     from truerank.audits.collection.label_noise import label_noise
     from truerank.claims.judgment_faults import again_fault, best_cut
 
@@ -317,11 +316,13 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     noise, found = noise_for(target="topics")
     wrong = found[0]
     evidence = f"{remark}{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again."
-    most = proportion(wrong.count, wrong.of, confidence=claim.confidence, method="exact").high
-    copied = ""
-    if not wrong.count and most is not None and most < _SELDOM:
-        copied = f"All {wrong.of:,d} second grades are the first ones: make sure that they are no copy."
-        evidence += f" That is at most {most:.1%} of all, if they were judged anew: make sure that they are no copy."
+    both = claim.qrels.join(again.select(*KEYS, second="relevance"), on=KEYS)
+    grades = both.select("relevance", "second").to_numpy() - both["relevance"].min()  # type: ignore[operator]
+    copied = copied_grades(grades[:, 0], grades[:, 1])
+    if copied:
+        copied = f"All {wrong.of:,d} second grades are the first ones" if not wrong.count else f"In all, {copied}"
+        copied += ": make sure that the second grades are no copy."
+        evidence += f" {copied}"
     evidence = f"{evidence} {wrong.here}".strip()
     rows, before = [], []
     for one in noise["differences"]:

@@ -12,9 +12,11 @@ from typing import Any, Final
 
 from truerank.audits.assessors.audit import AssessorAudit
 from truerank.audits.assessors.correction import PLANNED
+from truerank.audits.assessors.grades import Codes, Grades
 from truerank.audits.assessors.order import FEWEST_RUNS
 from truerank.core.rules import Rule, rules_of
 from truerank.core.verdict import Verdict
+from truerank.measures.magnitudes import proportion
 
 #: The uses, in the order of the page.
 USES: Final = {
@@ -37,6 +39,8 @@ MEANINGS: Final = {
 #: The limits of τ, and of the chance that a relevant document has the higher grade.
 LIMITS: Final = {"same": 0.9, "noticeable": 0.8, "chooses well": 0.8, "chooses badly": 0.6}
 _FEWEST_TOPICS: Final = 5
+#: People who judge anew hardly ever differ so seldom.
+_SELDOM: Final = 0.05
 
 
 @dataclass(frozen=True)
@@ -80,8 +84,8 @@ def verdicts_of(audit: AssessorAudit) -> tuple[UseVerdict, ...]:
             found += constant
             continue
         uses = [_absolute(audit, judge), _order(audit, judge, "order"), _order(audit, judge, "best")]
-        equal = _equal(audit, judge)
-        found += [replace(one, sentence=f"{one.sentence}{equal}") for one in (*uses, _choosing(audit, judge))]
+        equal = equal_grades(audit.grades, judge)
+        found += [replace(one, sentence=f"{one.sentence} {equal}".rstrip()) for one in (*uses, _choosing(audit, judge))]
     return tuple(found)
 
 
@@ -99,14 +103,30 @@ def _constant(audit: AssessorAudit, judge: str) -> list[UseVerdict]:
     return []
 
 
-def _equal(audit: AssessorAudit, judge: str) -> str:
-    """What a reason says of a model whose grades are people's; empty of any other one."""
-    codes = audit.grades.given[:, audit.grades.judges.index(judge)]
-    there = codes >= 0
-    if (codes[there] != audit.grades.reference[there]).any():
+def copied_grades(first: Codes, second: Codes) -> str:
+    """How seldom two grade differently, of pairs that either grades above 0: more seldom than people who judge anew.
+
+    Args:
+        first: codes of the same pairs, 0 the lowest grade, shape (pairs,).
+        second: as `first`.
+    """
+    above = (first > 0) | (second > 0)
+    pairs, differing = int(above.sum()), int((first[above] != second[above]).sum())
+    most = proportion(differing, pairs, method="exact").high
+    if not pairs or most is None or most >= _SELDOM:
         return ""
-    shown = f"all {int(there.sum()):,} pairs that both graded"
-    return f" The model's grades of {shown} are people's: make sure that they are not a copy."
+    return f"{differing:,d} of the {pairs:,d} pairs that either grades above the lowest grade differ"
+
+
+def equal_grades(grades: Grades, judge: str) -> str:
+    """What a reason says of a model whose grades are people's, or nearly so; empty of any other one."""
+    codes = grades.given[:, grades.judges.index(judge)]
+    there = codes >= 0
+    if (codes[there] == grades.reference[there]).all():
+        shown = f"all {int(there.sum()):,} pairs that both graded"
+        return f"{judge}'s grades of {shown} are people's: make sure that they are not a copy."
+    few = copied_grades(grades.reference[there], codes[there])
+    return f"Of {judge} and people {few}: make sure that the model's grades are not a copy." if few else ""
 
 
 def _absolute(audit: AssessorAudit, judge: str) -> UseVerdict:
