@@ -73,6 +73,7 @@ def test_documents_that_are_gone_leave_runs_of_both_indexes_alike(checked: Check
     assert found.base is not None and found.repaired is not None and truth.base is not None
     assert found.repaired.value == pytest.approx(truth.base.value)
     assert found.base.value != pytest.approx(truth.base.value, abs=0.01)
+    assert " ".join(found.conclusion.repairs).count(f"without the {len(gone)} documents") == 1
     answer = found.answer("versions" if named else "collection")
     assert f"{len(gone)} documents" in answer.consequence and "another order" in answer.consequence
 

@@ -86,6 +86,11 @@ def answered(
         every = tuple(answers.get(each.name) or _unanswered(each) for each in plan)
         conclusion = no_claim(every, single.system if single else "")
         return Check(None, None, every, conclusion, plan, settings, material.test, single=single, **read)
+    versions = answers.get("versions")
+    if versions is not None and versions.repair is not None and versions.repair.documents:
+        for name, answer in answers.items():
+            if answer.repair is not None and answer.repair.beside is not None:
+                answers[name] = replace(answer, repair=replace(answer.repair, what=answer.repair.beside))
     repairs = [answer.repair for answer in answers.values() if answer.repair is not None]
     change = change_by(claim, repairs, _ALL_REPAIRS, given.resampling) if repairs else None
     answers |= ask(_of_claim(given, material, claim if change is None else change.claim, steps))
@@ -216,7 +221,7 @@ def _of_data(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps
     """The questions about the data, whose answers may repair them."""
     asked: dict[str, Callable[[], ClaimAnswer]] = {
         "leakage": lambda: leakage_answer(given, material, claim, steps),
-        "collection": lambda: collection_answer(given, claim, steps),
+        "collection": lambda: collection_answer(given, claim, steps, frozenset(material.gone)),
     }
     if claim is not None:
         asked["versions"] = lambda: versions_answer(given, material, claim, steps)
@@ -246,7 +251,7 @@ def _of_claim(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: Audi
 
 def _with_repairs(answer: ClaimAnswer, claim: Claim, repairs: Sequence[Repair], change: ClaimChange) -> ClaimAnswer:
     """The answer about chance, which was asked of the repaired data, with the difference as the data are first."""
-    named = "; ".join(repair.what for repair in repairs)
+    named = "; ".join(repair.what for repair in repairs if repair.what)
     return replace(
         answer,
         estimates=(replace(claim.base, label="as the data are"), change.after),

@@ -86,6 +86,7 @@ class Repair:
         documents: documents that are left out of runs and judgments.
         edits: judgments that change, columns as in `placebo.EDITS`.
         equivalent: documents that count as another one.
+        beside: the same where another repair names documents that are gone; None where it names none of them.
     """
 
     what: str
@@ -93,6 +94,7 @@ class Repair:
     documents: frozenset[str] = frozenset()
     edits: pl.DataFrame | None = None
     equivalent: Mapping[str, str] = field(default_factory=dict)
+    beside: str | None = None
 
 
 @dataclass(frozen=True, eq=False)

@@ -32,7 +32,7 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     smaller by more than chance once it is repaired or run again. HOLDS: none of these.
     """
     unknown = tuple(answer.question for answer in answers if answer.effect == "unknown" and not answer.possible)
-    repairs = tuple(answer.repair.what for answer in answers if answer.repair is not None)
+    repairs = tuple(answer.repair.what for answer in answers if answer.repair and answer.repair.what)
     possible = tuple(answer.possible for answer in answers if answer.possible)
     final = claim.base if change is None else change.after
     repaired = claim if change is None else change.claim

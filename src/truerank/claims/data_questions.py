@@ -178,8 +178,13 @@ def repaired_answer(
     )  # fmt: skip
 
 
-def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
-    """(c) The collection audit, and the claim on judgments and rankings that are repaired."""
+def collection_answer(
+    given: Inquiry, claim: Claim | None, steps: AuditSteps, gone: frozenset[str] = frozenset()
+) -> ClaimAnswer:
+    """(c) The collection audit, and the claim on judgments and rankings that are repaired.
+
+    Documents that are `gone` since an earlier version are named by the question of the versions, where it has them.
+    """
     sources = given.sources
     measure = given.options.measure
     depends = {
@@ -220,7 +225,8 @@ def collection_answer(given: Inquiry, claim: Claim | None, steps: AuditSteps) ->
     if not sources.has("docs"):
         text = "Only the judgments were checked: no documents were given."
         answer = replace(answer, consequence=text)
-    return without_touched(claim, _repaired(claim, answer, audit, given.resampling), audit, given.resampling)
+    answer = _repaired(claim, answer, audit, given.resampling, gone)
+    return without_touched(claim, answer, audit, given.resampling)
 
 
 def _verdict_of(audit: CollectionAudit) -> dict[str, Any]:
@@ -236,7 +242,9 @@ _MOVED_UP: Final = (
 )
 
 
-def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling) -> ClaimAnswer:
+def _repaired(
+    claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampling: Resampling, gone: frozenset[str]
+) -> ClaimAnswer:
     """The answer with the claim on the judgments that `collection clean` would write."""
     cleaned = collection_clean(claim.qrels, audit)
     groups = dict(cleaned.duplicates.iter_rows())
@@ -253,9 +261,11 @@ def _repaired(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, resampl
     parts = [f"{_counted(corrected, 'judgment')} corrected"] if corrected else []
     parts += [f"{len(groups):,d} copies of documents counted once"] if groups else []
     what = [f"with {' and '.join(parts)}"] if parts else []
-    without = [f"the {_counted(len(ids), 'document')} {which}" for which, ids in lost.items() if ids]
-    what += [f"without {' and '.join(without)}"] if without else []
-    repair = Repair(", ".join(what), documents=missing, edits=edits, equivalent=groups)
+    named = []
+    for left in (frozenset(), gone):
+        without = [f"the {_counted(len(ids - left), 'document')} {which}" for which, ids in lost.items() if ids - left]
+        named.append(", ".join((*what, *([f"without {' and '.join(without)}"] if without else []))))
+    repair = Repair(named[0], documents=missing, edits=edits, equivalent=groups, beside=named[1])
     changed = {"changed": len(edits), "copies": len(groups)}
     answer = replace(answer, facts={**answer.facts, **changed})
     answer = repaired_answer(claim, answer, repair, resampling, "no judgment is left")
