@@ -91,6 +91,16 @@ def test_grades_that_are_peoples_or_nearly_so_may_be_a_copy(rate: float, copied:
     assert ("not a copy" in found.conclusion.brief) == copied
 
 
+def test_a_model_without_a_pair_of_peoples_is_named_and_the_others_count() -> None:
+    strange = {topic: {f"x{doc}": grade for doc, grade in own.items()} for topic, own in GRADES.items()}
+    alone, beside = checked(m=strange), checked(m=strange, n=model(noisy))
+    for found, word in ((alone, "NOT USABLE"), (beside, "")):
+        answer = next(one for one in found.answers if one.question == "models")
+        assert word in answer.word and found.conclusion.word == "HOLDS"
+        assert "pairs that m graded is among the judgments: of its 30 topics, 30 are" in found.conclusion.brief
+    assert "by the judgments of n" in repr([one.estimates for one in beside.answers])
+
+
 def test_grades_on_another_scale_than_peoples_are_called_so() -> None:
     graded = {t: {d: 3 * g or int(d.endswith("7")) for d, g in held.items()} for t, held in GRADES.items()}
     judge = {t: {d: 5 + 30 * g for d, g in held.items()} for t, held in graded.items()}

@@ -134,29 +134,34 @@ def best_cut(people: pl.DataFrame, grades: pl.DataFrame) -> Cut | None:
     return Cut(steps[int(kappa.argmax())], dict(zip(steps, kappa.tolist(), strict=True)), grades)
 
 
-def cuts(people: pl.DataFrame, models: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Cut]]:
-    """The models, and how the grades of some were divided."""
-    found, cut = dict(models), dict[str, Cut]()
+def cuts(people: pl.DataFrame, models: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Cut], str]:
+    """The models that graded a pair of people's, how the grades of some were divided, and what the others graded."""
+    found, cut, others = dict[str, Any](), dict[str, Cut](), list[str]()
     for name, source in models.items():
         voices = read_voices({name: source}, models=True)
-        own = {voice.name: one for voice in voices if (one := best_cut(people, voice.grades)) is not None}
-        if own:
-            del found[name]
-            found |= {v.name: own[v.name].at(own[v.name].grade) if v.name in own else v.grades for v in voices}
-            cut |= own
-    return found, cut
+        met = {voice.name: voice.grades for voice in voices if len(voice.grades.join(people, on=KEYS, how="semi"))}
+        others += [apart(people, v.grades, f"pairs that {v.name} graded") for v in voices if v.name not in met]
+        own = {key: one for key, grades in met.items() if (one := best_cut(people, grades)) is not None}
+        changed = own or len(met) < len(voices)
+        found |= {k: own[k].at(own[k].grade) if k in own else v for k, v in met.items()} if changed else {name: source}
+        cut |= own
+    return found, cut, " ".join(others)
+
+
+def apart(first: pl.DataFrame, other: pl.DataFrame, pairs: str) -> str:
+    """Says that no pair of others is among the judgments, and what of its topics and documents is."""
+    met = [
+        f"of its {other[key].n_unique():,} {what}, {other[key].unique().is_in(first[key].implode()).sum():,}"
+        for key, what in zip(KEYS, ("topics", "documents"), strict=True)
+    ]
+    return f"None of the {len(other):,} {pairs} is among the judgments: {met[0]} are in them, {met[1]}."
 
 
 def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: float) -> tuple[str, str]:
     """Why second judgments say nothing about the first ones, and what to do; empty where nothing is shown."""
     both = first.join(again.rename({"relevance": "second"}), on=KEYS, maintain_order="left")
     if not len(both):
-        met = [
-            f"of its {again[key].n_unique():,} {what}, {again[key].unique().is_in(first[key].implode()).sum():,}"
-            for key, what in zip(KEYS, ("topics", "documents"), strict=True)
-        ]
-        fault = f"None of the {len(again):,} pairs that were judged again is among the judgments"
-        return f"{fault}: {met[0]} are in them, {met[1]}.", "Give second judgments with the ids of the first."
+        return apart(first, again, "pairs that were judged again"), "Give second judgments with the ids of the first."
     topic = both["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
     relevant, second = (both[name].to_numpy() >= rel for name in ("relevance", "second"))
     z, least = _agreement(topic, second.astype(np.int64), relevant), float(scipy.special.ndtri((1 + confidence) / 2))

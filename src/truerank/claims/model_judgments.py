@@ -43,7 +43,10 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     from truerank.claims.judgment_faults import cuts
 
     steps.progress.start("judgments of models")
-    models, divided = cuts(claim.qrels, material.models)
+    models, divided, strange = cuts(claim.qrels, material.models)
+    if not models:
+        settles = "Give the model's judgments with the ids of people's."
+        return ClaimAnswer("models", "NOT USABLE", strange, "unknown", "", (), settles, remark=strange)
     found = judge_audit(
         given.sources.qrels, models, given.sources.run, measures=claim.measure,
         resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
@@ -73,6 +76,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     if errs := [name for name, one in looks.items() if one.says == "errs"]:
         possible.append(f"The judgments of {listed(errs)} do not show the difference; errors by chance explain that.")
     remarks += [one.sentences[-1] for one in looks.values() if one.says == "nothing" and not one.fault]
+    remarks += [strange] if strange else []
     facts = {
         "verdicts": orders,
         "faults": {name: one.fault for name, one in looks.items() if one.fault},
