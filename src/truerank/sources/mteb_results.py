@@ -30,6 +30,8 @@ _OTHERS: Final = {"map_at_10": "MAP@10", "mrr_at_10": "MRR@10", "recall_at_10": 
 _CUTOFFS: Final = (1, 3, 5, 10, 20, 100, 1000)
 #: MRR@1 and P@1 are one number. In MTEB's results ties and passages that answer themselves part them by up to .025.
 _FIRST_GAP: Final = 0.05
+#: Measures above it are from 0 to 100.
+_SHARES: Final = 1.5
 #: Scores that are equal but for rounding to three decimals.
 _ROUNDED: Final = 5e-4
 #: Measures of a file from which on these say something about each other.
@@ -187,23 +189,23 @@ def _facts(
     }
     if len(measures) < _FEWEST:
         return (None,) * 4
+    largest = max((measures[key] for key in measures if "_at_" in key), default=None)
+    unit = 100 if (largest or 0) > _SHARES else 1
     # Measures are written with fewer digits than the main score in some files.
     near = [
-        key for key in dict.fromkeys((_MAIN, *measures)) if key in measures and abs(measures[key] - score) <= _ROUNDED
+        key
+        for key in dict.fromkeys((_MAIN, *measures))
+        if key in measures and abs(measures[key] - score) <= unit * _ROUNDED
     ]
     named = main if main != "main_score" else " ".join(near)
     texts = [f"{measures[key]:.6g}" for key in measures]
     # Results that are all 0 or 1 are equal without being copies.
     fingerprint = " ".join(texts) if len(set(texts)) >= _FEWEST else None
-    return (
-        named,
-        _contradiction(measures),
-        fingerprint,
-        max((measures[key] for key in measures if "_at_" in key), default=None),
-    )
+    return named, _contradiction({key: value / unit for key, value in measures.items()}), fingerprint, largest
 
 
 def _contradiction(measures: Mapping[str, float]) -> str | None:
+    """What measures from 0 to 1 say against each other."""
     reciprocal, precision = measures.get("mrr_at_1"), measures.get("precision_at_1")
     if reciprocal is not None and precision is not None and abs(reciprocal - precision) > _FIRST_GAP:
         return f"MRR@1 is {reciprocal:.3f} and P@1 {precision:.3f}, which are one number"

@@ -141,6 +141,22 @@ def test_what_is_mixed_is_found_and_nothing_else(change: object, code: str, tmp_
     assert codes(leaderboard(tmp_path)) == {code}
 
 
+def test_percent_contradicts_itself_no_more_than_shares(tmp_path: Path) -> None:
+    shares = {"ndcg_at_10": 0.4123, "mrr_at_1": 0.3311, "precision_at_1": 0.3251, "recall_at_10": 0.5, "mrr_at_10": 0.4}
+    shares |= {"recall_at_100": 0.4998, "mrr_at_100": 0.3996}
+    place = folder(tmp_path)
+    for task, own in (("Task3", shares), ("Task4", shares | {"recall_at_100": 0.3})):
+        percent = {name: 100 * score for name, score in own.items()}
+        write(
+            place, "org__model1", task, 0.4, scores={"test": [{"main_score": 41.2, "hf_subset": "default"} | percent]}
+        )
+    found = leaderboard(place)
+    (one,) = (one for one in found.findings if one.rule.code == "BOARD11")
+    assert "Task4" in one.evidence and not any(one.rule.code == "BOARD13" for one in found.findings)
+    (tmp_path / "a.csv").write_text("model,x,y\na,41.0,1.2\nb,40.0,0.9\n")
+    assert "BOARD11" not in codes(leaderboard(tmp_path / "a.csv"))
+
+
 def test_tasks_of_several_revisions_fill_in_and_are_named(tmp_path: Path) -> None:
     folder(tmp_path)
     (tmp_path / "org__model1/r2").mkdir()

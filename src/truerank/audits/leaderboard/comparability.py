@@ -246,7 +246,8 @@ def _impossible(cells: pl.DataFrame) -> Iterator[Finding]:
     ).iter_rows():  # fmt: skip
         yield _finding("misnamed-file", place, f"{system}: {place} holds a result of {name}.", place)
     score = pl.col("score")
-    outside = (score < 0) | ((score > 1) & (score <= _SCALE)) | (score > 100)
+    percent = pl.max_horizontal(score.max(), pl.col("largest").max()).over("system") > _SCALE
+    outside = (score < 0) | ((score > 1) & ~percent) | (score > 100)
     for rule, where, what in (
         ("impossible-scores", outside, "outside 0 to 1 and 0 to 100"), ("zero-scores", score == 0, "exactly"),
     ):  # fmt: skip
