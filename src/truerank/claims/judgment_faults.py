@@ -46,25 +46,29 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
     if len(np.unique(codes)) == 1:
         grade = grades.scale[codes[0]]
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
-    z = _agreement(topic, codes, relevant)
-    least = float(scipy.special.ndtri((1 + confidence) / 2))
-    if z is None or z >= least:
+    sign, figures = _agreement(topic, codes, relevant, grades.code_of(rel), "people", confidence=confidence)
+    if sign in (None, 1):
         return ""
-    shares = [f"{(codes[of] >= grades.code_of(rel)).mean():.0%}" for of in (relevant, ~relevant)]
-    means = f"it calls {shares[0]} of what people call relevant so, and {shares[1]} of the rest"
-    what = "its grades are the wrong way round" if z <= -least else "it is not shown to agree with people beyond chance"
-    return f"{what}: {means} ({len(codes):,} pairs)."
+    what = "its grades are the wrong way round" if sign else "it is not shown to agree with people beyond chance"
+    return f"{what}: it calls {figures} ({len(codes):,} pairs)."
 
 
-def _agreement(topic: Ints, codes: Ints, relevant: Flags) -> float | None:
-    """How far grades are higher for what others call relevant, in standard deviations of guesses; None if unknown.
+def _agreement(
+    topic: Ints, codes: Ints, relevant: Flags, least: int, whom: str, *, confidence: float
+) -> tuple[int | None, str]:
+    """Whether second grades are higher for what others call relevant: 1, 0 by chance, -1 lower, None unknown; figures.
 
-    Of guesses, any order within a topic is as likely.
+    By chance, any order within a topic is as likely.
     """
     size, good, total = (np.bincount(topic, weights) for weights in (np.ones(len(codes)), relevant, codes))
     apart = codes - (total / np.maximum(size, 1))[topic]
     spread = np.bincount(topic, apart**2) * good * (size - good) / np.maximum(size * (size - 1), 1)
-    return float(apart[relevant].sum() / np.sqrt(spread.sum())) if spread.sum() > 0 else None
+    if spread.sum() <= 0:
+        return None, ""
+    z = float(apart[relevant].sum() / np.sqrt(spread.sum()))
+    called, rest = ((codes[of] >= least).mean() for of in (relevant, ~relevant))
+    figures = f"{called:.0%} of what {whom} call relevant so, and {rest:.0%} of the rest"
+    return (0 if abs(z) < scipy.special.ndtri((1 + confidence) / 2) else 1 if z > 0 else -1), figures
 
 
 def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
@@ -164,11 +168,9 @@ def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: 
         return apart(first, again, "pairs that were judged again"), "Give second judgments with the ids of the first."
     topic = both["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
     relevant, second = (both[name].to_numpy() >= rel for name in ("relevance", "second"))
-    z, least = _agreement(topic, second.astype(np.int64), relevant), float(scipy.special.ndtri((1 + confidence) / 2))
-    if z is not None and z <= -least:
-        shares = [f"{second[of].mean():.0%}" for of in (relevant, ~relevant)]
-        fault = f"they call {shares[0]} of what the first call relevant so, and {shares[1]} of the rest"
-        return f"The second grades are the wrong way round: {fault}.", "Correct the second grades."
+    sign, figures = _agreement(topic, second.astype(np.int64), relevant, 1, "the first", confidence=confidence)
+    if sign == -1:
+        return f"The second grades are the wrong way round: they call {figures}.", "Correct the second grades."
     alike = both.filter(pl.Series(relevant & second))
     if len(alike) >= _ALIKE and (alike["relevance"] != alike["second"]).all():
         fault = f"of {len(alike):,} pairs that both call relevant, none has the same grade"
