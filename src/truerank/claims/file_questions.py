@@ -162,7 +162,15 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
-        facts["scores"] = _scores(claim)
+        results = judged_results(claim)
+        facts["scores"] = {
+            name: {
+                "score": float(np.nanmean(claim.evaluation.of(name, claim.measure))),
+                "judged": float(results.judged[results.within(name)].mean()) if results.within(name).any() else 0.0,
+                "results": list(result_counts(claim.runs[name], claim.evaluation.topics)),
+            }
+            for name in claim.pair
+        }
         null = _null_ranker(claim, qrels, given)
         facts["floor"] = {**null.floor.json(), "ranks": null.of, "by": null.name}
     if grave:
@@ -319,19 +327,6 @@ def _files(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, claim: 
         # What the documents lost is the question of the versions.
         files = replace(files, runs={name: run.filter(left) for name, run in runs.items()})
     return files
-
-
-def _scores(claim: Claim) -> dict[str, dict[str, Any]]:
-    """The mean of each of the two runs, the share of its first results that is judged, and how many results it has."""
-    results = judged_results(claim)
-    return {
-        name: {
-            "score": float(np.nanmean(claim.evaluation.of(name, claim.measure))),
-            "judged": float(results.judged[results.within(name)].mean()) if results.within(name).any() else 0.0,
-            "results": list(result_counts(claim.runs[name], claim.evaluation.topics)),
-        }
-        for name in claim.pair
-    }
 
 
 def _sentence(claim: Claim | None, facts: Mapping[str, Any]) -> str:

@@ -373,7 +373,12 @@ def read_material(sources: ClaimSources, table: GoldenTable | None = None) -> Cl
         raise OptionError(
             "test", "nothing to check", "give a file, or `test`, `qrels` or `docs`, and `run` for a claim"
         )
-    _look_at(sources)
+    for each in (sources.test, *sources.train):
+        if each is not None:
+            open_queries(each)
+    for each in (sources.docs, sources.previous):
+        if each is not None:
+            open_documents(each)
     if sources.has("run") and not sources.has("qrels"):
         raise OptionError("qrels", "runs need judgments", "give the judgments, or a test set that brings them")
     runs = _read_runs(sources.run if sources.has("run") else {})
@@ -424,16 +429,6 @@ def _read_runs(given: Any) -> dict[str, pl.DataFrame]:
             frame = frame.with_columns(ranks.cast(pl.Int64).alias("rank"))
         runs[name] = frame.select(_RANKED)
     return runs
-
-
-def _look_at(sources: ClaimSources) -> None:
-    """Opens what the audits will read, so that a source that is not there is told before any work."""
-    for each in (sources.test, *sources.train):
-        if each is not None:
-            open_queries(each)
-    for each in (sources.docs, sources.previous):
-        if each is not None:
-            open_documents(each)
 
 
 def _models(given: Any) -> dict[str, Any]:

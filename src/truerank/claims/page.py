@@ -271,14 +271,10 @@ def forest_rows(result: Check) -> tuple[ForestRow, ...]:
                 for one in answer.estimates
             ]
             continue
-        figures = "" if answer.estimates else _without(answer)
+        figures = "" if answer.estimates else ("not known" if answer.effect == "unknown" else "as the data are")
         rows.append(ForestRow(question(answer.question).short, figures=figures, mark=None, bold=True))
         rows += map(_forest_row, answer.estimates)
     return tuple(rows)
-
-
-def _without(answer: ClaimAnswer) -> str:
-    return "not known" if answer.effect == "unknown" else "as the data are"
 
 
 def _forest_row(one: ClaimEstimate) -> ForestRow:
@@ -475,13 +471,9 @@ def _write(result: Check, job: Run) -> None:
     job.json("summary.json", report.json)
     job.text("findings.sarif", review(result, job.inputs))
     job.text("card.md", card_of(result))
-    job.text("check.yaml", _settings(result.settings))
+    head = "# truerank check check.yaml runs this again; paths are seen from the folder of this file.\n"
+    text: str = yaml.safe_dump({**result.settings, "out": "."}, sort_keys=False, allow_unicode=True, width=120)
+    job.text("check.yaml", head + text)
     for name in (AUDITS, f"{AUDITS}{RECORD}"):
         if (job.folder / name).is_file():
             job.note(name)
-
-
-def _settings(values: Mapping[str, Any]) -> str:
-    head = "# truerank check check.yaml runs this again; paths are seen from the folder of this file.\n"
-    text: str = yaml.safe_dump({**values, "out": "."}, sort_keys=False, allow_unicode=True, width=120)
-    return head + text

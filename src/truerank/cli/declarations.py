@@ -120,7 +120,8 @@ def command_at(name: str, path: str) -> Command:
     own: list[Option] = []
     grouped: list[Option] = []
     for parameter in inspect.signature(plain).parameters.values():
-        group = _dataclass_of(hints[parameter.name])
+        bare = _bare(hints[parameter.name])
+        group = bare if isinstance(bare, type) and issubclass(bare, Options) else None
         if parameter.name in _SUPPLIED:
             continue
         if group is not None:
@@ -254,11 +255,6 @@ def _bare(hint: Any) -> Any:
     if get_origin(hint) in (typing.Union, types.UnionType):
         return typing.Union[tuple(_bare(part) for part in get_args(hint))]  # noqa: UP007
     return hint
-
-
-def _dataclass_of(hint: Any) -> Any:
-    bare = _bare(hint)
-    return bare if isinstance(bare, type) and issubclass(bare, Options) else None
 
 
 def _described(parsed: Any) -> dict[str, str]:

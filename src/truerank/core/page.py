@@ -184,7 +184,14 @@ def _part(part: Part) -> Markup:
         case Table():
             return _table(part)
         case Drawing():
-            return _drawing(part)
+            drawn = part.svg
+            if part.dense:
+                drawn = f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{drawn}</div>\n'
+            size = _VIEW_BOX.search(part.svg)
+            if part.screen == "every" and size is not None and float(size[2]) > _TALL * float(size[1]):
+                drawn = f"<details><summary>Show the figure</summary>\n{drawn}</details>\n"
+            only = "" if part.screen == "every" else f' class="{part.screen}-only"'
+            return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(part.caption)}</figcaption>\n</figure>\n")
         case Listing():
             return Markup(_environment().get_template("listing.html.j2").render(listing=part))
         case AnswerList():
@@ -192,17 +199,6 @@ def _part(part: Part) -> Markup:
         case Facts(title, values):
             summary = f"<summary>{escape_html(title)}</summary>"
             return Markup(f'<details class="facts">{summary}\n{_facts(values)}</details>\n')
-
-
-def _drawing(drawing: Drawing) -> Markup:
-    drawn = drawing.svg
-    if drawing.dense:
-        drawn = f'<div class="dense" role="region" tabindex="0" aria-label="Figure">\n{drawn}</div>\n'
-    size = _VIEW_BOX.search(drawing.svg)
-    if drawing.screen == "every" and size is not None and float(size[2]) > _TALL * float(size[1]):
-        drawn = f"<details><summary>Show the figure</summary>\n{drawn}</details>\n"
-    only = "" if drawing.screen == "every" else f' class="{drawing.screen}-only"'
-    return Markup(f"<figure{only}>\n{drawn}<figcaption>{escape_html(drawing.caption)}</figcaption>\n</figure>\n")
 
 
 def _table(table: Table) -> Markup:

@@ -204,7 +204,7 @@ class _Cleaned:
             components.append(origin.docs_handler())
         queries: Any = None
         if self.holds == "queries":
-            queries = _Queries(parse(str(self.file)), self._are_topics())
+            queries = _Queries(parse(str(self.file)), bool(self.manifest.get("options", {}).get("remove") == "test"))
         elif self.parts.queries:
             queries = _Queries(parse(self.parts.queries), True)
         elif origin is not None and origin.has_queries():
@@ -217,10 +217,6 @@ class _Cleaned:
         elif origin is not None and origin.has_qrels():
             components.append(_Qrels(parse(f"irds:{origin.dataset_id()}"), origin, queries))
         return ir_datasets.Dataset(*components)
-
-    def _are_topics(self) -> bool:
-        """Whether the queries are a test set, and not training data, which may be too many to hold."""
-        return bool(self.manifest.get("options", {}).get("remove") == "test")
 
     def _origin_spec(self) -> SourceSpec | None:
         """The data set of ir_datasets that was cleaned."""

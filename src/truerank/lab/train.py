@@ -147,10 +147,11 @@ def train(
             check_trainable(ranker, model)
         before = ranker.fingerprint
         fitted = fit(ranker, source, chosen, seed=seed, folder=job.work, progress=progress)
+        settings = ranker.settings
         provenance = {
             "model": model,
             "kind": ranker.kind,
-            "settings": _settings(ranker),
+            "settings": (dict(settings) if isinstance(settings, Mapping) else asdict(settings)),
             "instances_source": {"source": source.spec.spec, "fingerprint": source.fingerprint},
             "fingerprints": {"before": before, "after": ranker.fingerprint},
         }
@@ -196,11 +197,6 @@ def check_trainable(ranker: Any, model: str) -> None:
     """Refuses a ranker that has no network to train."""
     if not all(hasattr(ranker, member) for member in ("module", "rows", "logits")):
         raise OptionError("model", f"{model} cannot be trained here", f"train one of {', '.join(trained_names())}")
-
-
-def _settings(ranker: Any) -> dict[str, Any]:
-    settings = ranker.settings
-    return dict(settings) if isinstance(settings, Mapping) else asdict(settings)
 
 
 def _save(ranker: Any, trained: Trained, run: Run) -> None:

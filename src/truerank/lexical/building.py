@@ -396,7 +396,10 @@ def build_index(
     if len({part.name for part in parts}) != len(parts) or not parts:
         raise OptionError("fields", "fields need different names", "name each field once")
     target, progress = Path(out).absolute(), progress or Quiet()
-    _refuse_other(target)
+    if target.is_dir() and any(target.iterdir()) and not Index.is_index(target):
+        raise InputError("the folder holds something that is not an index", "choose another with `out`", where=target)
+    if target.exists() and not target.is_dir():
+        raise InputError("a file is there", "choose another name with `out`", where=target)
     with temporary_folder(target) as folder:
         task = BlockTask(analyser or Analyser(), parts)
         progress.start("indexing", None)
@@ -573,14 +576,6 @@ def _write_manifest(folder: Path, documents: DocumentSource, task: BlockTask) ->
     }
     text = json.dumps(manifest, indent=2, ensure_ascii=False) + "\n"
     (folder / "manifest.json").write_text(text, encoding="utf-8")
-
-
-def _refuse_other(target: Path) -> None:
-    """Lets an index be replaced, and an empty folder be filled."""
-    if target.is_dir() and any(target.iterdir()) and not Index.is_index(target):
-        raise InputError("the folder holds something that is not an index", "choose another with `out`", where=target)
-    if target.exists() and not target.is_dir():
-        raise InputError("a file is there", "choose another name with `out`", where=target)
 
 
 @contextlib.contextmanager

@@ -258,10 +258,6 @@ def random_order(
     return dict(zip(by_topic["topic_id"].to_list(), expected(pools).tolist(), strict=True))
 
 
-def _harmonic(numbers: Floats) -> Floats:
-    return np.asarray(scipy.special.digamma(numbers + 1) - scipy.special.digamma(1))
-
-
 def _expected_ndcg(pools: _Pools) -> Floats:
     most = int(pools.depth.max())
     discounts = np.append(0, np.cumsum(1 / np.log2(np.arange(2, most + 2))))
@@ -303,7 +299,7 @@ def _expected_success(pools: _Pools) -> Floats:
 
 def _expected_ap(pools: _Pools) -> Floats:
     """The chance of a hit at a rank times the precision there, given the hit, over all relevant ones."""
-    harmonic = _harmonic(pools.depth)
+    harmonic = np.asarray(scipy.special.digamma(pools.depth + 1) - scipy.special.digamma(1))
     others = np.divide(
         pools.relevant - 1, pools.candidates - 1, out=np.zeros_like(pools.relevant), where=pools.candidates > 1
     )

@@ -329,7 +329,10 @@ def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tu
     if plan.firsts[-1] >= NO_TWIN:
         raise InputError(f"{plan.firsts[-1]:,} documents, more than can be numbered", "compare them in parts")
     sides = [[*side.sizes, side.shingles, side.empty] for side in plan.sides]
-    _clear_damaged(plan.folder)
+    parts = [path for path in plan.folder.iterdir() if not path.name.endswith("sketches")]
+    if not all_whole(parts):
+        for part in parts:
+            shutil.rmtree(part) if part.is_dir() else part.unlink()
     claim(plan.folder, {"format": _FORMAT, "options": plain(plan.options), "sides": sides, "crowd": plan.crowd})
     plan.write_sizes()
     plan.write_boilerplate(passages)
@@ -346,14 +349,6 @@ def _compare(plan: ComparisonPlan, job: Job, passages: Iterable[str] = ()) -> tu
         alike = alike.with_columns(left="document").select(RELATIONS.keys())
         similar = pl.concat([similar, alike])
     return pl.concat([twins, similar]).sort("left", "right"), crowded
-
-
-def _clear_damaged(folder: Path) -> None:
-    """Begins a comparison again where a file of it is damaged: what that was made from may be gone."""
-    parts = [path for path in folder.iterdir() if not path.name.endswith("sketches")]
-    if not all_whole(parts):
-        for part in parts:
-            shutil.rmtree(part) if part.is_dir() else part.unlink()
 
 
 def _twins(plan: ComparisonPlan, repeats: pl.DataFrame) -> pl.DataFrame:

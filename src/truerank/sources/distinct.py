@@ -147,7 +147,8 @@ class IdWindow:
         )
         order = np.argsort(hashed.ids, kind="stable")
         run = _Run(*(values[order] for values in hashed))
-        first = _first_of_group(run.ids)
+        starts = np.flatnonzero(np.concatenate(([True], run.ids[1:] != run.ids[:-1])))
+        first = np.repeat(starts, np.diff(np.append(starts, len(run.ids))))
         earlier_texts, earlier_lines = run.texts[first], run.lines[first]
         repeats = first != np.arange(size)
         for past in reversed(self._runs):  # so that the earliest has the last word
@@ -196,12 +197,6 @@ class PairWindow:
                 where=self._where,
                 line=lines[conflict.position],
             )
-
-
-def _first_of_group(values: _Keys) -> npt.NDArray[np.intp]:
-    """For each position of a sorted array, the position of the first equal value."""
-    starts = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-    return np.repeat(starts, np.diff(np.append(starts, len(values))))
 
 
 def pair_records(

@@ -54,7 +54,10 @@ def detect(path: Path, forced: str | None = None) -> str:
         return forced
     if start.startswith(b"PAR1"):
         return "parquet"
-    ending = _ending(path)
+    name = PurePath(path.name.lower())
+    while name.suffix in _COMPRESSED_ENDINGS:
+        name = name.with_suffix("")
+    ending = name.suffix
     if ending and ending not in _KNOWN_ENDINGS and ending[1:] in SOURCES:
         return ending[1:]
     refuse_binary(start, path)
@@ -88,13 +91,6 @@ def refuse_binary(start: bytes, path: Path) -> None:
         raise InputError("binary data, not text", "give a text or Parquet file", where=path, line=1)
 
 
-def _ending(path: Path) -> str:
-    name = PurePath(path.name.lower())
-    while name.suffix in _COMPRESSED_ENDINGS:
-        name = name.with_suffix("")
-    return name.suffix
-
-
 def _text(start: bytes) -> str:
     try:
         return start.decode("utf-8-sig", errors="strict")
@@ -110,8 +106,9 @@ def _by_content(text: str, ending: str) -> str:
     stripped = text.lstrip()
     if stripped[0:1] == "{":
         return _json_kind(stripped, ending)
-    if stripped[0:1] == "[" and _opens_json_array(stripped):
-        return _list_kind(stripped)
+    if stripped[0:1] == "[" and (stripped[1:].lstrip()[:1] in ("{", "[", '"', "]")):
+        first, _, more = stripped.partition("\n")
+        return "jsonl" if more.lstrip()[:1] == "[" and first.rstrip()[-1:] == "]" else "json"
     return "json" if ending == ".json" else _line_kind(text)
 
 
@@ -137,16 +134,6 @@ def _json_kind(text: str, ending: str) -> str:
         return "qna"
     by_id = not more.strip() and columns.named(list(record), columns.TEXT_NAMES) is None
     return "json" if by_id and record and all(isinstance(value, (str, dict)) for value in record.values()) else "jsonl"
-
-
-def _list_kind(text: str) -> str:
-    """One array ("json"), or one list a line ("jsonl")."""
-    first, _, more = text.partition("\n")
-    return "jsonl" if more.lstrip()[:1] == "[" and first.rstrip()[-1:] == "]" else "json"
-
-
-def _opens_json_array(text: str) -> bool:
-    return text[1:].lstrip()[:1] in ("{", "[", '"', "]")
 
 
 _ENDINGS = ("", ".gz", ".zst", ".bz2", ".xz")

@@ -141,7 +141,8 @@ def _is_summary(row: Mapping[str, Any]) -> bool:
 def _file(path: Path) -> GoldenRows:
     start = compressed.head(path)
     if path.suffix in (".yaml", ".yml"):
-        return _of_yaml(path)
+        rows, remark = _records(_yaml(path), path.name.partition(".")[0])
+        return of_rows(path.name, path, rows, range(1, len(rows) + 1), remark)
     if path.suffix.lower() in _WORKBOOKS:
         return _of_workbook(path)
     if not start.startswith((b"\xff\xfe", b"\xfe\xff")):
@@ -197,11 +198,6 @@ def _yaml(path: Path) -> Any:
 def is_settings(path: Path) -> bool:
     """Whether a file holds the settings of a check: YAML that is no list of records, as golden sets are."""
     return path.suffix in (".yaml", ".yml") and (not path.is_file() or len(_records(_yaml(path), "")[0]) < 2)
-
-
-def _of_yaml(path: Path) -> GoldenRows:
-    rows, remark = _records(_yaml(path), path.name.partition(".")[0])
-    return of_rows(path.name, path, rows, range(1, len(rows) + 1), remark)
 
 
 def _of_json(path: Path) -> GoldenRows | None:
@@ -417,7 +413,14 @@ def _lines(path: Path, text: str, remarks: tuple[str, ...]) -> GoldenRows:
         elif [cell.strip() for cell in cells] == names or all(_RULE.fullmatch(cell) for cell in cells):
             left["repeated headers"] += 1
         elif not (known and cells[0].strip() == "runid"):
-            rows.append(_named_cells(path, line, names, cells))
+            if len(cells) != len(names):
+                fault = f"{len(cells)} cells below {len(names)} columns"
+                remedy = "quote cells that hold the separator, or write the file again if it was cut off"
+                raise InputError(fault, remedy, where=path, line=line)
+            row = [(name, cell) for name, cell in zip(names, cells, strict=True) if name or cell.strip()]
+            if any(not name for name, _ in row):
+                raise InputError("a cell in a column without a name", "name the column", where=path, line=line)
+            rows.append(dict(row))
             lines.append(line)
     skipped = tuple(f"{count} {what} left out" for what, count in left.items())
     return of_rows(path.name, path, rows, lines, (*remarks, *skipped))
@@ -428,17 +431,6 @@ def _is_title(cells: Sequence[str], count: int, usually: int) -> bool:
     leading = all(cell.strip() for cell in cells[:count])
     padded = leading and len(cells) > count
     return padded and count <= _TITLE and count < usually and not any(joined(cell) in QUESTION | ID for cell in cells)
-
-
-def _named_cells(path: Path, line: int, names: Sequence[str], cells: Sequence[str]) -> dict[str, str]:
-    if len(cells) != len(names):
-        fault = f"{len(cells)} cells below {len(names)} columns"
-        remedy = "quote cells that hold the separator, or write the file again if it was cut off"
-        raise InputError(fault, remedy, where=path, line=line)
-    row = [(name, cell) for name, cell in zip(names, cells, strict=True) if name or cell.strip()]
-    if any(not name for name, _ in row):
-        raise InputError("a cell in a column without a name", "name the column", where=path, line=line)
-    return dict(row)
 
 
 def _cells(path: Path, text: str, delimiter: str) -> Iterator[tuple[int, list[str]]]:

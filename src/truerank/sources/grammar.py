@@ -156,7 +156,10 @@ def _file(text: str, spec: str) -> SourceSpec:
             forced = _format(match["value"], spec)
     if not location:
         raise InputError("no path", "give a path before '#' and '?'", where=spec)
-    return SourceSpec("file", location, None, None, column, forced, _without_endings(location), spec)
+    name = PurePath(location).name or Path(location).absolute().name or location
+    while (suffix := PurePath(name).suffix) and suffix.lower() in ENDINGS:
+        name = name[: -len(suffix)]
+    return SourceSpec("file", location, None, None, column, forced, name, spec)
 
 
 def _format(value: str, spec: str) -> str:
@@ -173,10 +176,3 @@ def _exists(location: str) -> bool:
         return Path(location).exists()
     except OSError:
         return False
-
-
-def _without_endings(location: str) -> str:
-    name = PurePath(location).name or Path(location).absolute().name or location
-    while (suffix := PurePath(name).suffix) and suffix.lower() in ENDINGS:
-        name = name[: -len(suffix)]
-    return name

@@ -268,7 +268,10 @@ def cells_of(line: str, tab: str | None = None) -> list[str]:
 
 def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
     """The first row of a frame whose topic and document an earlier row has already, None where there is none."""
-    keys = _pair_hashes(topics, documents)
+    with np.errstate(over="ignore"):
+        mixed = topics.hash().to_numpy() * np.uint64(0x9E37_79B9_7F4A_7C15)
+        found: NDArray[np.uint64] = mixed ^ documents.hash().to_numpy()
+    keys = found
     ordered = np.sort(keys)
     same = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(same):
@@ -301,13 +304,6 @@ def raise_repeat(path: Path, pair: Repeat, header: tuple[str, ...] = ()) -> None
                     where=path,
                     line=number,
                 )
-
-
-def _pair_hashes(topics: pl.Series, documents: pl.Series) -> NDArray[np.uint64]:
-    with np.errstate(over="ignore"):
-        mixed = topics.hash().to_numpy() * np.uint64(0x9E37_79B9_7F4A_7C15)
-        found: NDArray[np.uint64] = mixed ^ documents.hash().to_numpy()
-    return found
 
 
 def _parsed(data: bytes, schema: Mapping[str, Any], layouts: Sequence[Sequence[str | None]]) -> pl.DataFrame | None:

@@ -197,7 +197,9 @@ class QuerySource(StreamedSource):
         ids: list[str] = []
         texts: list[str] = []
         for raw in self._raw_blocks():
-            empty = _empty(raw.texts)
+            empty = [
+                position for position, text in enumerate(raw.texts) if not "!" <= text < "\x7f" and not normalise(text)
+            ]
             self._count(raw, len(empty), window)
             full = _without(empty, raw)
             ids += full.ids
@@ -269,12 +271,6 @@ class QuerySource(StreamedSource):
 def _length(block: RawBlock) -> int:
     """The characters of a block, and what its values take."""
     return sum(map(len, block.texts)) + _VALUE * len(block.texts)
-
-
-def _empty(texts: list[str]) -> list[int]:
-    """The positions of the texts of which normalising leaves nothing; one that begins with a visible ASCII character
-    need not be normalised to know."""
-    return [position for position, text in enumerate(texts) if not "!" <= text < "\x7f" and not normalise(text)]
 
 
 def _without(positions: list[int], raw: RawBlock) -> QueryBlock:

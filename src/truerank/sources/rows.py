@@ -170,7 +170,7 @@ def _named_values(value: Any, path: Path, line: int) -> Mapping[str, Any]:
 def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
     source = _CsvLines(path, strict)
     header = source.first()
-    delimiter = (columns.csv_header(header) or _likeliest(header)) if quoted else "\t"
+    delimiter = (columns.csv_header(header) or max((",", ";", "\t"), key=header.count)) if quoted else "\t"
     csv.field_size_limit(max(csv.field_size_limit(), _FIELD_LIMIT))
     reader = csv.reader(
         source, delimiter=delimiter, strict=quoted, quoting=csv.QUOTE_MINIMAL if quoted else csv.QUOTE_NONE
@@ -191,10 +191,6 @@ def _csv_rows(path: Path, strict: bool, quoted: bool) -> Iterator[Row]:
         raise InputError(
             f"no valid CSV ({error})", "quote texts that hold quotes or line ends", where=path, line=begins
         ) from error
-
-
-def _likeliest(header: str) -> str:
-    return max((",", ";", "\t"), key=header.count)
 
 
 class _CsvLines:
@@ -344,7 +340,8 @@ def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
     scanner.expect(opening)
     if opening == b"[":
         for number, item in enumerate(scanner.items()):
-            yield Parsed(str(number), *_value(item, path, strict))
+            value, repaired = loads(item.raw, path, item.line, strict=strict)
+            yield Parsed(str(number), *(value, item.line, repaired))
         return
     for key in scanner.names():
         yield Parsed(key, *scanner.parsed(strict=strict))
@@ -364,11 +361,6 @@ def ascending_at(path: Path, place: Place) -> bool:
             last = number
             scanner.value(keep=False)
     return True
-
-
-def _value(item: JsonItem, path: Path, strict: bool) -> tuple[Any, int, bool]:
-    value, repaired = loads(item.raw, path, item.line, strict=strict)
-    return value, item.line, repaired
 
 
 class _Scanner:

@@ -348,16 +348,12 @@ def _from_lines(path: Path, strict: bool) -> Iterator[_Variant]:
         topic_id, tab, text = line.text.partition("\t")
         if not line.text.strip():
             continue
-        is_header, first = first and _is_header(topic_id, text), False
+        is_header, first = first and (topic_id.strip().lower() in _TOPICS and text.strip().lower() in _TEXTS), False
         if is_header:
             continue
         if not tab or not topic_id.strip():
             raise InputError("a line without topic TAB variant", "write them so", where=path, line=line.number)
         yield _Variant(topic_id.strip(), text.strip())
-
-
-def _is_header(left: str, right: str) -> bool:
-    return left.strip().lower() in _TOPICS and right.strip().lower() in _TEXTS
 
 
 def _from_variant_rows(path: Path, form: str, strict: bool) -> Iterator[_Variant]:

@@ -118,7 +118,9 @@ def corrected_scores(
         raise InputError(
             "people judged none of the model's pairs", "give labels of the same collection", where="people"
         )
-    whole = _whole_topics(ranks, labels)
+    there = np.bincount(ranks.topic, minlength=len(ranks.topics))
+    judged = np.bincount(ranks.topic[labels["row"].to_numpy()], minlength=len(ranks.topics))
+    whole = np.flatnonzero(judged == there)
     parsed = parse_measures(measures)
     linear = {one: linear_measure(one, int(ranks.ranks.max()) + 1, scoring) for one in parsed}
     sums = [one for one in linear.values() if one is not None and correcting.design != "topics"]
@@ -296,13 +298,6 @@ def _check_given(labels: pl.DataFrame, key: str, ranks: Ranks, measures: list[Li
     if covered < needed - 0.5:
         fault = f"the labels stand for {covered:,.0f} pairs, but {needed:,} count in the scores"
         raise InputError(fault, "draw them for these runs and measures", where="people")
-
-
-def _whole_topics(ranks: Ranks, labels: pl.DataFrame) -> Ints:
-    """The topics of which people judged every pair."""
-    there = np.bincount(ranks.topic, minlength=len(ranks.topics))
-    judged = np.bincount(ranks.topic[labels["row"].to_numpy()], minlength=len(ranks.topics))
-    return np.flatnonzero(judged == there)
 
 
 def _model_scores(measure: Measure, ranks: Ranks, runs: Mapping[str, pl.DataFrame], scoring: Scoring) -> Floats:

@@ -142,7 +142,10 @@ class WordOverlap:
         cls, texts: Mapping[str, str], wanted: Mapping[str, Collection[str]], asked: Collection[str], seed: int
     ) -> WordOverlap:
         """Of topics, and of a sample of questions that people asked."""
-        return cls({**texts, **_sample(asked, frozenset(texts.values()), seed)}, wanted)
+        fresh = sorted(set(asked) - set(frozenset(texts.values())))
+        if len(fresh) > _ASKED:
+            fresh = [fresh[at] for at in np.sort(np.random.default_rng(seed).choice(len(fresh), _ASKED, replace=False))]
+        return cls({**texts, **{f"\n{at}": text for at, text in enumerate(fresh)}}, wanted)
 
     def passing(self, documents: Iterable[Document]) -> Iterator[Document]:
         """Takes all documents, and hands them on."""
@@ -257,14 +260,6 @@ def shared_words(
         )
         kinds.append(replace(instances("echo-above-people", rows, len(by_topic)), here=here))
     return facts, kinds
-
-
-def _sample(asked: Collection[str], known: Collection[str], seed: int) -> dict[str, str]:
-    """Some of the questions, under ids that no topic has."""
-    fresh = sorted(set(asked) - set(known))
-    if len(fresh) > _ASKED:
-        fresh = [fresh[at] for at in np.sort(np.random.default_rng(seed).choice(len(fresh), _ASKED, replace=False))]
-    return {f"\n{at}": text for at, text in enumerate(fresh)}
 
 
 def _interval(values: Floats, z: float) -> list[float]:

@@ -53,7 +53,13 @@ def _part(part: Part, findings: Sequence[CollectionFinding], given: Collection[s
     doubts = _by_share([one for one in own if one.kind.severity == "doubt"])
     looked, not_looked = _looked_for(part, given, choice)
     checked = f"{len(looked)} kinds of fault were looked for; 'What was looked for' names them." if looked else ""
-    settle = _settling(doubts, not_looked)
+    remedies = _remedies(doubts)
+    if not_looked:
+        titles = listed([kind.title.lower() for kind in not_looked[:_NAMED]])
+        lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
+        flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
+        remedies.append(f"Not looked for: {titles}; give {flags}.")
+    settle = " ".join(remedies)
     if faults:
         worst = _by_share(faults)
         text = _told(worst)
@@ -140,16 +146,6 @@ def _told(findings: Sequence[CollectionFinding]) -> str:
     ]
     more = len(findings) - _NAMED
     return "; ".join(named) + (f"; and {more} more kind{'s' if more > 1 else ''}" if more > 0 else "")
-
-
-def _settling(doubts: Sequence[CollectionFinding], not_looked: Sequence[Kind]) -> str:
-    remedies = _remedies(doubts)
-    if not_looked:
-        titles = listed([kind.title.lower() for kind in not_looked[:_NAMED]])
-        lacking = dict.fromkeys(name for kind in not_looked for name in kind.needs)
-        flags = ", ".join("--" + name.replace("_", "-") for name in lacking)
-        remedies.append(f"Not looked for: {titles}; give {flags}.")
-    return " ".join(remedies)
 
 
 def _remedies(findings: Sequence[CollectionFinding]) -> list[str]:

@@ -181,7 +181,15 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
         )
     topics = _texts(sources, options.field, grades)
     notes: list[str] = []
-    runs = _runs(sources, topics, notes)
+    every = read_runs(sources.runs)
+    found = check_topics(every, list(topics), subset=sources.pooling.subset)
+    beyond = [run for run, frame in every.items() if frame["topic_id"].n_unique() > found[run]["topic_id"].n_unique()]
+    if beyond:
+        notes.append(f"Topics without judgments are left out of {len(beyond):,} runs: {_named(beyond)}.")
+    lacking = {run: len(topics) - frame["topic_id"].n_unique() for run, frame in found.items()}
+    if short := [f"{run} ({number:,})" for run, number in lacking.items() if number]:
+        notes.append(f"{len(short):,} runs lack topics, which score as empty: {_named(short)}.")
+    runs = {run: frame.select("topic_id", "doc_id", "score") for run, frame in found.items()}
     teams = teams_of(list(runs), sources.pooling.metadata, sources.pooling.team_prefix)
     if len(set(teams.values())) < 2:
         raise OptionError("metadata", "all runs are of one team", "leave-one-out needs two teams or more")
@@ -220,18 +228,6 @@ def _texts(sources: SimulationSources, field_: str, grades: Mapping[str, object]
                 where=sources.topics,
             )  # fmt: skip
     return {topic_id: queries[topic_id] for topic_id in grades}
-
-
-def _runs(sources: SimulationSources, topics: Mapping[str, str], notes: list[str]) -> dict[str, pl.DataFrame]:
-    every = read_runs(sources.runs)
-    found = check_topics(every, list(topics), subset=sources.pooling.subset)
-    beyond = [run for run, frame in every.items() if frame["topic_id"].n_unique() > found[run]["topic_id"].n_unique()]
-    if beyond:
-        notes.append(f"Topics without judgments are left out of {len(beyond):,} runs: {_named(beyond)}.")
-    lacking = {run: len(topics) - frame["topic_id"].n_unique() for run, frame in found.items()}
-    if short := [f"{run} ({number:,})" for run, number in lacking.items() if number]:
-        notes.append(f"{len(short):,} runs lack topics, which score as empty: {_named(short)}.")
-    return {run: frame.select("topic_id", "doc_id", "score") for run, frame in found.items()}
 
 
 def _official(source: str, grades: Mapping[str, Mapping[str, int]], notes: list[str]) -> dict[str, tuple[str, ...]]:

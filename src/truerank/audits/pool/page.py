@@ -571,7 +571,15 @@ def _write_simulation(simulation: Simulation, job: Run) -> None:
     job.text("official.qrels", "".join(official_lines(simulation)))
     changes = [tuple(_change(one).values()) for one in simulation.changes]
     job.parquet("changes.parquet", pl.DataFrame(changes, CHANGE_SCHEMA, orient="row"))
-    job.parquet("outcomes.parquet", _outcomes_frame(simulation))
+    official = Judging(
+        "Official", 0, ALL_TEAMS, simulation.standing.official.outcomes, simulation.standing.official.qrels, 0, 0
+    )
+    rows = [
+        (judging.rule, judging.trial, judging.left_out, *one[:-1])
+        for judging in (official, *simulation.judgings)
+        for one in judging.outcomes
+    ]
+    job.parquet("outcomes.parquet", pl.DataFrame(rows, OUTCOME_SCHEMA, orient="row"))
     job.parquet("positions.parquet", _positions_frame(simulation))
     job.parquet("traces.parquet", simulation.traces.frame())
     publish(_report(simulation), job)
@@ -715,19 +723,6 @@ def _rule(simulation: Simulation, rule: str) -> dict[str, Any]:
         "relevant": [one.relevant for one in judgings],
         "worst": smallest,
     }
-
-
-def _outcomes_frame(simulation: Simulation) -> pl.DataFrame:
-    """What each rule made of each topic, columns as in `OUTCOME_SCHEMA`; trial 0 is the official one."""
-    official = Judging(
-        "Official", 0, ALL_TEAMS, simulation.standing.official.outcomes, simulation.standing.official.qrels, 0, 0
-    )
-    rows = [
-        (judging.rule, judging.trial, judging.left_out, *one[:-1])
-        for judging in (official, *simulation.judgings)
-        for one in judging.outcomes
-    ]
-    return pl.DataFrame(rows, OUTCOME_SCHEMA, orient="row")
 
 
 def _positions_frame(simulation: Simulation) -> pl.DataFrame:

@@ -161,7 +161,9 @@ class TrackProcedure:
         judged, relevant = progress.judged, progress.relevant
         if progress.steps == 0:
             return self._until(progress.pool + MARGIN, "pool and 100 more")
-        step = self._step(progress)
+        first = progress.pool + MARGIN
+        skipped = progress.judged >= first and 2 * int(progress.found[first - 1]) == progress.pool
+        step = min(3, progress.steps + skipped)
         if enough := self._enough(progress, step):
             return Decision.stop(enough)
         if step == 1:
@@ -169,12 +171,6 @@ class TrackProcedure:
         if relevant > self.bound * judged:
             return Decision.drop(f"relevant/judged above {self.bound:g}")
         return self._until(judged + max(1, math.ceil(self.increment * relevant)), "increment")
-
-    def _step(self, progress: TopicProgress) -> int:
-        """The step of the procedure that ends here; where 2R = P the second one asks for no judgment at all."""
-        first = progress.pool + MARGIN
-        skipped = progress.judged >= first and 2 * int(progress.found[first - 1]) == progress.pool
-        return min(3, progress.steps + skipped)
 
     def _enough(self, progress: TopicProgress, step: int) -> str:
         """Why the topic is judged enough; empty where it is not."""

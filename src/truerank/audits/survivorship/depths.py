@@ -25,7 +25,6 @@ from truerank.sources.qrels import QREL_SCHEMA, qrel_text
 from truerank.work.artifacts import written_by
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
-from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
 #: The name of the whole log among the depths.
@@ -258,18 +257,14 @@ def depth(
     if out is not None:
         read = (input_of_log(given, source), *inputs_of(qrels=qrels, mapping=mapping and mapping_file(mapping)))
         with started("survivorship depth", read, {"options": options}, out, packages=("matplotlib",)) as job:
-            _write(result, job)
+            dropped = {"unmapped": result.unmapped} if result.unmapped and result.options.unmapped == "drop" else {}
+            job.skipped = {**left_out(result.counts), **dropped}
+            for label in result.labels:
+                for kind, first in (("qrels", False), ("first", True)):
+                    job.text(f"{kind}/{result.name}-{label}.qrels", qrel_text(result.qrels(label, first=first)))
+            job.parquet("depths.parquet", result.judgments)
+            publish(result, job)
     return result
-
-
-def _write(result: Depths, job: Run) -> None:
-    dropped = {"unmapped": result.unmapped} if result.unmapped and result.options.unmapped == "drop" else {}
-    job.skipped = {**left_out(result.counts), **dropped}
-    for label in result.labels:
-        for kind, first in (("qrels", False), ("first", True)):
-            job.text(f"{kind}/{result.name}-{label}.qrels", qrel_text(result.qrels(label, first=first)))
-    job.parquet("depths.parquet", result.judgments)
-    publish(result, job)
 
 
 def depths_file(folder: str | Path) -> Path:

@@ -491,8 +491,16 @@ def _answerable_report(result: Answerable) -> Report:
     sections: list[ReportSection] = []
     for number, corpus in enumerate(result.corpora, start=1):
         name = corpus.name or "answers"
+        rows = [
+            ForestRow(f"{one.system}, top {cutoff}", found.share, found.low, found.high, f"{found.share:.1%}")
+            for one in corpus.shares
+            for cutoff, found in one.within.items()
+            if found.share is not None
+        ]
+        caption = f"Share of {len(corpus.queries):,} discarded queries with an answer among the first results."
+        figure = forest_plot(rows, x_label="share of discarded queries", percent=True)
         parts: tuple[Any, ...] = (
-            _picture(corpus, number),
+            Picture(f"answers-{number}", caption, figure),
             answer_table(result, corpus),
             interval_table(result, corpus),
         )
@@ -538,18 +546,6 @@ def _verdict(corpus: CorpusAnswers) -> Verdict:
         rests_on=f"{best.system} alone answers {best.within[corpus.cutoffs[0]].k:,} in its first {corpus.cutoffs[0]}.",
         share=share,
     )
-
-
-def _picture(corpus: CorpusAnswers, number: int) -> Picture:
-    rows = [
-        ForestRow(f"{one.system}, top {cutoff}", found.share, found.low, found.high, f"{found.share:.1%}")
-        for one in corpus.shares
-        for cutoff, found in one.within.items()
-        if found.share is not None
-    ]
-    caption = f"Share of {len(corpus.queries):,} discarded queries with an answer among the first results."
-    figure = forest_plot(rows, x_label="share of discarded queries", percent=True)
-    return Picture(f"answers-{number}", caption, figure)
 
 
 def answer_table(result: Answerable, corpus: CorpusAnswers) -> Table:

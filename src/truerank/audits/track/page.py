@@ -307,11 +307,6 @@ def _verdicts(result: TrackReport) -> Iterator[Verdict]:
                 sentence=f"{main}: {gap.fullrank} {gap.fullrank_value:.4f}, {gap.rerank} {gap.rerank_value:.4f}.",
                 rests_on=told_apart(result.comparison, gap.fullrank, gap.rerank),
             )
-    yield from _agreement_verdicts(result)
-    yield from _stated_verdicts(result)
-
-
-def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
     scores = result.analysis.scores
     found = None if scores.sparse is None else result.analysis.agreement(scores.sparse, scores.main)
     if found is not None and found.tau is not None:
@@ -321,6 +316,7 @@ def _agreement_verdicts(result: TrackReport) -> Iterator[Verdict]:
             level="unknown",
             sentence=f"Kendall's τ‑b of {scores.sparse} with {scores.main} over {found.n:,} runs.",
         )
+    yield from _stated_verdicts(result)
 
 
 def _stated_verdicts(result: TrackReport) -> Iterator[Verdict]:

@@ -407,7 +407,13 @@ def snapshots(
         failed = int((frame["status"] == "failed").sum())
         again = f"{failed:,d} snapshots could not be asked for: run the same command again, it tries those only."
         result = Snapshots(frame, options.wanted.years, job.folder, (again,) if failed else ())
-        _write_documents(result, pages, fetched, store, job)
+        for year in result.years:
+            with job.output(f"{year}.jsonl") as stream:
+                stream.writelines(_documents(pages, fetched, store, year))
+        for name in ("fetched.parquet", "fetched.json", *sorted(set(fetched["warc"]) - {""})):
+            for file in (name, f"{name}{RECORD}"):
+                if (job.folder / file).is_file():
+                    job.note(file)
         publish(result, job)
     return result
 
@@ -492,15 +498,3 @@ def _documents(pages: pl.DataFrame, fetched: pl.DataFrame, store: BlockStore, ye
             for doc_id in documents[row["url"]]:
                 record = {"doc_id": doc_id, **{name: row[name] for name in ("url", "title", "body", "timestamp")}}
                 yield json.dumps(record, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
-
-
-def _write_documents(
-    result: Snapshots, pages: pl.DataFrame, fetched: pl.DataFrame, store: BlockStore, job: Run
-) -> None:
-    for year in result.years:
-        with job.output(f"{year}.jsonl") as stream:
-            stream.writelines(_documents(pages, fetched, store, year))
-    for name in ("fetched.parquet", "fetched.json", *sorted(set(fetched["warc"]) - {""})):
-        for file in (name, f"{name}{RECORD}"):
-            if (job.folder / file).is_file():
-                job.note(file)

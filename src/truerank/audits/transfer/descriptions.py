@@ -90,7 +90,10 @@ def describe(scan: ScanFolder, *, version_name: Annotated[str | None, Flag(metav
     Source: the transfer paper, Table 2.
     """
     opened = scan if isinstance(scan, Scan) else load_scan(scan)
-    urls = _urls(opened.scores, version_name)
+    known = opened.scores.filter(pl.col("url") != "")
+    if version_name is not None:
+        known = known.filter(pl.col("version") == version_name)
+    urls = known.unique(["topic_id", "doc_id"], keep="first", maintain_order=True).select("topic_id", "doc_id", "url")
     sets = {name: opened.sets.filter(pl.col("set") == name) for name in opened.set_names}
     topics = {name: frozenset(frame["topic_id"].to_list()) for name, frame in sets.items()}
     everything = opened.scores.unique(["topic_id", "doc_id"], maintain_order=True)
@@ -112,13 +115,6 @@ def registered_domain(url: str) -> str:
     labels = host.split(".")
     below = 3 if len(labels) > 2 and len(labels[-1]) == 2 and labels[-2] in _SECOND_LEVELS else 2
     return ".".join(labels[-below:])
-
-
-def _urls(scores: pl.DataFrame, version: str | None) -> pl.DataFrame:
-    known = scores.filter(pl.col("url") != "")
-    if version is not None:
-        known = known.filter(pl.col("version") == version)
-    return known.unique(["topic_id", "doc_id"], keep="first", maintain_order=True).select("topic_id", "doc_id", "url")
 
 
 def _described(name: str, frame: pl.DataFrame, urls: pl.DataFrame, nearest: tuple[str, float]) -> SetDescription:

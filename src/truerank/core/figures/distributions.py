@@ -331,7 +331,15 @@ def topic_pairs(
         axes.grid(axis="x", color=QUIET, linewidth=0.4, alpha=0.5)
         axes.set_axisbelow(True)
         axes.set_xlabel(plain(f"{x_label}, n = {len(topics):,d} topics"))
-        _legend(figure, names)
+        from matplotlib.lines import Line2D
+
+        entries = [
+            Line2D([], [], linestyle="none", marker="o", markersize=4.5, color=INK, label=plain(names[0])),
+            Line2D([], [], linestyle="none", marker="x", markersize=4.5, color=QUIET, label=plain(names[1])),
+            Line2D([], [], color=INK, linewidth=1.0, label="first is better"),
+            Line2D([], [], color=ACCENT, linewidth=1.0, linestyle=(0, (2, 1.2)), label="second is better"),
+        ]
+        figure.legend(handles=entries, loc="outside upper left", ncols=2, frameon=False, fontsize=8)
     return figure
 
 
@@ -342,18 +350,6 @@ def _area(differences: NDArray[np.float64], names: tuple[str, str], x_label: str
     axes.set_xlabel(f"topics by difference, n = {len(differences):,d}")
     axes.set_ylabel(plain(f"{x_label}: {names[0]} − {names[1]}"), fontsize=8.5)
     return figure
-
-
-def _legend(figure: Any, names: tuple[str, str]) -> None:
-    from matplotlib.lines import Line2D
-
-    entries = [
-        Line2D([], [], linestyle="none", marker="o", markersize=4.5, color=INK, label=plain(names[0])),
-        Line2D([], [], linestyle="none", marker="x", markersize=4.5, color=QUIET, label=plain(names[1])),
-        Line2D([], [], color=INK, linewidth=1.0, label="first is better"),
-        Line2D([], [], color=ACCENT, linewidth=1.0, linestyle=(0, (2, 1.2)), label="second is better"),
-    ]
-    figure.legend(handles=entries, loc="outside upper left", ncols=2, frameon=False, fontsize=8)
 
 
 def _shortened(text: str) -> str:

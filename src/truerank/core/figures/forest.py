@@ -286,7 +286,10 @@ def grouped_scores(
             if edge:
                 axes.axvline(edge, color=INK, linewidth=0.5, linestyle=(0, (1, 3)))
             edge += width
-        _label_groups(axes, groups, arrays, centres, edge)
+        axes.set_xlim(0, max(edge, 1.0))
+        names = [f"{plain(group.name)}\nn = {len(array):,d}" for group, array in zip(groups, arrays, strict=True)]
+        axes.set_xticks(centres, names)
+        axes.tick_params(axis="x", length=0)
         if reference is not None:
             axes.axhline(reference, color=ACCENT, linewidth=1.0, linestyle=(0, (4, 2)))
             axes.annotate(
@@ -324,7 +327,7 @@ def ordered_scores(
         places = np.arange(1, len(kinds) + 1)
         for axes, (measure, values) in zip(plots, panels, strict=False):
             array = np.asarray(values, dtype=np.float64)
-            top = _best_kind(array, kinds)
+            top = kinds[int(np.nanargmax(array))] if np.isfinite(array).any() else ""
             for name in names:
                 chosen = np.array([kind == name for kind in kinds]) & np.isfinite(array)
                 axes.plot(places[chosen], array[chosen], **looks[name].style())
@@ -345,19 +348,6 @@ def _mark_best(axes: Any, x: NDArray[np.float64], array: NDArray[np.float64], wo
     axes.annotate(
         plain(words), (x[0], array[0]), xytext=(-4, 9), textcoords="offset points", ha="left", va="bottom", fontsize=8
     )
-
-
-def _label_groups(
-    axes: Any, groups: Sequence[RunGroup], arrays: Sequence[NDArray[np.float64]], centres: list[float], width: float
-) -> None:
-    axes.set_xlim(0, max(width, 1.0))
-    names = [f"{plain(group.name)}\nn = {len(array):,d}" for group, array in zip(groups, arrays, strict=True)]
-    axes.set_xticks(centres, names)
-    axes.tick_params(axis="x", length=0)
-
-
-def _best_kind(array: NDArray[np.float64], kinds: Sequence[str]) -> str:
-    return kinds[int(np.nanargmax(array))] if np.isfinite(array).any() else ""
 
 
 def _line_at_best(axes: Any, values: NDArray[np.float64], name: str, look: Mark, *, first: bool) -> None:

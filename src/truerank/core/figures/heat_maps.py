@@ -81,7 +81,9 @@ def value_map(
         axes = figure.add_subplot()
         for row, column in zip(*np.nonzero(np.isfinite(shown)), strict=True):
             ink = (*to_rgba(INK)[:3], _FAINTEST + (_DARKEST - _FAINTEST) * float(share[row, column]))
-            axes.add_patch(_square(column, row, ink))
+            from matplotlib.patches import Rectangle
+
+            axes.add_patch(Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, facecolor=ink, edgecolor="none"))
             axes.text(column, row, f"{shown[row, column]:.2f}", ha="center", va="center", fontsize=7.5)
         axes.set_xticks(range(len(columns)), [plain(name) for name in columns], fontsize=7.5, rotation=30, ha="right")
         axes.set_yticks(range(len(rows)), [plain(name) for name in rows], fontsize=7.5)
@@ -91,12 +93,6 @@ def value_map(
         for side in ("left", "bottom"):
             axes.spines[side].set_visible(False)
     return figure
-
-
-def _square(column: int, row: int, ink: tuple[float, ...]) -> Any:
-    from matplotlib.patches import Rectangle
-
-    return Rectangle((column - 0.48, row - 0.48), 0.96, 0.96, facecolor=ink, edgecolor="none")
 
 
 def _draw(axes: Any, one: HeatMap, x_label: str) -> None:

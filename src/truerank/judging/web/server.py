@@ -184,7 +184,10 @@ def open_desk(
             fault = f"certificate or key cannot be used ({error.strerror or error})"
             raise InputError(fault, "give both as PEM files", where=serving.certificate) from error
         encrypted = serving.certificate is not None
-        addresses = _addresses(serving.host, taken, encrypted, serving.allow_hosts)
+        scheme = "https" if encrypted else "http"
+        name = _reached_as(serving.host)
+        own = f"[{name}]" if ":" in name else name
+        addresses = (f"{scheme}://{own}:{taken}/", *(f"https://{name}/" for name in serving.allow_hosts))
         server = application.Server(config, application.limits_here())
         local = is_loopback(address)
         return Desk(opened, addresses, names, made, needed, encrypted, local, listening, server)
@@ -253,13 +256,6 @@ def _listen(host: str, port: int) -> socket.socket:
         )
         raise OptionError("port", fault, remedy) from error
     return listening
-
-
-def _addresses(host: str, port: int, encrypted: bool, allowed: Sequence[str]) -> tuple[str, ...]:
-    scheme = "https" if encrypted else "http"
-    name = _reached_as(host)
-    own = f"[{name}]" if ":" in name else name
-    return (f"{scheme}://{own}:{port}/", *(f"https://{name}/" for name in allowed))
 
 
 def _reached_as(host: str) -> str:

@@ -338,7 +338,12 @@ def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: in
             continue
         leaking, lost = training.leaking(lead.leaks) if lead.leaks else ([], {})
         drafts = [draft for one in prepared for draft in one.drafts] + [draft for _, draft in leaking]
-        _collect(opened, drafts, lead.plans)
+        own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
+        tested = {doc_id for plan in lead.plans for doc_id, _ in (*plan.relevant, *plan.others)}
+        same = opened.testing_texts is opened.training_texts
+        opened.training_texts.collect(own | tested if same else own)
+        if not same:
+            opened.testing_texts.collect(tested)
         texts = opened.training_texts
         whole = []
         for one in prepared:
@@ -354,16 +359,6 @@ def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: in
     skipped = Counter({reason: number for one in whole for reason, number in one.skipped.items()})
     skipped.update({reason: number for reason, number in {**lost, **missing}.items() if number})
     return _Supply(whole, kept, dict(skipped))
-
-
-def _collect(opened: Opened, drafts: Sequence[RowDraft], plans: Sequence[TopicPlan]) -> None:
-    """Reads the collections, each once, for the documents of all rows."""
-    own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
-    tested = {doc_id for plan in plans for doc_id, _ in (*plan.relevant, *plan.others)}
-    same = opened.testing_texts is opened.training_texts
-    opened.training_texts.collect(own | tested if same else own)
-    if not same:
-        opened.testing_texts.collect(tested)
 
 
 def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:

@@ -454,7 +454,8 @@ def write_packed_head(
 def _steps(graph: GraphWriter, x: str, width: int, steps: Sequence[HeadStep]) -> tuple[str, int]:
     for step in steps:
         if step.kind == "normalise":
-            x = graph.op("Div", x, _length(graph, x))
+            length = graph.op("Sqrt", graph.sum_over(graph.op("Mul", x, x), -1, keep=True))
+            x = graph.op("Div", x, graph.op("Max", length, graph.number(1e-12)))
         elif step.kind == "layer_norm":
             weights = _step_weights(step)
             scale = weights.tensor("norm.weight", shape=(width,))
@@ -481,11 +482,6 @@ def _pool(graph: GraphWriter, tokens: str, mode: str, skip: int) -> str:
     number = graph.op("Cast", count, to=1)
     divisor = graph.op("Sqrt", number) if mode == "mean_sqrt_len_tokens" else number
     return graph.op("Div", graph.sum_over(tokens, 1), divisor)
-
-
-def _length(graph: GraphWriter, x: str) -> str:
-    length = graph.op("Sqrt", graph.sum_over(graph.op("Mul", x, x), -1, keep=True))
-    return graph.op("Max", length, graph.number(1e-12))
 
 
 def _step_weights(step: HeadStep) -> Weights:

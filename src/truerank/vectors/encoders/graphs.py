@@ -55,7 +55,16 @@ class EncoderGraph:
 
 def encoder_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> EncoderGraph:
     """The graph of a model, from the cache or made now."""
-    key = _key(model, skip, packed=packed)
+    files = weight_files(model.transformer) if _can_build(model) else ()
+    if not files:
+        own = onnx_file(model)
+        files = () if own is None else (own, *_beside(own))
+    steps = [(step.kind, step.options, [file_hash(file) for file in weight_files(step.folder)]) for step in model.head
+             if step.kind != "normalise"]  # fmt: skip
+    kinds = [step.kind for step in model.head]
+    content = [_BUILDER, OPSET, model.config, model.pooling, skip, kinds, steps, [file_hash(file) for file in files]]
+    content += ["packed"] if packed else []
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
     folder = user_cache_folder() / "graphs" / key[:32]
     kept = _kept(folder, key)
     if kept is not None:
@@ -126,19 +135,6 @@ def _can_build(model: ModelFolder) -> bool:
     return True
 
 
-def _key(model: ModelFolder, skip: int, *, packed: bool) -> str:
-    files = weight_files(model.transformer) if _can_build(model) else ()
-    if not files:
-        own = onnx_file(model)
-        files = () if own is None else (own, *_beside(own))
-    steps = [(step.kind, step.options, [file_hash(file) for file in weight_files(step.folder)]) for step in model.head
-             if step.kind != "normalise"]  # fmt: skip
-    kinds = [step.kind for step in model.head]
-    content = [_BUILDER, OPSET, model.config, model.pooling, skip, kinds, steps, [file_hash(file) for file in files]]
-    content += ["packed"] if packed else []
-    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-
-
 def _beside(file: Path) -> tuple[Path, ...]:
     return tuple(sorted(path for path in file.parent.glob(f"{file.name}?data*") if path.is_file()))
 
@@ -164,7 +160,7 @@ def _complete(file: Path, model: ModelFolder, skip: int) -> tuple[Any, int]:
         foreign: Any = onnx.load(str(file))
     except Exception as error:  # protobuf raises its own kinds
         raise InputError(f"not an ONNX file ({error})", "fetch the model again", where=file) from error
-    opset = _opset(foreign)
+    opset = next((int(entry.version) for entry in foreign.opset_import if entry.domain in ("", "ai.onnx")), 0)
     if opset < _OLDEST_OPSET:
         try:
             foreign = onnx.version_converter.convert_version(foreign, OPSET)
@@ -177,10 +173,6 @@ def _complete(file: Path, model: ModelFolder, skip: int) -> tuple[Any, int]:
     after = GraphWriter(opset=opset, prefix="truerank_after_")
     vector, dimension = _finish(after, foreign, model, file, skip)
     return _join(foreign, before, after, vector, dimension), dimension
-
-
-def _opset(model: Any) -> int:
-    return next((int(entry.version) for entry in model.opset_import if entry.domain in ("", "ai.onnx")), 0)
 
 
 def _feed(graph: GraphWriter, foreign: Any, file: Path) -> None:

@@ -85,12 +85,21 @@ def read_model_folder(folder: Path, name: str) -> ModelFolder:
         (found for file in _SENTENCE_CONFIGS if (found := _read_json(transformer / file))), {}
     )
     tokenizer = _read_json(transformer / "tokenizer_config.json") or {}
+    positions = config.get("max_position_embeddings")
+    # Where a text's first position is not 0, the table holds that many rows more than a text can have tokens.
+    offset = _first_position(config)
+    usable = positions - offset if isinstance(positions, int) and positions > 0 else None
+    processor = sentence.get("processor_kwargs") or sentence.get("tokenizer_args") or {}
+    limit = processor.get("model_max_length") or sentence.get("max_seq_length")
+    if limit is None:
+        limit = tokenizer.get("model_max_length")
+    candidates = [int(value) for value in (limit, usable) if isinstance(value, (int, float)) and value >= 1]
     return ModelFolder(
         name=name,
         folder=folder,
         transformer=transformer,
         config=config,
-        max_tokens=_max_tokens(config, sentence, tokenizer),
+        max_tokens=min(candidates, default=512),
         truncation_side="left" if tokenizer.get("truncation_side") == "left" else "right",
         lower_case=bool(sentence.get("do_lower_case", False)),
         pooling=pooling,
@@ -159,19 +168,6 @@ def _pooling(options: dict[str, Any], place: Path) -> tuple[str, ...]:
         if mode not in _POOLINGS:
             raise InputError(f"pooling mode '{mode}' is not known", _OTHER_BACKEND, where=place / "config.json")
     return modes
-
-
-def _max_tokens(config: dict[str, Any], sentence: dict[str, Any], tokenizer: dict[str, Any]) -> int:
-    positions = config.get("max_position_embeddings")
-    # Where a text's first position is not 0, the table holds that many rows more than a text can have tokens.
-    offset = _first_position(config)
-    usable = positions - offset if isinstance(positions, int) and positions > 0 else None
-    processor = sentence.get("processor_kwargs") or sentence.get("tokenizer_args") or {}
-    limit = processor.get("model_max_length") or sentence.get("max_seq_length")
-    if limit is None:
-        limit = tokenizer.get("model_max_length")
-    candidates = [int(value) for value in (limit, usable) if isinstance(value, (int, float)) and value >= 1]
-    return min(candidates, default=512)
 
 
 def _first_position(config: dict[str, Any]) -> int:

@@ -84,7 +84,11 @@ def to_bfloat16(values: NDArray[np.float32]) -> NDArray[np.float32]:
 
 def split_products(openvino: Any, core: Any, model: Any) -> int:
     """Replaces every product with constant weights in a model of OpenVINO by three of bfloat16."""
-    _add_operators(openvino, core)
+    folder = Path(openvino.__file__).parent / "libs"
+    plugin = next(iter(sorted(folder.glob("*openvino_*_cpu_plugin.*"))), None)
+    if plugin is None:
+        raise OptionError("precision", f"no CPU plugin of OpenVINO in {folder}", "use fp32")
+    core.add_extension(str(plugin))
     ops = import_module("openvino.opset13")
     halves: dict[tuple[str, int], tuple[Any, Any]] = {}
     found = 0
@@ -95,7 +99,9 @@ def split_products(openvino: Any, core: Any, model: Any) -> int:
         source = node.input(0).get_source_output()
         place = (source.get_node().get_name(), source.get_index())
         if place not in halves:
-            halves[place] = _halves(ops, core, source)
+            almost = ops.constant(_ALMOST_MINUS_ONE).output(0)
+            high = _operator(core, "Multiply", (source, almost), ("f32", "f32", "bf16"), _EACH)
+            halves[place] = (high, _operator(core, "Add", (source, high), ("f32", "bf16", "bf16"), _EACH))
         node.output(0).replace(_three_products(ops, core, *halves[place], weights))
         found += 1
     model.validate_nodes_and_infer_types()
@@ -116,19 +122,15 @@ def _weights(node: Any) -> NDArray[np.float32] | None:
     return np.ascontiguousarray(values if attributes["transpose_b"] else values.T)
 
 
-def _halves(ops: Any, core: Any, source: Any) -> tuple[Any, Any]:
-    """-h and l of what the weights are multiplied with."""
-    almost = ops.constant(_ALMOST_MINUS_ONE).output(0)
-    high = _operator(core, "Multiply", (source, almost), ("f32", "f32", "bf16"), _EACH)
-    return high, _operator(core, "Add", (source, high), ("f32", "bf16", "bf16"), _EACH)
-
-
 def _three_products(ops: Any, core: Any, high: Any, low: Any, weights: NDArray[np.float32]) -> Any:
     """The sum of the products, from -h and l."""
     types, (first, second) = ("bf16", "bf16", "f32"), split_number(weights)
 
     def product(left: Any, right: NDArray[np.float32]) -> Any:
-        return _operator(core, "MatMul", (left, _constant(ops, right)), types, _TRANSPOSED)
+        openvino = import_module("openvino")
+        tensor = openvino.Tensor(openvino.Type.bf16, openvino.Shape(list(right.shape)))
+        tensor.data.view(np.uint16)[...] = (right.view(np.uint32) >> 16).astype(np.uint16)
+        return _operator(core, "MatMul", (left, ops.constant(tensor).output(0)), types, _TRANSPOSED)
 
     outputs, inputs = weights.shape
     if inputs > outputs:
@@ -137,13 +139,6 @@ def _three_products(ops: Any, core: Any, high: Any, low: Any, weights: NDArray[n
         return ops.add(small, product(high, -first).get_node()).output(0)
     together = ops.concat([high.get_node(), low.get_node(), high.get_node()], -1).output(0)
     return product(together, np.concatenate([-first, first, -second], axis=1))
-
-
-def _constant(ops: Any, values: NDArray[np.float32]) -> Any:
-    openvino = import_module("openvino")
-    tensor = openvino.Tensor(openvino.Type.bf16, openvino.Shape(list(values.shape)))
-    tensor.data.view(np.uint16)[...] = (values.view(np.uint32) >> 16).astype(np.uint16)
-    return ops.constant(tensor).output(0)
 
 
 def _operator(core: Any, name: str, inputs: tuple[Any, Any], types: tuple[str, str, str], attributes: str) -> Any:
@@ -164,15 +159,6 @@ def _operator(core: Any, name: str, inputs: tuple[Any, Any], types: tuple[str, s
         return node.output(0)
     fault = "this OpenVINO has no product of bfloat16 numbers with sums in float32"
     raise OptionError("precision", fault, "use fp32, or another version of openvino")
-
-
-def _add_operators(openvino: Any, core: Any) -> None:
-    """Lets a core read the operators of the CPU plugin."""
-    folder = Path(openvino.__file__).parent / "libs"
-    plugin = next(iter(sorted(folder.glob("*openvino_*_cpu_plugin.*"))), None)
-    if plugin is None:
-        raise OptionError("precision", f"no CPU plugin of OpenVINO in {folder}", "use fp32")
-    core.add_extension(str(plugin))
 
 
 # Requests per stream: while one is computed, the next one's ids are gathered and the last one's vectors copied.

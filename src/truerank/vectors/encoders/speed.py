@@ -223,21 +223,17 @@ def _can_write(folder: Path) -> bool:
 
 def machine_key(*parts: object) -> str:
     """A hash over the machine and the parts given: processor, threads, versions of what runs models."""
-    own = (_RECIPE, processor_name(), instruction_sets(), processors(), sorted(_versions().items()))
+    found = {}
+    for package in _PACKAGES:
+        with contextlib.suppress(PackageNotFoundError):
+            found[package] = version(package)
+    own = (_RECIPE, processor_name(), instruction_sets(), processors(), sorted(found.items()))
     return fingerprint(*own, *parts)
 
 
 def length_class(texts: Sequence[str]) -> int:
     """The length of a median text in bits: queries and passages are encoded at other rates."""
     return int(np.median([len(text) for text in texts])).bit_length() if texts else 0
-
-
-def _versions() -> dict[str, str]:
-    found = {}
-    for package in _PACKAGES:
-        with contextlib.suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
 
 
 def processor_name() -> str:
@@ -353,7 +349,10 @@ def measure_encoder(
     Args:
         clock: seconds of processor time.
     """
-    sample = _sample(texts)
+    some = list(texts[:: max(1, len(texts) // _DISTINCT)][:_DISTINCT])
+    by_length = sorted(some, key=len)
+    middle = [by_length[len(by_length) // 3], by_length[2 * len(by_length) // 3]]
+    sample = some + middle * _COPIES
 
     def trial(each: EncoderSpec) -> Trial:
         encoder = exact if each == spec else opened(each)
@@ -381,14 +380,6 @@ def measure_encoder(
 
 def _way(spec: EncoderSpec) -> Way:
     return Way(spec.backend, spec.precision, spec.threads, spec.batch_tokens, spec.packed)
-
-
-def _sample(texts: Sequence[str]) -> list[str]:
-    """Texts at even distances, and copies of two of middling length, which fill batches as a long log would."""
-    some = list(texts[:: max(1, len(texts) // _DISTINCT)][:_DISTINCT])
-    by_length = sorted(some, key=len)
-    middle = [by_length[len(by_length) // 3], by_length[2 * len(by_length) // 3]]
-    return some + middle * _COPIES
 
 
 def _largest(exact: NDArray[np.floating], other: NDArray[np.floating]) -> float:

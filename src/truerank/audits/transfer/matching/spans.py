@@ -19,7 +19,6 @@ from truerank.audits.transfer.matching.versions import FOUND_SCHEMA
 from truerank.errors import InputError
 from truerank.records import Document
 from truerank.sources.documents import document_rows, open_documents
-from truerank.sources.rows import Row
 from truerank.work.progress import Progress
 
 _WORD: Final = re.compile(r"\w+")
@@ -85,7 +84,8 @@ def _spans(source: str, wanted: Collection[str] | None) -> Iterator[tuple[str, _
     for doc_id, own, row, text in document_rows(source):
         if wanted is not None and doc_id not in wanted:
             continue
-        values = _flat(row)
+        extra = row.values.get("metadata")
+        values = {**extra, **row.values} if isinstance(extra, Mapping) else row.values
         start = next((values[name] for name in _STARTS if values.get(name) is not None), None)
         parent = next((values[name] for name in _PARENTS if values.get(name) is not None and name not in own), None)
         if start is None or parent is None:
@@ -101,12 +101,6 @@ def _spans(source: str, wanted: Collection[str] | None) -> Iterator[tuple[str, _
             fault = f"the chunk {doc_id} ends at {last}, and begins at {first}"
             raise InputError(fault, "write the place behind its last character", where=source, line=row.line)
         yield doc_id, _Span(str(parent), first, last)
-
-
-def _flat(row: Row) -> Mapping[str, Any]:
-    """The values of a row, and those of its metadata."""
-    extra = row.values.get("metadata")
-    return {**extra, **row.values} if isinstance(extra, Mapping) else row.values
 
 
 def _by_offsets(judged: Mapping[str, _Span], new: Sequence[tuple[str, _Span]]) -> Iterator[tuple[Any, ...]]:
