@@ -246,10 +246,8 @@ class ClaimMaterial:
     Attributes:
         sources: what was given, with what the test set brings.
         qrels: the judgments; None where there are none.
-        runs: by name.
         teams: by run, where the metadata say it.
         models: judgments of models by name: sources, or values of a program.
-        test: the name of the test set.
         scores: of a score table, by system: columns topic_id and value.
         repeated_scores: of a score table, by system with repetitions: topic_id, and a column for each.
         tried: all configurations that the system was chosen from, by name, as the runs.

@@ -39,7 +39,6 @@ class PoolTrace(NamedTuple):
     """Nothing that one run alone has was judged relevant.
 
     Attributes:
-        lacking: the run.
         first: of its results, so many.
         pooled: the runs whose first results hold all relevant ones of these.
         depth: how many results.

@@ -167,11 +167,7 @@ def question(name: str) -> Question:
 def planned(
     sources: ClaimSources, trials: int = 0, ignore: Sequence[str] = (), select: Sequence[str] = ()
 ) -> tuple[PlannedQuestion, ...]:
-    """The questions in their order, each with what is run or what would have to be given.
-
-    Raises:
-        OptionError: no question has such a code, or the word of the conclusion rests on it.
-    """
+    """The questions in their order, each with what is run or what would have to be given."""
     codes, chosen = (tuple(map(_code, given)) for given in (ignore, select))
     for option, code in (*(("ignore", code) for code in codes), *(("select", code) for code in chosen)):
         named = [each for each in QUESTIONS if each.rule.code.startswith(code)]

@@ -77,13 +77,7 @@ class SystemScore(NamedTuple):
     """The score of the only system, with its interval; None where one topic gives none.
 
     Attributes:
-        system: its name.
-        measure: as it is spelled.
-        value: the mean.
-        low: the lower end.
-        high: the upper end.
         topics: topics that it is over.
-        confidence: of the interval.
         unit: what each score is of.
     """
 

@@ -149,11 +149,7 @@ def choice_answer(claim: Claim, tried: Mapping[str, pl.DataFrame], resampling: R
 
 
 def repeats_answer(claim: Claim, repeats: Mapping[str, Mapping[str, pl.DataFrame]]) -> ClaimAnswer:
-    """Whether the difference is more than the noise between repetitions of the same systems.
-
-    Raises:
-        OptionError: repetitions of a run that the claim does not name.
-    """
+    """Whether the difference is more than the noise between repetitions of the same systems."""
     for name in repeats:
         if name not in (claim.system, claim.baseline):
             remedy = f"name {claim.system} or {claim.baseline}"

@@ -27,7 +27,6 @@ class AuditSteps:
 
     Attributes:
         folder: of the check.
-        progress: receives progress updates.
         kept: whether the folder is there after the check.
     """
 

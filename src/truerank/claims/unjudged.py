@@ -51,7 +51,6 @@ class JudgedShares(NamedTuple):
         system: of the system's first results that are not known to be relevant, the share that is judged.
         baseline: of the baseline's.
         low: the lower end of the interval of the difference; None where too few topics tell it.
-        high: the upper end.
     """
 
     system: float
@@ -76,7 +75,6 @@ class JudgedResults:
     """The first results of both runs on judged topics.
 
     Attributes:
-        claim: the claim.
         depth: the ranks that the measure looks at.
         rows: topic_id, doc_id, and relevance, null where it is not judged.
         ranks: of each row in each run of the claim, `ABSENT` beyond the ranks that are looked at, shape (rows,).

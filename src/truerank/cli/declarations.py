@@ -70,7 +70,6 @@ class Command:
 
     Attributes:
         name: its words ("track report").
-        function: the function.
         options: in the order of the help: its own, then those of each group.
         summary: the first sentence of its docstring.
         text: the rest of the docstring, without its sections.

@@ -20,9 +20,6 @@ def project_settings(name: str, options: Sequence[Option], folder: Path) -> tupl
 
     A table is called like the command: `[check]`, `[leakage.audit]`. Its keys are options without their hyphens in
     front, and values without a flag by their names in the help (`path`).
-
-    Raises:
-        InputError: the file cannot be read, or sets what the command does not take.
     """
     for file, keys in _PLACES.items():
         path = folder / file

@@ -33,7 +33,6 @@ class Look:
     """How an audit is shown.
 
     Attributes:
-        title: the heading of the page.
         lead: the sentence below it; names of facts stand in braces.
         rules: all that the audit can find, by name.
         views: the tables, in reading order.
@@ -61,7 +60,6 @@ class Audit(Result, shown_in="truerank.core.audit"):
 
     Attributes:
         verdicts: the most important first.
-        findings: in reading order.
         frames: by the names of their Parquet files.
         facts: numbers and names, as `summary.json` has them.
         folder: where it was written; None where it was not.

@@ -30,7 +30,6 @@ class ListingColumn:
 
     Args:
         key: its name in saved files and in the address of the page: a lower-case word.
-        title: its heading.
         values: one text or number per row.
         kind: "text" for sentences, "label" for names, "code" for identifiers, "number" for numbers.
         filter: "choose" to keep one value, "above" to keep numbers above a bound, "none".

@@ -80,10 +80,8 @@ class AnswerLine:
     """One question and its answer in a list that reads from the top.
 
     Args:
-        question: what is asked.
         word: the answer in a word or two.
         level: how the word is shown.
-        evidence: what it rests on.
         consequence: what follows from it; set apart.
         settles: what to do next; empty for nothing.
         link: a page that says more; empty for none.
@@ -124,12 +122,9 @@ class Page:
     """A report.
 
     Args:
-        title: the heading of the page.
         kicker: the few words above it that say where it comes from.
         lead: the sentence below it.
         verdicts: most important first.
-        sections: the sections in reading order.
-        footer: sentences at the end.
         files: names of the files beside the page, which it links to, such as "tables/results.csv".
     """
 

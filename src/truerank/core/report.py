@@ -26,7 +26,6 @@ class ReportSection:
 
     Attributes:
         name: a lower-case word that is unique in the report.
-        title: the heading.
         parts: prose, tables, pictures, listings and facts in reading order.
     """
 
@@ -40,13 +39,11 @@ class Report:
     """A report before it is a page.
 
     Attributes:
-        title: the heading of the page.
         lead: the sentence below it.
         verdicts: most important first.
         sections: in reading order; a section without parts is left out.
         tables: by the names of their files; a section may show some of them.
         json: the content of `summary.json`.
-        footer: sentences at the end.
         frames: written beside it as NAME.parquet.
         texts: further files, by name.
     """

@@ -45,10 +45,8 @@ class Rule:
     Attributes:
         name: small letters and hyphens ("repeated-judgment"), as files name it.
         code: capital letters and two digits ("QREL04"); it keeps its meaning from version to version.
-        title: a heading.
         severity: how severe its findings are.
         effect: what it does to scores, or what it means, in sentences.
-        remedy: what mends it.
     """
 
     name: str

@@ -54,7 +54,6 @@ class Verdict:
     Attributes:
         word: the verdict in one word of the audit ("CONTAMINATED", "UNKNOWN"), in capitals, or a figure.
         sentence: the verdict in one sentence, with its figures.
-        rests_on: the evidence.
         settles: what the verdict means, and what would settle or change it.
         subject: the thing ("robust04").
         level: of a figure; that of a word is in `LEVELS`.

@@ -100,8 +100,6 @@ class View:
     """A table over a frame.
 
     Args:
-        name: of the table and its files.
-        frame: the name of the frame.
         title: the caption; names of facts stand in braces.
         columns: made of a text by `columns`, or fields.
         notes: sentences below the table; names of facts stand in braces.

@@ -41,7 +41,6 @@ class Coefficients:
 
     Attributes:
         rows: positions of the units that count, in the codes given.
-        codes: their codes.
         counts: how many annotators gave each answer, shape (units that count, categories).
     """
 

@@ -53,7 +53,6 @@ class Alternative:
 
     Attributes:
         dimension: what it chooses: the gain, the order of ties, which topics are averaged, …
-        name: of the choice.
         says: completes "the number was computed with …".
         prior: how often it is the reason, against the default.
         how: what reproduces it in truerank; empty for mistakes.
@@ -110,10 +109,8 @@ class ScoredMeasure:
     """A measure in the parts that conventions change.
 
     Attributes:
-        name: as it was given.
         family: nDCG, AP, RR, P, R, Success or Rprec.
         cutoff: None for the whole ranking.
-        rel: the lowest relevant grade.
         exponential: whether the gain is so by name.
         judged_only: whether unjudged results are passed over by name.
     """
@@ -127,11 +124,7 @@ class ScoredMeasure:
 
 
 def scored_measure(name: str, rel: int = 1) -> ScoredMeasure:
-    """A measure by its name.
-
-    Raises:
-        InputError: no such measure, or one whose conventions are not known.
-    """
+    """A measure by its name."""
     (measure,) = parse_measures(name) if len(parse_measures(name)) == 1 else (None,)
     if measure is None or measure.NAME not in _FAMILIES or "gains" in measure.params:
         known = ", ".join(_FAMILIES)
@@ -873,7 +866,6 @@ def convention_range(
         qrels: columns topic_id, doc_id and relevance.
         system: columns topic_id, doc_id, score and, where there are ranks, rank.
         baseline: the same.
-        measure: by its name.
         rel: the lowest grade that counts as relevant where the measure does not say.
     """
     try:

@@ -97,10 +97,7 @@ class RankedDocuments:
 
     Attributes:
         documents: the ids of all documents that are judged or in a run.
-        topics: how many topics are judged.
-        judgments: the judgments.
         runs: the results by run, in the order of the ties that a measure asks for.
-        scoring: how runs are scored.
     """
 
     documents: pl.Series
@@ -393,13 +390,11 @@ def document_placebos(
 
     Args:
         ranked: judgments and runs.
-        removed: ids of documents.
         measures: of whose means the change is compared.
         matched_by: alike documents are ranked about as high by this run, or by all (difficulty).
         contrast: two runs whose difference is looked at.
         by_state: alike are all documents of the same judged state, as in a corpus that is smaller by chance; with the
             documents that no judgment and no run names.
-        resampling: of the random removals.
     """
     names = matching_runs(ranked, matched_by)
     gone = ranked.documents.is_in(list(removed)).to_numpy()

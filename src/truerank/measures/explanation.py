@@ -71,7 +71,6 @@ class ReportedScore:
     """A score as it was reported.
 
     Attributes:
-        measure: of the score.
         text: the number as it was written; empty for scores by topic.
         value: the number, between 0 and 1.
         unit: the last digit that was reported.
@@ -95,11 +94,7 @@ class ReportedScore:
 
 
 def reported_score(text: str, measure: str, rel: int) -> ReportedScore:
-    """What was written behind `--reported`: 0.4074, nDCG@10=0.4074, 40.74, or a file of scores by topic.
-
-    Raises:
-        OptionError: neither a number nor a file.
-    """
+    """What was written behind `--reported`: 0.4074, nDCG@10=0.4074, 40.74, or a file of scores by topic."""
     name, equals, number = text.rpartition("=")
     if not equals:
         name, number = measure, text

@@ -37,7 +37,6 @@ class Floor(NamedTuple):
     Attributes:
         mean: over topics and splits; None with fewer than two topics, or without relevant documents.
         low: the lower end of its interval; None with too few topics.
-        high: the upper end.
         documents: how many the list holds.
         topics: how many were scored.
         clusters: of topics that share relevant documents.
@@ -65,8 +64,6 @@ class RankingScorer:
 
     Attributes:
         qrels: columns topic_id, doc_id and relevance, equal topics together.
-        measure: by its name.
-        scoring: how rankings are scored.
         table: the judgments by number.
         lengths: how many judgments each topic has, shape (topics,).
     """

@@ -75,14 +75,11 @@ def null_rankers(
     Args:
         qrels: columns topic_id, doc_id and relevance, in the order of the file.
         measure: by its name; the larger its values the better.
-        scoring: how runs are scored.
         lists: fixed lists of documents to score, by name, such as the longest documents first.
         about: of judged documents, by id, the "length" and the "place" in the collection.
         documents: how many documents the collection has; None where nobody knows.
         candidates: columns topic_id and doc_id: what can be ranked for a topic.
-        confidence: of the intervals.
         resamples: how often topics are drawn again.
-        seed: of all draws.
 
     Returns:
         The best fixed list, cross-fitted (`floors.fixed_list`); the lists that were given; random order of the
@@ -212,7 +209,6 @@ def random_order(
     Args:
         qrels: columns topic_id, doc_id and relevance.
         measure: nDCG, AP, RR, P, R, Success or Rprec, with or without cut-off.
-        scoring: how runs are scored.
         ranked: how many documents the collection has, which is ranked down to 1,000 results; or what is ranked, as
             columns topic_id and doc_id; by default a topic's judged documents.
 

@@ -143,12 +143,10 @@ class SystemPlacebo(NamedTuple):
     """One system under the change and under random ones.
 
     Attributes:
-        system: its name.
         before: its mean before.
         after: its mean after the change.
         change: after minus before.
         low: lower end of the interval in which random changes lie.
-        high: its upper end.
         p: share of random changes that are as unusual as this one.
         p_corrected: the same for the most unusual of all systems.
         detectable: the smallest shift of this system alone, beside chance, that the corrected test finds with a power
@@ -180,14 +178,12 @@ class Placebo:
     """A change of scores beside random changes of the same size.
 
     Attributes:
-        measure: its name.
         systems: one entry for each.
         order: what becomes of their order.
         what: what was changed, such as "3 of 93 topics removed".
         draws: random changes.
         confidence: of the intervals; 1 minus it is the level of the test.
         smallest: the smallest shift that matters, in the unit of the measure.
-        word: the verdict.
         reason: the verdict in one sentence, with its figures.
     """
 
@@ -505,8 +501,6 @@ class JudgmentPlacebo:
         runs: by name, columns topic_id, doc_id, score, rank; as deep as the measure looks.
         pairs: the judgments before.
         edits: what was changed, columns as in `EDITS`.
-        measure: one measure.
-        scoring: how runs are scored.
         dropped: by run, how many of its results were left out; random ones are left out in the draws.
     """
 

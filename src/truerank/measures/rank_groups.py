@@ -72,7 +72,6 @@ def rank_groups(
             what is within them is left to chance. By default one group.
         confidence: that all intervals hold together.
         resamples: random signs.
-        seed: of the signs.
     """
     rows, systems = scores.shape
     weights = np.full(rows, 1 / rows) if weights is None else weights

@@ -30,11 +30,7 @@ class RepeatedPair(NamedTuple):
 
 
 def run_files(given: Any, option: str = "tried") -> Any:
-    """Runs as they are, and the files of a folder in its place, without what else lies in it, such as a README.
-
-    Raises:
-        OptionError: a folder without files.
-    """
+    """Runs as they are, and the files of a folder in its place, without what else lies in it, such as a README."""
     if not isinstance(given, str | Path | list | tuple):
         return given
     found: list[Any] = []
@@ -55,11 +51,7 @@ def run_files(given: Any, option: str = "tried") -> Any:
 
 
 def repeat_files(given: Any) -> dict[str, Any]:
-    """The repetitions of each system: runs by name, or the files that a pattern names.
-
-    Raises:
-        OptionError: neither, or a pattern that names fewer than two files.
-    """
+    """The repetitions of each system: runs by name, or the files that a pattern names."""
     if isinstance(given, Mapping):
         return dict(given)
     found: dict[str, Any] = {}
@@ -79,7 +71,6 @@ def merged_repeats(found: Evaluation, systems: Mapping[str, Sequence[str]]) -> E
     """The evaluation with the repetitions of a system as one run, their mean.
 
     Args:
-        found: the scores of every repetition.
         systems: the runs of each system.
     """
     own = {run for runs in systems.values() for run in runs}

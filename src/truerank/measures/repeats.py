@@ -45,7 +45,6 @@ class RepeatedDifference(NamedTuple):
     Attributes:
         mean: of the first minus the second, over topics and repetitions.
         low: the lower end of its interval.
-        high: the upper end.
         freedom: Satterthwaite's degrees of freedom.
         topics_only: the lower and the upper end if repetitions were all alike.
         system: the noise of the first.
@@ -92,9 +91,6 @@ def repeat_noise(scores: Floats, confidence: float = 0.95) -> RepeatNoise:
     Args:
         scores: shape (topics, repeats); finite.
         confidence: of the interval of the noise between repetitions (Williams and Tukey).
-
-    Raises:
-        InputError: fewer than two topics or repetitions.
     """
     topics, repeats = scores.shape
     if topics < 2 or repeats < 2:
@@ -122,11 +118,7 @@ def repeated_difference(
     Args:
         system: shape (topics, repeats); finite.
         baseline: shape (topics, repeats of its own); finite, of the same topics.
-        confidence: of the interval.
         sizes: numbers of repetitions, and multiples of the topics, for which the detectable difference is computed.
-
-    Raises:
-        InputError: fewer than two topics, or fewer than two repetitions of both.
     """
     topics = len(system)
     repeated = [one for one in (system, baseline) if one.shape[1] > 1]

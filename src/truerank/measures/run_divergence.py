@@ -93,8 +93,6 @@ def run_divergence(
         second: the same.
         names: what the runs are called.
         qrels: judgments; with them the effect of each difference on the measure is given.
-        measure: of the effect.
-        rel: the lowest relevant grade.
     """
     lists = tuple(dict(_lists(run)) for run in (first, second))
     unit = max(_unit(first["score"]), _unit(second["score"]))

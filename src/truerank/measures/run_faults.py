@@ -23,7 +23,6 @@ class RunFault(NamedTuple):
     """One thing that the files show.
 
     Attributes:
-        kind: its name.
         run: the run; empty where it is about the judgments, the topics, or both runs.
         weight: what follows.
         topics: the judged topics that it touches; empty where it touches all.

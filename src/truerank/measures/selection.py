@@ -30,7 +30,6 @@ class ChosenLead(NamedTuple):
         place: of the chosen one by its mean, from 1.
         lead: its mean difference from the baseline.
         low: the lower end of its interval, which holds for the best of all that were tried.
-        high: the upper end.
         p: two-sided; the share of random signs by which the best of all leads by as much.
         cross_fitted: the lead of the configuration that is best on a random half of the topics, on the other half.
         by_chance: what the best of n random ones of these configurations leads by where none is better: n, the mean
@@ -58,13 +57,7 @@ def chosen_lead(
     Args:
         scores: shape (topics, configurations); finite.
         baseline: shape (topics,); finite.
-        chosen: the number of the configuration.
-        confidence: of the interval.
         resamples: how often signs are drawn.
-        seed: of signs and halves.
-
-    Raises:
-        InputError: fewer than two topics.
     """
     topics, tried = scores.shape
     if topics < 2:

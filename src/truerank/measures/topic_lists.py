@@ -21,7 +21,6 @@ class TopicLists:
 
     Attributes:
         lengths: the rows of each stretch.
-        names: the topic of each stretch.
     """
 
     def __init__(self, run: pl.DataFrame, stretches: tuple[Ints, Ints] | None = None) -> None:

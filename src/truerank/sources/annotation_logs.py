@@ -277,7 +277,6 @@ class AnnotationLog:
     """The records of one log in its order; memory grows by a few bytes for each query id, to find repeated ones.
 
     Args:
-        spec: the source.
         strict: raise for bytes that are not UTF-8.
     """
 

@@ -58,7 +58,6 @@ class KnownBenchmark(NamedTuple):
     """A benchmark of the gallery that was recognised.
 
     Attributes:
-        name: of the benchmark.
         version: of its judgments; empty where there is one.
         page: its page in the documentation.
         topics: how the topic ids differ; None where they were not compared.
@@ -124,7 +123,6 @@ def benchmark_of_task(task: str, items: Iterable[str] = ()) -> KnownBenchmark | 
     """The benchmark that a task of a leaderboard is: by its name in MTEB, or by the ids of its questions.
 
     Args:
-        task: its name.
         items: ids of its questions, where there are scores of these.
     """
     ids = sorted(set(items))

@@ -150,7 +150,6 @@ class WithTexts:
     """Puts texts in the place of ids, some thousand examples at a time.
 
     Args:
-        texts: where they are.
         strict: raise for bytes that are not UTF-8.
     """
 

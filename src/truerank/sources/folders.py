@@ -24,7 +24,6 @@ class FolderContent:
     """What is in a folder.
 
     Attributes:
-        folder: its path.
         files: those that may hold data, in the order of their paths, but those of the next two.
         tests: the folders in it, or itself, that are test sets of BEIR.
         results: result files of MTEB.
@@ -39,11 +38,7 @@ class FolderContent:
 
 
 def folder_content(folder: Path) -> FolderContent:
-    """What a folder holds.
-
-    Raises:
-        InputError: nothing that may be data.
-    """
+    """What a folder holds."""
     left: Counter[str] = Counter()
     tests: list[Path] = []
     files, results = list[Path](), list[Path]()

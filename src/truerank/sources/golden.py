@@ -55,7 +55,6 @@ class GoldenTable:
     """What a golden file or a score table holds.
 
     Attributes:
-        name: of the file.
         questions: columns topic_id and text, in the order of the file.
         qrels: columns as in `QREL_SCHEMA`; None for a score table.
         runs: the results of each system: topic_id, doc_id, score, rank.
@@ -108,9 +107,6 @@ def read_golden(
         columns: what columns are, where their names do not say: "question=q,expected=gold,retrieved=a+b".
         documents: ids and texts, where the expected answers are texts and the results are ids.
         measure: whose scores count, where a column names several measures.
-
-    Raises:
-        InputError: it is broken, no such table, or can be read in two ways; the fault names both.
     """
     table = source if isinstance(source, GoldenRows) else opened_rows(source)
     table, chosen = shaped(table, columns)
@@ -127,9 +123,6 @@ def merged_tables(tables: Sequence[GoldenTable]) -> GoldenTable:
 
     Questions are the same where their ids are, or their texts where a file has no ids.
     Where nothing names a system, its file does, or a folder of it.
-
-    Raises:
-        InputError: they name questions in two ways, expect other documents, or have a system in common.
     """
     first, *others = tables
     if not others:

@@ -44,7 +44,6 @@ class Half:
     """A table of questions with one list each, by its own columns.
 
     Attributes:
-        table: its rows.
         roles: of its columns.
         content: the column of documents or texts.
     """

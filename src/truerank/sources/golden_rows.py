@@ -218,7 +218,6 @@ def _records(value: Any, name: str, place: str = "") -> _Records:
     Args:
         value: of JSON or YAML.
         name: of the column, where a list is all that an id has.
-        place: the keys above.
     """
     remarks = (f"rows are those of '{place}'",) if place else ()
     if isinstance(value, list) and value and all(isinstance(one, Mapping) for one in value):

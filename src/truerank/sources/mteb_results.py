@@ -73,11 +73,7 @@ def is_mteb_meta(path: Path) -> bool:
 
 
 def read_mteb_results(folder: Path, files: Iterable[Path] | None = None) -> MtebResults:
-    """Reads results; by default all of a folder.
-
-    Raises:
-        InputError: no file has scores.
-    """
+    """Reads results; by default all of a folder."""
     rows: list[tuple[Any, ...]] = []
     trained: dict[str, frozenset[str]] = {}
     foreign: dict[str, str] = {}

@@ -73,8 +73,6 @@ class Reading:
     """What one file or folder was taken for.
 
     Attributes:
-        path: as it was given.
-        kind: what it is.
         why: by what that was told.
         table: of a golden file or a score table.
         numbers: of judgments or a run of another tool: by topic and document.
@@ -116,9 +114,6 @@ def read_as_given(paths: Sequence[Any], columns: str = "", measure: str = "") ->
         paths: files, folders, frames, lists of mappings or mappings of columns.
         columns: for golden files, see `read_golden`.
         measure: whose scores count, where a file has those of several.
-
-    Raises:
-        InputError: a path is not there, a file can be read in two ways, or a file that was named cannot be read.
     """
     found: list[Reading] = []
     files: list[tuple[Any, bool]] = []
@@ -179,11 +174,7 @@ def _not_read(path: str | Path, error: InputError | OSError) -> Reading:
 
 
 def _without_scores(readings: Sequence[Reading], inside: frozenset[str]) -> tuple[Reading, ...]:
-    """The readings without scores of systems where there are results, of which more can be asked.
-
-    Raises:
-        InputError: both were named.
-    """
+    """The readings without scores of systems where there are results, of which more can be asked."""
     results = [one for one in readings if one.table is not None and one.table.qrels is not None]
     judged = any(one.kind in ("judgments", "test set") for one in readings)
     results = results or [one for one in readings if one.kind == "run" and judged]
@@ -225,8 +216,6 @@ def _with_halves(
         found: files that were read.
         errors: by path, those that lack a half.
         inside: paths of files of a folder, whose faults are named, and not raised.
-        columns: as they were named.
-        measure: whose scores count.
     """
     runs = [one for one in found if one.kind == "run"]
     # Beside such files, a table of numbers or of grades may be the other half.
@@ -489,11 +478,7 @@ def sources_of(readings: Sequence[Reading], named: Mapping[str, Any]) -> dict[st
     """The sources of a check by the names of its options.
 
     Args:
-        readings: what was given.
         named: what was named by an option, which wins.
-
-    Raises:
-        InputError: two files for one option.
     """
     found: dict[str, Any] = {}
     options: Mapping[Kind, str] = {

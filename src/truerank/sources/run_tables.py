@@ -124,7 +124,6 @@ class MeansTable:
     """Mean scores of systems as one table gives them.
 
     Attributes:
-        name: of the file.
         runs: their names in the order of the table.
         measures: as `measure_name` spells them.
         values: shape (runs, measures), NaN where the cell is empty.

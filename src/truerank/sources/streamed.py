@@ -14,7 +14,6 @@ class StreamedSource(ABC):
     """A source that can be iterated any number of times, and that streams: memory does not grow with it.
 
     Args:
-        spec: the source.
         strict: raise for bytes that are not UTF-8.
     """
 

@@ -34,7 +34,6 @@ class ToolResult:
     """Judgments or a run.
 
     Attributes:
-        kind: what it is.
         why: the tool and the layout.
         numbers: by topic and document.
         name: of the system, where the file names it.
@@ -47,16 +46,7 @@ class ToolResult:
 
 
 def tool_result(path: Path, lines: Sequence[str]) -> ToolResult | None:
-    """What a file of another tool holds; None for any other file.
-
-    Args:
-        path: the file.
-        lines: its first lines.
-
-    Raises:
-        InputError: it holds means over all topics only, several parts of which one has to be chosen, or numbers that
-            are not finite.
-    """
+    """What a file of another tool holds; None for any other file."""
     found = _tool_result(path, lines)
     for topic, row in ({} if found is None else found.numbers).items():
         if odd := next((doc for doc, number in row.items() if not math.isfinite(number)), None):
@@ -174,14 +164,7 @@ def _is_number(cell: Any) -> bool:
 
 
 def measure_columns(lines: Sequence[str]) -> tuple[str, ...]:
-    """The columns of a table without a header, where ir_measures or trec_eval wrote it; empty for any other.
-
-    Args:
-        lines: the first ones.
-
-    Raises:
-        InputError: it holds means over all topics only.
-    """
+    """The columns of a table without a header, where ir_measures or trec_eval wrote it; empty for any other."""
     cells = [[cell.strip() for cell in line.split("\t")] for line in lines]
     cells = [row for row in cells if row[0] != "runid"]
     if not cells or any(len(row) != len(cells[0]) for row in cells) or not all(map(_is_value, cells)):

@@ -31,8 +31,6 @@ class TextBlock(NamedTuple):
         number: place among the source's blocks, from 0.
         positions: place of each text among the source's distinct texts, ascending.
         query_ids: id of the first query with this text.
-        texts: the texts as they were read.
-        normalised: the texts as they are compared.
     """
 
     number: int
@@ -152,7 +150,6 @@ class Bars:
     Holds the k best distinct texts of each topic text seen so far; memory is (topic texts × k × 12 bytes).
 
     Args:
-        topics: number of topic texts.
         top_k: how many neighbours are wanted; 0 for none.
     """
 

@@ -169,7 +169,6 @@ class Recall:
     Attributes:
         true_pairs: pairs found above the floor (the ones behind the estimate).
         missed_in_sample: pairs above the floor among the sampled texts that the filter had dropped.
-        sampled: number of sampled texts.
         recall: the estimate; None where there is no pair at all, so that nothing tells what share was missed.
         low, high: its 95% interval; 0 and 1 where nothing tells.
         unmodelled_low: the lower end if nothing is assumed about how the rate of missed pairs falls with the score.
@@ -195,8 +194,6 @@ class Filtered:
         passed_margins: how many questions and other texts passed by their score with a margin in each bin.
         margins_at: of those of the positions given that passed by their score, the margins and whether they are
             questions.
-        read: number of texts filtered.
-        passed_count: number of texts that passed.
         sample_pairs: pairs above the floor among the sampled texts.
     """
 

@@ -109,7 +109,6 @@ class ScreenCheck:
     Attributes:
         allowed: the error that the pass allowed for at the floor.
         largest: the largest difference between low and full precision seen among the pairs that were encoded twice.
-        pairs: number of those pairs.
         way: how the pass ran.
     """
 

@@ -258,7 +258,6 @@ class ShardEngine:
 
     Args:
         part: which, from 1.
-        parts: how many there are.
         local: works on the blocks of this part.
     """
 

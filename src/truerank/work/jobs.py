@@ -19,7 +19,6 @@ class Job:
     Args:
         folder: where finished blocks lie; a killed job continues from there.
         engine: what runs the blocks (default: this process).
-        progress: receives progress updates.
         key: what makes the blocks readable, where no text may stand on the disk; empty for plain files.
     """
 

@@ -54,7 +54,6 @@ class Run(Artifacts):
     Attributes:
         folder: where artifacts go.
         command: as on the command line ("track report").
-        options: all options, as plain values.
         inputs: what was read; add to it with `read` where a command learns of it on the way.
         skipped: what was left out of the result, by kind: {"no_text": ["12", "17"]}.
         keeps_others: unfinished work of other runs in the same output stays; by default it is removed.
@@ -124,11 +123,7 @@ class Run(Artifacts):
             raise InputError("a file is there that no manifest of this command names", _OVERWRITE, where=path)
 
     def claim_folder(self, name: str) -> Path:
-        """A folder of the output in which blocks are kept: a new one, or one of an earlier run of this command.
-
-        Raises:
-            InputError: it is a folder of others.
-        """
+        """A folder of the output in which blocks are kept: a new one, or one of an earlier run of this command."""
         folder = self.folder / name
         if f"{name}/" not in self._names:
             if folder.is_dir() and any(folder.iterdir()) and not self._names and not overwrites.get():

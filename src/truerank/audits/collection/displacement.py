@@ -86,7 +86,6 @@ def displacement(
 
     Args:
         around: the relevant documents with the texts around some of them.
-        topics: texts by id.
         places: of the relevant documents in the source.
     """
     texts: dict[str | int, str] = {}

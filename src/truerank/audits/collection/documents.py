@@ -346,7 +346,6 @@ class DocumentTable:
         present: of the ids that were asked for, those that exist.
         found: rows by kind of finding.
         repeated: ids that are there more than once.
-        empty: ids of documents without a text.
         extremes: the first and last documents by place, id and length.
         lengths: characters of those that were asked for.
         places: their places in the source.
@@ -421,8 +420,6 @@ class DocumentScan:
     """What is gathered over the documents in one pass: rows by kind, and how often each length comes.
 
     Args:
-        source: the documents.
-        asked: ids of which has to be known whether they exist.
         beside: takes the id and text of every document as well.
     """
 

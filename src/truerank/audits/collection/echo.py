@@ -111,7 +111,6 @@ class WordOverlap:
     """How many documents have how many words of each text, and what relevant ones have, gathered in one pass.
 
     Attributes:
-        topics: ids of the texts.
         sizes: their different content words, shape (texts,).
         nearest: the most of them that a document has, shape (texts,).
         relevant: what was found for relevant documents.
@@ -209,7 +208,6 @@ def shared_words(
     Args:
         seen: the words of topics, and of the questions after them, in all documents.
         topics: how many of these are topics.
-        confidence: of the intervals.
 
     Returns:
         Figures, each with its interval: shares of a topic's content words in its relevant documents and in all, and in

@@ -317,11 +317,7 @@ class Fit:
     sources: tuple[Fit, ...] = ()
 
     def of_all(self, judged: int) -> bool:
-        """Whether all judgments are concerned, or nobody knows which.
-
-        Args:
-            judged: how many topics are.
-        """
+        """Whether all judgments are concerned, or nobody knows which."""
         if self.told:
             return len(self.topics) > _MOST * self.told
         most = _SEEN * self.sampled if self.sampled else _MOST * judged

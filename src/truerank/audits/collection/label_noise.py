@@ -111,10 +111,7 @@ def label_noise(
     Args:
         pairs: the judgments, one row for each pair.
         again: pairs that were judged again, as if drawn at random.
-        runs: by name.
         measures: of the ceilings and scores.
-        scoring: how runs are scored.
-        resampling: confidence and seed.
         target: what intervals of scores are for: these topics, or those that they are a sample of.
 
     Returns:

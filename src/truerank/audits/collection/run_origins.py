@@ -431,7 +431,6 @@ class _Fits(NamedTuple):
     """What each topic's first results are among other runs' results, of all topics; arrays of shape (topics,).
 
     Attributes:
-        names: the topics.
         here: how many of the results other runs have for the same topic.
         most: how many they have for the other topic that has the most.
         following: how many for the one after it.

@@ -161,7 +161,6 @@ def suspects(
         qrels: columns topic_id, doc_id, relevance, one row for each pair.
         texts: of documents; compared where `topics` are given, too.
         topics: texts of topics, by id.
-        rel: the lowest grade that counts as relevant.
         share: the share of the relevant judgments that is taken to be wrong.
         seed: of the folds, and of topics and documents that are drawn.
 

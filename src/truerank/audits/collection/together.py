@@ -99,7 +99,6 @@ def ceilings(
     Args:
         pairs: the judgments, one row for each pair.
         measures: by name, separated by blanks.
-        scoring: how runs are scored.
         unreachable: judged documents that do not exist.
         copies: by document the one with the same text that stands for it.
 

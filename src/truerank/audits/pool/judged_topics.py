@@ -59,7 +59,6 @@ class TaskTopics:
 
     Attributes:
         name: of the task; empty where there is one only.
-        topics: in the order of the source.
         rel: the lowest grade that counted as relevant; None where the source holds counts.
         qrels: the name of qrels that it was compared with, if any.
         differences: topics that these count otherwise.

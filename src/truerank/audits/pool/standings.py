@@ -51,7 +51,6 @@ class Universe:
         topics: the ids of the topics.
         documents: of each topic, the ids of the documents that were judged, or that the assessor has a grade for.
         grades: their grades, shape (documents,) each.
-        collection: how many documents the collection has.
     """
 
     topics: tuple[str, ...]

@@ -142,8 +142,6 @@ class TopicWork:
     """What the traces of a topic are made of.
 
     Attributes:
-        topic_id: the topic.
-        query: its text.
         pools: the distinct pools, the first that of all teams; each in the order in which it is judged.
         conditions: for all teams and then each team left out, which of the pools is theirs.
         grades: what the assessor says of each document; one that is not here is not relevant.

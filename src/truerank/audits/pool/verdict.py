@@ -121,11 +121,9 @@ class Evidence(NamedTuple):
     Attributes:
         test: which.
         cases: orders that were compared.
-        runs: how many runs each of them ranks.
         word: HELD, WITH CARE or NOT HELD by this test alone; UNKNOWN where no τ is defined.
         tau: the smallest τ; None where it is never defined.
         lost: the most ranks that a new run loses: of a team left out, or an unlike system.
-        lost_run: its name.
         lost_team: its team; an unlike system's is its own.
         lost_trial: the trial; 0 for the official judgments.
         won: the most ranks that a new run wins.
@@ -174,7 +172,6 @@ class MeasureVerdict(Verdict):
     Attributes:
         evidence: the worst of each test that was made.
         trials: how many, and the teams left out in each.
-        teams: see `trials`.
         unmoved: the share of runs of left-out teams that keep their official rank.
         all_tau: the smallest τ with all teams: what chance in the judging does by itself.
         all_drop: the most ranks that a run loses then.

@@ -101,7 +101,6 @@ class PassageTable:
         keys: ascending, shape (n, 2).
         ids: the id of the first passage with that text, n of them.
         repeated: which texts several passages have, shape (n,).
-        passages: how many there are in all.
         duplicates: columns `text_no` and `doc_id`, all passages with a text that others have, in groups.
     """
 

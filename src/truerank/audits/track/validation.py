@@ -300,11 +300,8 @@ class RunChecker:
     """One pass over a run. Call `frames` and hand what it yields, brought together by topic, to `check_topics`.
 
     Args:
-        path: the run.
         limits: what it has to keep to.
-        allowed: what it may hold.
         ledger: takes the faults.
-        progress: told of the lines.
     """
 
     def __init__(self, path: Path, limits: Limits, allowed: Allowed, ledger: Ledger, progress: Progress) -> None:

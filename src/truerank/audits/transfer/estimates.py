@@ -37,7 +37,6 @@ class Counts(NamedTuple):
 
     Attributes:
         labels: how many pairs have which of the paper's combinations.
-        documents: how many pairs the data set has.
         error: the combination that is an error; empty for a set that was not made to find one.
         strata: for each band of the difference, its pairs, those judged, and errors among these; empty where unknown.
     """

@@ -64,7 +64,6 @@ class CollectionDesign:
     """A test collection.
 
     Attributes:
-        name: how it is called in results.
         docs: the documents, see `sources.open_documents`.
         topics: the topics, see `sources.read_topics`.
         qrels: the judgments, see `sources.read_qrels`.
@@ -76,7 +75,6 @@ class CollectionDesign:
         folds: their number, or a file, see `measures.read_folds`.
         fold_seed: of the division into that number of folds.
         leaking_topics: a file with the ids of the topics that leak, one a line; None takes those of the leaked pairs.
-        rel: the lowest grade that binary measures count as relevant.
         measures: what the report shows of it; empty for those of the design.
         topic_count: how many judged topics with a text it has; another number ends the run. None for any.
     """
@@ -121,7 +119,6 @@ class BenchmarkDesign:
 
     Attributes:
         name: how reports call it; of a collection that stands alone, its own.
-        collections: their names.
         folds: their number, or a file; in a file, topics of several collections are called `COLLECTION:TOPIC`.
         fold_seed: of the division into that number of folds.
     """
@@ -145,7 +142,6 @@ class SetDesign:
     """Training sets of one kind in several sizes, a smaller one being the beginning of a larger one.
 
     Attributes:
-        name: how it is called in results.
         kind: what is wrong with it.
         collections: the test collections that rankers trained on it are tested on.
         sizes: in instances: a query with one relevant and one non-relevant document is two. Empty for all rows.
@@ -220,7 +216,6 @@ class ModelDesign:
     """A ranker to be trained.
 
     Attributes:
-        name: how it is called in results.
         model: as for `rankers.train`: knrm, pacrr, duet, hint, tk, or a checkpoint.
         recipe: of the training; None for the usual one of the model.
         changes: values of the recipe or settings of the model.

@@ -331,7 +331,6 @@ class GridStatus(Result, shown_in="truerank.lab.grid.execution"):
 
     Attributes:
         folder: of the results.
-        name: of the experiment.
         record: one row for each cell, see `results.RECORD_SCHEMA`.
         failed: address and reason of the cells that failed.
         notes: what was left out of collections and why.

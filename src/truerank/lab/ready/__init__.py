@@ -69,11 +69,7 @@ class DesignSize(NamedTuple):
 class ReadyDesign:
     """A design that comes with the package.
 
-    Args:
-        file: the design.
-
     Attributes:
-        name: of the design.
         text: of the file.
         says: what it is: its first comment line.
         paper: what the paper counts: its second comment line; empty for designs of our own.
@@ -96,7 +92,6 @@ class ReadyDesigns(Result, shown_in="truerank.lab.ready"):
     """All designs that come with the package.
 
     Attributes:
-        designs: by name.
         written: the file that one of them was copied to.
     """
 

@@ -43,7 +43,6 @@ class EncoderGraph:
     """A graph on disk, with one input (int64, [texts, tokens], no padding) and one output ([texts, dimension]).
 
     Attributes:
-        file: the ONNX file.
         key: hash over all that the graph was made from.
         dimension: length of a vector.
     """

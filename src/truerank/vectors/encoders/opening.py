@@ -33,8 +33,6 @@ class PluginEncoder:
     """An encoder of another package, whose vectors are looked at before anything is concluded from them.
 
     Args:
-        kind: the name of the entry point.
-        spec: how it was asked for.
         encoder: what the package opened; opened here where it is None.
     """
 

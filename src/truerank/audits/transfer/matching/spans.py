@@ -63,8 +63,6 @@ def pieces(judged: str, chunks: str, wanted: Collection[str], progress: Progress
     Args:
         judged: the chunks that were judged.
         chunks: the new ones.
-        wanted: ids of judged chunks.
-        progress: receives progress updates.
     """
     progress.start(f"reading {judged}")
     spans = dict(_spans(judged, wanted))
@@ -217,7 +215,6 @@ def spanned(
     Args:
         frame: columns row, topic_id, doc_id, relevance.
         found: from `pieces`.
-        rel: the lowest relevant grade.
         least: the share of a relevant chunk that a new one holds, which then is relevant.
         pieces_are: what new chunks are of whose own words such a share was judged relevant.
 

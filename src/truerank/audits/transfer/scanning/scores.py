@@ -37,7 +37,6 @@ class RowScoring:
     Attributes:
         ranker: the ranker, or how to open it.
         texts: the files of `DocumentTexts` by version.
-        policy: how documents are cut.
         cache: the file of a `ScoreCache`, or None.
         vectors: the vectors that several blocks need, see `encode_shared`.
     """
