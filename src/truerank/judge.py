@@ -28,20 +28,9 @@ if TYPE_CHECKING:
     from truerank.audits.assessors.audit import audit
 
 __all__ = [
-    "ActiveLearning",
-    "Asking",
-    "EncoderAnnotator",
-    "Probing",
-    "Serving",
-    "agreement",
-    "audit",
-    "export",
-    "import_",
-    "model",
-    "new",
-    "serve",
-    "table",
-]
+    "ActiveLearning", "Asking", "EncoderAnnotator", "Probing", "Serving", "agreement", "audit", "export", "import_",
+    "model", "new", "serve", "table",
+]  # fmt: skip
 
 #: The learner itself says how large a batch is.
 _ANY = 1 << 20

@@ -24,35 +24,10 @@ from truerank.errors import OptionError, TruerankError
 from truerank.loading import decimal_number, signed_number
 
 __all__ = [
-    "Confidence",
-    "Encoding",
-    "Flag",
-    "Labels",
-    "Missing",
-    "Names",
-    "Options",
-    "Out",
-    "OutFile",
-    "Processes",
-    "Range",
-    "Resampling",
-    "Runtime",
-    "Scoring",
-    "Seed",
-    "Source",
-    "Sources",
-    "Ties",
-    "Votes",
-    "Workers",
-    "adopted",
-    "adopter",
-    "check",
-    "command",
-    "declared",
-    "overwrites",
-    "value_of",
-    "watcher",
-]
+    "Confidence", "Encoding", "Flag", "Labels", "Missing", "Names", "Options", "Out", "OutFile", "Processes", "Range",
+    "Resampling", "Runtime", "Scoring", "Seed", "Source", "Sources", "Ties", "Votes", "Workers", "adopted", "adopter",
+    "check", "command", "declared", "overwrites", "value_of", "watcher",
+]  # fmt: skip
 
 #: Metavariables of options that name sources.
 _SOURCE: Final = re.compile(r"SRC|FILE$")

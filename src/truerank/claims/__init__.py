@@ -16,13 +16,6 @@ if TYPE_CHECKING:
 __getattr__, __dir__ = lazily(__name__, __file__)
 
 __all__ = [
-    "Check",
-    "Claim",
-    "ClaimAnswer",
-    "ClaimConclusion",
-    "ClaimEstimate",
-    "ClaimOptions",
-    "ClaimSources",
-    "PlannedQuestion",
-    "check",
-]
+    "Check", "Claim", "ClaimAnswer", "ClaimConclusion", "ClaimEstimate", "ClaimOptions", "ClaimSources",
+    "PlannedQuestion", "check",
+]  # fmt: skip

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from truerank.judging.ratings import Rating as Rating
     from truerank.judging.ratings import Ratings as Ratings
     from truerank.judging.ratings import Unit as Unit
-    from truerank.judging.ratings import Votes as Votes
     from truerank.judging.ratings import read_ratings as read_ratings
     from truerank.judging.samples import Assignment as Assignment
     from truerank.judging.samples import ItemSample as ItemSample
@@ -58,6 +57,7 @@ if TYPE_CHECKING:
     from truerank.judging.store import is_store as is_store
     from truerank.judging.tables import LabelCounts as LabelCounts
     from truerank.judging.tables import table as table
+    from truerank.options import Votes as Votes
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
     __all__ = [*__dir__()]

@@ -23,16 +23,6 @@ from truerank.options import Confidence, Flag, Labels, Out, Range, Seed, command
 from truerank.work.publishing import publish
 from truerank.work.runs import run as started
 
-__all__ = [
-    "FEWEST",
-    "AnnotatorAgreement",
-    "DefinitionAgreement",
-    "Drawing",
-    "LabelAgreement",
-    "PairAgreement",
-    "agreement",
-]
-
 
 class LabelAgreement(NamedTuple):
     """One label or answer, given or not given: how often it was given, and the coefficients."""

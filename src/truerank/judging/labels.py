@@ -17,7 +17,6 @@ from truerank.judging.ratings import (
     Ratings,
     RatingSource,
     Unit,
-    Votes,
     contradiction_error,
     decide,
     label_rules,
@@ -26,7 +25,7 @@ from truerank.judging.ratings import (
     read_ratings,
 )
 from truerank.judging.store import Store, is_store
-from truerank.options import Labels
+from truerank.options import Labels, Votes
 from truerank.records import Judgment
 from truerank.text.normalising import normalise
 

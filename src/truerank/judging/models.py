@@ -26,18 +26,6 @@ from truerank.loading import load_json, text_file
 from truerank.options import Flag, Options, Range
 from truerank.work.progress import Progress, Quiet
 
-__all__ = [
-    "Answer",
-    "ChatModel",
-    "ItemAnswer",
-    "Judge",
-    "ModelJudge",
-    "ModelRun",
-    "Only",
-    "ScoreJudge",
-    "judge_with_model",
-]
-
 _LONGEST_REASON: Final = 500
 _FENCE: Final = re.compile(r"```(?:json)?\s*\n(.*)\n\s*```", re.DOTALL | re.IGNORECASE)
 _TOPIC_TEXTS: Final = ("title", "description", "narrative", "variant")

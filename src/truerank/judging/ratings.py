@@ -23,24 +23,6 @@ from truerank.sources import SourceSpec, parse, read_labels, unique_names
 from truerank.sources.inputs import input_of
 from truerank.text.normalising import normalise
 
-__all__ = [
-    "VOTES",
-    "Coded",
-    "Rating",
-    "RatingSource",
-    "Ratings",
-    "Unit",
-    "Votes",
-    "checked_votes",
-    "decide",
-    "label_inputs",
-    "label_rules",
-    "label_source",
-    "named_source",
-    "one_of",
-    "read_ratings",
-]
-
 _Answer = TypeVar("_Answer", bound=Hashable)
 
 #: What each rule says, for help and reports.

@@ -28,19 +28,6 @@ from truerank.sources.query_files import well_formed
 from truerank.work.artifacts import digest
 from truerank.work.runs import Run, plain, run
 
-__all__ = [
-    "Annotator",
-    "Disagreement",
-    "Draft",
-    "Event",
-    "JudgingProgress",
-    "Kind",
-    "Role",
-    "Standing",
-    "Store",
-    "is_store",
-]
-
 #: "trkj": what `file` and we know a store by.
 APPLICATION_ID: Final = 0x74726B6A
 #: The layout of the tables; a store of a higher one is refused.

@@ -16,17 +16,9 @@ from truerank.measures.results import MEASURES, Aggregate, lower_is_better
 from truerank.options import value_of
 
 __all__ = [
-    "DCG",
-    "HMFR",
-    "MFR",
-    "NCG",
-    "RR_MSMARCO",
-    "MeasureSpec",
-    "NumRelRet",
-    "aggregate_of",
-    "lower_is_better",
+    "DCG", "HMFR", "MFR", "NCG", "RR_MSMARCO", "MeasureSpec", "NumRelRet", "aggregate_of", "lower_is_better",
     "parse_measures",
-]
+]  # fmt: skip
 
 #: What names measures: a text such as "nDCG@10 P@1 AP(rel=2)", or a list of such texts and of measures.
 MeasureSpec: TypeAlias = str | Measure | Sequence[str | Measure]

@@ -26,17 +26,6 @@ from truerank.near_duplicates.shingles import Shingles
 from truerank.near_duplicates.sketches import Documents, ExtraColumns, Sketches, keep, open_sketches
 
 __all__ = [
-    "BOILERPLATE",
-    "GROUPS",
-    "KINDS",
-    "PAIRS",
-    "Documents",
-    "Equivalents",
-    "ExtraColumns",
-    "Shingles",
-    "Sketches",
-    "between",
-    "keep",
-    "open_sketches",
-    "within",
-]
+    "BOILERPLATE", "GROUPS", "KINDS", "PAIRS", "Documents", "Equivalents", "ExtraColumns", "Shingles", "Sketches",
+    "between", "keep", "open_sketches", "within",
+]  # fmt: skip

@@ -30,14 +30,6 @@ from truerank.overlaps.kept_texts import KeptTexts, keep, kept_before, open_kept
 from truerank.overlaps.results import EVIDENCE_KINDS, OVERLAPS, OverlapRules, Overlaps
 
 __all__ = [
-    "EVIDENCE_KINDS",
-    "OVERLAPS",
-    "KeptTexts",
-    "OverlapRules",
-    "Overlaps",
-    "compare",
-    "compare_all",
-    "keep",
-    "kept_before",
-    "open_kept",
-]
+    "EVIDENCE_KINDS", "OVERLAPS", "KeptTexts", "OverlapRules", "Overlaps", "compare", "compare_all", "keep",
+    "kept_before", "open_kept",
+]  # fmt: skip

@@ -26,21 +26,9 @@ from truerank.rankers.recipes import Recipe, recipe_named
 from truerank.work.artifacts import write_text
 
 __all__ = [
-    "DECIMALS",
-    "RANKER_FILE",
-    "Pair",
-    "Ranker",
-    "RankerSpec",
-    "Runtime",
-    "Scores",
-    "device_of_ranker",
-    "open_ranker",
-    "placed",
-    "read_description",
-    "rounded",
-    "spec_of",
-    "write_description",
-]
+    "DECIMALS", "RANKER_FILE", "Pair", "Ranker", "RankerSpec", "Runtime", "Scores", "device_of_ranker", "open_ranker",
+    "placed", "read_description", "rounded", "spec_of", "write_description",
+]  # fmt: skip
 
 _RECIPE: Final = "truerank"
 _DECLARED: Final = re.compile(r'^class (?P<name>\w+)|^    kind: ClassVar\[str\] = "(?P<kind>\w+)"', re.MULTILINE)

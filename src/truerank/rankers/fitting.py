@@ -25,8 +25,6 @@ from truerank.work.artifacts import digest
 from truerank.work.kept import forget, is_whole, kept_path
 from truerank.work.progress import Progress, Quiet
 
-__all__ = ["CHECKPOINT", "Fitted", "Fitting", "Trainee", "fit"]
-
 
 class Trainee(Protocol):
     #: The torch module, in full precision.

@@ -67,14 +67,7 @@ def frame_of(value: Any, schema: Mapping[str, Any], number: str) -> pl.DataFrame
             return conforming(pl.DataFrame(rows, schema=held, orient="row"), wanted, where)
         rows = list(value)
         if rows and all(_is_record(row) for row in rows):
-            fields = type(rows[0])._fields
-            if any(type(row)._fields != fields for row in rows):
-                raise InputError("records of several kinds", "give records of one kind")
-            frame = renamed(
-                pl.DataFrame({name: [row[place] for row in rows] for place, name in enumerate(fields)}, strict=False),
-                schema,
-            )
-            return frame.cast({name: kind for name, kind in schema.items() if name in frame.columns})
+            return _of_records(rows, schema)
         return pl.DataFrame([tuple(row)[: len(schema)] for row in rows], schema=dict(schema), orient="row")
     except (TypeError, AttributeError, pl.exceptions.PolarsError) as error:
         remedy = f"give a source, a frame with {', '.join(schema)}, or {{topic: {{document: {number}}}}}"
@@ -83,6 +76,17 @@ def frame_of(value: Any, schema: Mapping[str, Any], number: str) -> pl.DataFrame
 
 def _is_record(value: object) -> bool:
     return isinstance(value, tuple) and hasattr(value, "_fields")
+
+
+def _of_records(rows: Sequence[Any], schema: Mapping[str, Any]) -> pl.DataFrame:
+    """A frame of records that name their fields as truerank or another program does, such as those of ir_measures."""
+    fields = type(rows[0])._fields
+    if any(type(row)._fields != fields for row in rows):
+        raise InputError("records of several kinds", "give records of one kind")
+    frame = renamed(
+        pl.DataFrame({name: [row[place] for row in rows] for place, name in enumerate(fields)}, strict=False), schema
+    )
+    return frame.cast({name: kind for name, kind in schema.items() if name in frame.columns})
 
 
 Noun = Literal["texts", "documents", "qrels", "run"]

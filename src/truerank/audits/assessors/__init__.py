@@ -14,23 +14,7 @@ from truerank.audits.assessors.sampling_designs import Correcting, LabelPlan, la
 from truerank.audits.assessors.verdicts import UseVerdict, verdicts_of
 
 __all__ = [
-    "AssessorAudit",
-    "AssessorRules",
-    "CorrectedScores",
-    "Correcting",
-    "FamilySource",
-    "Grades",
-    "Grading",
-    "LabelPlan",
-    "Outside",
-    "OutsideGrade",
-    "SystemScores",
-    "UseVerdict",
-    "Voice",
-    "audit",
-    "corrected_scores",
-    "label_plan",
-    "read_grades",
-    "read_voices",
-    "verdicts_of",
-]
+    "AssessorAudit", "AssessorRules", "CorrectedScores", "Correcting", "FamilySource", "Grades", "Grading", "LabelPlan",
+    "Outside", "OutsideGrade", "SystemScores", "UseVerdict", "Voice", "audit", "corrected_scores", "label_plan",
+    "read_grades", "read_voices", "verdicts_of",
+]  # fmt: skip

@@ -17,10 +17,10 @@ from truerank.judging.definitions import leak_answer
 from truerank.judging.exchange.forms import LabelFormat
 from truerank.judging.item_sources import item_of_row
 from truerank.judging.items import Draft, Event, Item, Kind, Role, Text
-from truerank.judging.ratings import Votes, contradiction_error, named_source
+from truerank.judging.ratings import contradiction_error, named_source
 from truerank.judging.schemes import Scheme
 from truerank.judging.store import Store, check_draft, store_change
-from truerank.options import Flag, command
+from truerank.options import Flag, Votes, command
 from truerank.records import Judgment
 from truerank.sources import compressed, formats, read_labels, read_qrels
 from truerank.sources.grammar import SourceSpec

@@ -15,22 +15,7 @@ from truerank.lab.instances.proofs import InstanceStats, stats
 from truerank.lab.instances.training_sets import build
 
 __all__ = [
-    "FORMATS",
-    "KINDS",
-    "Built",
-    "CutRule",
-    "DocumentQueries",
-    "Export",
-    "FirstStageOptions",
-    "InstanceStats",
-    "LeakOptions",
-    "QueryFile",
-    "TableOptions",
-    "TopicOptions",
-    "TrainingOptions",
-    "build",
-    "export",
-    "open_built",
-    "queries",
-    "stats",
-]
+    "FORMATS", "KINDS", "Built", "CutRule", "DocumentQueries", "Export", "FirstStageOptions", "InstanceStats",
+    "LeakOptions", "QueryFile", "TableOptions", "TopicOptions", "TrainingOptions", "build", "export", "open_built",
+    "queries", "stats",
+]  # fmt: skip

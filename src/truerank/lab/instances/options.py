@@ -7,10 +7,9 @@ from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Final, Literal, get_args
 
 from truerank.errors import OptionError
-from truerank.judging.ratings import Votes
 from truerank.lab.instances.document_queries import CutRule
 from truerank.lexical.presets import PresetName
-from truerank.options import Flag, Options, Range, Sources
+from truerank.options import Flag, Options, Range, Sources, Votes
 from truerank.work.runs import plain
 
 Kind = Literal["none", "leak", "test", "test-queries", "test-documents", "test-reworded", "by-depth", "by-version"]

@@ -20,14 +20,13 @@ from truerank.core.verdict import Verdict
 from truerank.core.views import columns
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.judging.ratings import Votes
 from truerank.lab.instances.built import TABLE, Built, open_built
 from truerank.lab.instances.document_queries import DocumentQueries
 from truerank.lab.instances.draws import Excluded
 from truerank.lab.instances.options import TEST_KINDS
 from truerank.lab.instances.sources import relevant_documents
 from truerank.lab.instances.training_queries import excluded, judged_documents, leaks_above, read_candidates
-from truerank.options import Flag, Sources, command
+from truerank.options import Flag, Sources, Votes, command
 from truerank.sources.grammar import parse
 from truerank.sources.topics import read_topics
 from truerank.text.normalising import normalise

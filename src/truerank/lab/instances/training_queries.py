@@ -13,7 +13,6 @@ import polars as pl
 
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.judging.ratings import Votes
 from truerank.lab.instances.document_queries import DocumentQueries
 from truerank.lab.instances.draws import (
     Asked,
@@ -29,6 +28,7 @@ from truerank.lab.instances.draws import (
     scan,
 )
 from truerank.lab.instances.options import BuildOptions
+from truerank.options import Votes
 from truerank.records import Query
 from truerank.sources.qrels import QREL_SCHEMA, qrel_frames
 from truerank.text.normalising import normalise

@@ -16,16 +16,6 @@ from truerank.sources.archive.client import (
 )
 
 __all__ = [
-    "Archive",
-    "ArchiveOptions",
-    "BrokenError",
-    "Capture",
-    "FailedError",
-    "MissedError",
-    "Played",
-    "nearest",
-    "open_archive",
-    "parse_day",
-    "read_record",
-    "warc_record",
-]
+    "Archive", "ArchiveOptions", "BrokenError", "Capture", "FailedError", "MissedError", "Played", "nearest",
+    "open_archive", "parse_day", "read_record", "warc_record",
+]  # fmt: skip
