@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from truerank.core.verdict import Verdict
 
 __all__ = [
-    "Format", "Result", "Summary", "gallery_notes", "page_note", "place_note", "report", "reports", "summarises",
-    "summary", "writer", "writes",
+    "Format", "Result", "Summary", "gallery_notes", "page_note", "place_note", "report", "reports", "shows",
+    "summarises", "summary", "writer", "writes",
 ]  # fmt: skip
 
 R = TypeVar("R", bound="Result")
@@ -155,6 +155,24 @@ def _registry(known: dict[type, F], kind: type) -> Callable[[F], F]:
 def summarises(kind: type[R]) -> Callable[[Callable[[R], Summary]], Callable[[R], Summary]]:
     """Registers what a command prints of a type of result."""
     return _registry(_summaries, kind)
+
+
+def shows(kind: type, place: tuple[str, str] | None = None, *, width: int | None = None) -> Callable[[F], F]:
+    """Registers the table that is all that a command prints of a type of result.
+
+    Args:
+        place: what a note calls its `out`, and the file there; without it there is no note.
+    """
+
+    def register(table: F) -> F:
+        def shown(result: Any) -> Summary:
+            notes = () if place is None else place_note(place[0], result.out, place[1])
+            return Summary((table(result),), result.json(), notes=notes, width=width)
+
+        _summaries[kind] = shown
+        return table
+
+    return register
 
 
 def reports(kind: type[R]) -> Callable[[Callable[[R], Report]], Callable[[R], Report]]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.core.result import Summary, summarises, writes
+from truerank.core.result import Summary, shows, summarises, writes
 from truerank.core.tables import Cell, Column, Table
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
@@ -129,6 +129,7 @@ def _first(lines: Sequence[str]) -> tuple[str, ...]:
     return ("\n".join(shown),) if shown else ()
 
 
+@shows(ModelRun)
 def model_table(found: ModelRun) -> Table:
     """The labels that a model gave and the reasons why it gave none, with their numbers."""
     rows = [(name, count) for name, count in found.labels.items()]
@@ -151,11 +152,6 @@ def _model_notes(found: ModelRun) -> Iterator[str]:
     if found.failed:
         fault = next(iter(found.failed.values()))
         yield f"{len(found.failed):,} without an answer ({fault}); the same command asks again."
-
-
-@summarises(ModelRun)
-def _model(found: ModelRun) -> Summary:
-    return Summary((model_table(found),), found.json())
 
 
 def probe_table(found: ProbeRun) -> Table:

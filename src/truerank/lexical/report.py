@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from truerank.core.result import Summary, place_note, summarises, writes
+from truerank.core.result import Summary, place_note, shows, summarises, writes
 from truerank.core.tables import Column, Table
 from truerank.lexical.index import Index
 from truerank.lexical.scoring import DECIMALS
@@ -19,6 +19,7 @@ from truerank.text.printable import first_few
 from truerank.work.runs import Run
 
 
+@shows(Index)
 def index_table(index: Index) -> Table:
     """What the index holds, one row for each field."""
     tokens = index.lengths.sum(axis=0, dtype=np.int64).tolist()
@@ -90,11 +91,6 @@ def tuning_table(tuning: Tuning) -> Table:
         rows,
         notes=(f"{gap.n:,} topics; Student's t interval of the mean difference.", f"Tried: {tried}."),
     )
-
-
-@summarises(Index)
-def _index(index: Index) -> Summary:
-    return Summary((index_table(index),), index.json())
 
 
 @summarises(SearchResult)

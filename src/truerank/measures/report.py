@@ -19,7 +19,7 @@ from truerank.core.figures import (
     order_overview,
 )
 from truerank.core.plain import plain
-from truerank.core.result import Result, Summary, summarises, summary, writes
+from truerank.core.result import Result, Summary, shows, summarises, summary, writes
 from truerank.core.tables import Cell, Column, Table
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.cross_validation import CrossValidation
@@ -366,6 +366,7 @@ def swap_table(order: OrderChanges) -> Table:
     )
 
 
+@shows(TopicDifferences)
 def topic_table(found: TopicDifferences) -> Table:
     """One row per topic."""
     columns = (
@@ -430,11 +431,6 @@ def _run_comparison(found: RunComparison) -> Summary:
 def _compared_pictures(found: RunComparison) -> Iterator[Picture]:
     if found.comparison is not None:
         yield from comparison_pictures(found.comparison, found.drawn)
-
-
-@summarises(TopicDifferences)
-def _topic_differences(found: TopicDifferences) -> Summary:
-    return Summary((topic_table(found),), found.json())
 
 
 @summarises(OrderChanges)

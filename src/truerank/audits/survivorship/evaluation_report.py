@@ -11,7 +11,7 @@ from truerank.audits.survivorship.report import FOOTER
 from truerank.core.figures.export import Picture
 from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Summary, page_note, reports, summarises
+from truerank.core.result import Summary, page_note, reports, shows, summarises
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
 
@@ -25,11 +25,6 @@ def _evaluation_summary(result: DepthEvaluation) -> Summary:
     if result.orders:
         tables.append(order_table(result))
     return Summary(tuple(tables), result.json(), notes=page_note(result.out), width=120)
-
-
-@summarises(TrainingEffect)
-def _effect_summary(result: TrainingEffect) -> Summary:
-    return Summary((effect_table(result),), result.json(), width=120)
 
 
 @reports(DepthEvaluation)
@@ -252,6 +247,7 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
     return numbers[place], numbers[place] - numbers[place - 1] if place else None
 
 
+@shows(TrainingEffect, width=120)
 def effect_table(result: TrainingEffect) -> Table:
     columns = (
         Column("measure"),

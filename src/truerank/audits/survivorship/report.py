@@ -21,7 +21,7 @@ from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestRow, forest_plot
 from truerank.core.figures.lines import LinePanel, LineSeries, line_panels
 from truerank.core.report import Report, ReportSection, found_section
-from truerank.core.result import Summary, page_note, place_note, reports, summarises, writes
+from truerank.core.result import Summary, page_note, place_note, reports, shows, summarises, writes
 from truerank.core.rules import Rule, rules_of
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
@@ -256,11 +256,6 @@ def _trend(curve: DepthCurve) -> str:
     )
 
 
-@summarises(Depths)
-def _depths_summary(result: Depths) -> Summary:
-    return Summary((depths_table(result),), result.json(), notes=page_note(result.out), width=120)
-
-
 @summarises(PassageMap)
 def _map_summary(result: PassageMap) -> Summary:
     tables = [map_table(result)]
@@ -280,18 +275,6 @@ def _map_files(result: PassageMap, job: Run) -> None:
             job.text(f"later-{name}.txt", "".join(f"{one}\n" for one in kept["query_id"]))
     job.parquet("survival.parquet", result.survival)
     job.json("summary.json", result.json())
-
-
-@summarises(Simulated)
-def _simulated_summary(result: Simulated) -> Summary:
-    return Summary((simulated_table(result),), result.json(), notes=place_note("log", result.out), width=120)
-
-
-@summarises(Triples)
-def _triples_summary(result: Triples) -> Summary:
-    return Summary(
-        (triples_table(result),), result.json(), notes=place_note("triples", result.out, "triples.parquet"), width=120
-    )
 
 
 @writes(Triples)
@@ -337,6 +320,7 @@ def _depth_report(result: Depths) -> Report:
     )
 
 
+@shows(Depths, ("report", "report.html"), width=120)
 def depths_table(result: Depths) -> Table:
     columns = (
         Column("depth", align="right"),
@@ -398,6 +382,7 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
     yield from fault_notes(result.counts)
 
 
+@shows(Simulated, ("log", ""), width=120)
 def simulated_table(result: Simulated) -> Table:
     columns = (
         Column("log"),
@@ -422,6 +407,7 @@ def simulated_table(result: Simulated) -> Table:
     return Table("Simulated annotation", columns, (row,), notes)
 
 
+@shows(Triples, ("triples", "triples.parquet"), width=120)
 def triples_table(result: Triples) -> Table:
     columns = (
         Column("depth", align="right"),
@@ -446,11 +432,6 @@ def triples_table(result: Triples) -> Table:
     return Table("Training triples by simulated annotation depth", columns, rows, notes)
 
 
-@summarises(AnswerPool)
-def _pool_summary(result: AnswerPool) -> Summary:
-    return Summary((pool_table(result),), result.json(), notes=place_note("items", result.out, ITEMS), width=120)
-
-
 @writes(AnswerPool)
 def _pool_files(result: AnswerPool, job: Run) -> None:
     job.parquet(POOL, result.results)
@@ -464,13 +445,6 @@ def _pool_files(result: AnswerPool, job: Run) -> None:
 @summarises(Answerable)
 def _answerable_summary(result: Answerable) -> Summary:
     return Summary(tuple(_tables(result).values()), result.json(), notes=page_note(result.out), width=120)
-
-
-@summarises(Rescued)
-def _rescued_summary(result: Rescued) -> Summary:
-    return Summary(
-        (rescued_table(result),), result.json(), notes=place_note("judgments", result.out, "qrels"), width=120
-    )
 
 
 @writes(Rescued)
@@ -622,6 +596,7 @@ def _of(corpus: CorpusAnswers) -> str:
     return f"{corpus.name}: " if corpus.name else ""
 
 
+@shows(AnswerPool, ("items", ITEMS), width=120)
 def pool_table(result: AnswerPool) -> Table:
     columns = (Column("corpus"), Column("system"), *Column.numbers(",d", "queries", "passages", "only here"))
     alone = result.results.group_by("corpus", "query_id", "doc_id").agg(
@@ -652,6 +627,7 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
     yield from fault_notes(result.counts)
 
 
+@shows(Rescued, ("judgments", "qrels"), width=120)
 def rescued_table(result: Rescued) -> Table:
     columns = (
         Column("corpus"),

@@ -16,7 +16,7 @@ from truerank.audits.transfer.removal import TRUST, JudgmentCleaning
 from truerank.audits.transfer.routes import COMBINE, Carrying, ExpertComparison
 from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selection import Selection
-from truerank.core.result import Format, Summary, place_note, summarises, writes
+from truerank.core.result import Format, Summary, place_note, shows, summarises, writes
 from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.core.views import heads
 from truerank.sources.qrels import qrel_text
@@ -175,11 +175,7 @@ def _description_summary(result: Description) -> Summary:
     return Summary((table,), result.json(), width=120)
 
 
-@summarises(Estimates)
-def _estimates_summary(result: Estimates) -> Summary:
-    return Summary((estimates_table(result),), result.json(), width=130)
-
-
+@shows(Estimates, width=130)
 def estimates_table(result: Estimates) -> Table:
     """Table 3: counts, precision, documents, errors."""
     above = f"relevance {'/'.join(result.versions)}"
