@@ -42,6 +42,13 @@ class Preset:
     models: Mapping[str, Model | Expansion]
 
 
+_AS_ANSERINI: Final[Mapping[str, Model | Expansion]] = {
+    "bm25": _ANSERINI,
+    "ql": QueryLikelihood(1000, "lucene"),
+    "rm3": RM3(10, 10, 0.5, _ANSERINI),
+    "axiomatic": Axiomatic(20, 30, 0.4, 20, 42, "whole", _ANSERINI),
+    "prf": BM25PRF(20, 10, 0.2, 0.9, 0.4, _ANSERINI),
+}
 PRESETS: Final[dict[str, Preset]] = {
     preset.name: preset
     for preset in (
@@ -50,13 +57,7 @@ PRESETS: Final[dict[str, Preset]] = {
             "Anserini: Lucene's tokeniser, 33 stopwords, Porter; BM25 with Lucene's idf and lengths.",
             Analyser("lucene", "lucene", "porter"),
             "bm25",
-            {
-                "bm25": _ANSERINI,
-                "ql": QueryLikelihood(1000, "lucene"),
-                "rm3": RM3(10, 10, 0.5, _ANSERINI),
-                "axiomatic": Axiomatic(20, 30, 0.4, 20, 42, "whole", _ANSERINI),
-                "prf": BM25PRF(20, 10, 0.2, 0.9, 0.4, _ANSERINI),
-            },
+            _AS_ANSERINI,
         ),
         Preset(
             "terrier",
@@ -89,13 +90,7 @@ PRESETS: Final[dict[str, Preset]] = {
             "TREC 2019 Deep Learning, passage candidates: BM25 without stemming; the rest as Anserini.",
             Analyser("lucene", "lucene", "none"),
             "bm25",
-            {
-                "bm25": _ANSERINI,
-                "ql": QueryLikelihood(1000, "lucene"),
-                "rm3": RM3(10, 10, 0.5, _ANSERINI),
-                "axiomatic": Axiomatic(20, 30, 0.4, 20, 42, "whole", _ANSERINI),
-                "prf": BM25PRF(20, 10, 0.2, 0.9, 0.4, _ANSERINI),
-            },
+            _AS_ANSERINI,
         ),
     )
 }

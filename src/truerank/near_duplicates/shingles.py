@@ -7,7 +7,6 @@ the same in every process and on every machine, so that kept sketches stay valid
 from __future__ import annotations
 
 import functools
-import math
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -50,10 +49,6 @@ class Shingles(Options):
         A Jaccard similarity s of sets of a and b ≥ a shingles needs s / (1 + s) · (a + b) ≥ 2s / (1 + s) · a in common.
         """
         return min(2 * self.similarity / (1 + self.similarity), self.containment)
-
-    def least_common(self, shingles: int) -> int:
-        """How many of so many shingles that share is, rounded up."""
-        return max(1, math.ceil(self.least_share * shingles - 1e-9))
 
     @property
     def least_own(self) -> int:

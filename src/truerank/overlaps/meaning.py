@@ -21,7 +21,7 @@ from truerank.near_duplicates.shingles import Numbers, shingled
 from truerank.overlaps.results import TextPart
 from truerank.text.normalising import normalise
 from truerank.text.passages import Sliding
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import AroundEncoder, Encoder, Vectors
 from truerank.vectors.neighbours import above_bars
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -49,7 +49,7 @@ _UNRELATED: Final = (
 )  # fmt: skip
 
 
-class ReadTexts:
+class ReadTexts(AroundEncoder):
     """An encoder that is asked about texts only that it can read; of others, each cosine is 0.
 
     Args:
@@ -59,24 +59,12 @@ class ReadTexts:
     """
 
     def __init__(self, encoder: Encoder, judge: Encoder | None = None) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._judge = encoder if judge is None else judge
 
     @classmethod
     def of(cls, encoder: Encoder) -> ReadTexts:
         return encoder if isinstance(encoder, cls) else cls(encoder)
-
-    @property
-    def name(self) -> str:
-        return self._encoder.name
-
-    @property
-    def dimension(self) -> int:
-        return self._encoder.dimension
-
-    @property
-    def precision(self) -> str:
-        return self._encoder.precision
 
     @property
     def fingerprint(self) -> str:

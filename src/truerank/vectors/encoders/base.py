@@ -52,6 +52,25 @@ class SelectiveEncoder(Encoder, Protocol):
         """Which texts it cannot read, shape (len(texts),); vectors of those alone are made that this is asked of."""
 
 
+class AroundEncoder:
+    """An encoder around another one, whose name, dimension and precision it has."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    @property
+    def name(self) -> str:
+        return self._encoder.name
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.dimension
+
+    @property
+    def precision(self) -> str:
+        return self._encoder.precision
+
+
 Backend = Literal["auto", "onnx", "openvino", "torch"]
 Precision = Literal["fp32", "fp16", "bf16", "bf16x3", "int8"]
 

@@ -16,12 +16,12 @@ from typing import Any, Final
 import numpy as np
 
 from truerank.errors import InputError
-from truerank.vectors.encoders.base import Encoder, Vectors
+from truerank.vectors.encoders.base import AroundEncoder, Encoder, Vectors
 
 _DIGEST: Final = 16
 
 
-class CachedEncoder:
+class CachedEncoder(AroundEncoder):
     """An encoder that looks into a folder first.
 
     A file holds the vectors of one list of texts, under a hash of the list and the encoder's fingerprint. Lists that
@@ -34,23 +34,8 @@ class CachedEncoder:
     """
 
     def __init__(self, encoder: Encoder, folder: str | Path) -> None:
-        self._encoder = encoder
+        super().__init__(encoder)
         self._folder = Path(folder)
-
-    @property
-    def name(self) -> str:
-        """The name of the encoder inside."""
-        return self._encoder.name
-
-    @property
-    def dimension(self) -> int:
-        """Length of a vector."""
-        return self._encoder.dimension
-
-    @property
-    def precision(self) -> str:
-        """Arithmetic of the encoder inside."""
-        return self._encoder.precision
 
     @property
     def fingerprint(self) -> str:
