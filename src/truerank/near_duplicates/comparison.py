@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -19,6 +20,7 @@ from truerank.near_duplicates.joins import (
     NO_TWIN,
     ComparisonPlan,
     Piece,
+    PlainStep,
     Shuffle,
     engine_for,
     find_candidates,
@@ -56,8 +58,8 @@ _AT_ONCE: Final = 1 << 21
 def verify(plan: ComparisonPlan, candidates: Shuffle, job: Job) -> pl.DataFrame:
     blocks = len(plan.places)
     texts = _Texts(plan)
-    run_pieces("marking documents", _MarkDocuments(plan, candidates), 1, job)
-    run_pieces("gathering shingles", _GatherShingles(plan, texts), blocks, job)
+    run_pieces("marking documents", PlainStep(partial(_mark_documents, plan, candidates), texts.are_marked), 1, job)
+    run_pieces("gathering shingles", PlainStep(partial(_gather_shingles, plan, texts), texts.gathered), blocks, job)
     store = BlockStore(plan.folder / "verified")
     job.progress.start("verifying", blocks)
     run_blocks(_VerifyTask(plan, candidates, texts), map(Piece, range(blocks)), store, engine_for(blocks, job))
@@ -119,6 +121,13 @@ class _Texts:
     def marks(self) -> Path:
         return self.plan.folder / "needed.u1"
 
+    def are_marked(self, _: int) -> bool:
+        return is_whole(self.marks)
+
+    def gathered(self, block: int) -> bool:
+        needed = [self.path(block)] if self.marked(block).any() else []
+        return all(map(is_whole, [self.index(block), *needed]))
+
     def path(self, block: int) -> Path:
         return self.plan.folder / "needed" / f"{block:06d}.shingles"
 
@@ -147,46 +156,23 @@ class _Texts:
         return np.concatenate(found), starts_of(np.concatenate(sizes))
 
 
-@dataclass(frozen=True)
-class _MarkDocuments:
-    plan: ComparisonPlan
-    candidates: Shuffle
-
-    def done(self, piece: int) -> bool:
-        return is_whole(_Texts(self.plan).marks)
-
-    def open(self) -> Callable[[Piece], None]:
-        def mark(piece: Piece) -> None:
-            marks = np.zeros(int(self.plan.firsts[-1]), np.bool_)
-            for part in range(self.plan.parts):
-                pairs = self.candidates.of_piece(part)
-                marks[pairs["left"]] = True
-                marks[pairs["right"]] = True
-            save_array(_Texts(self.plan).marks, marks)
-
-        return mark
+def _mark_documents(plan: ComparisonPlan, candidates: Shuffle, piece: Piece) -> None:
+    marks = np.zeros(int(plan.firsts[-1]), np.bool_)
+    for part in range(plan.parts):
+        pairs = candidates.of_piece(part)
+        marks[pairs["left"]] = True
+        marks[pairs["right"]] = True
+    save_array(_Texts(plan).marks, marks)
 
 
-@dataclass(frozen=True)
-class _GatherShingles:
-    plan: ComparisonPlan
-    texts: _Texts
-
-    def done(self, piece: int) -> bool:
-        needed = [self.texts.path(piece)] if self.texts.marked(piece).any() else []
-        return all(map(is_whole, [self.texts.index(piece), *needed]))
-
-    def open(self) -> Callable[[Piece], None]:
-        return self._gather
-
-    def _gather(self, piece: Piece) -> None:
-        needed = self.texts.marked(piece.number)
-        sizes = np.where(needed, self.plan.size_of(piece.number), 0)
-        if needed.any():
-            sketches, block = self.plan.places[piece.number]
-            shingles = sketches.shingles_of(block)
-            save_array(self.texts.path(piece.number), shingles[np.repeat(needed, self.plan.size_of(piece.number))])
-        save_array(self.texts.index(piece.number), starts_of(sizes))
+def _gather_shingles(plan: ComparisonPlan, texts: _Texts, piece: Piece) -> None:
+    needed = texts.marked(piece.number)
+    sizes = np.where(needed, plan.size_of(piece.number), 0)
+    if needed.any():
+        sketches, block = plan.places[piece.number]
+        shingles = sketches.shingles_of(block)
+        save_array(texts.path(piece.number), shingles[np.repeat(needed, plan.size_of(piece.number))])
+    save_array(texts.index(piece.number), starts_of(sizes))
 
 
 @dataclass(frozen=True)

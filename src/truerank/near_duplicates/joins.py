@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple, Protocol
 
@@ -44,11 +44,20 @@ class Piece(NamedTuple):
 class Step(Protocol):
     """A step of the comparison: opened once by each worker, then called for every piece, whose files it writes."""
 
-    def open(self) -> Callable[[Piece], None]:
-        """The function that does a piece."""
+    def open(self) -> Callable[[Piece], None]: ...
 
-    def done(self, piece: int) -> bool:
-        """Whether the files of a piece are there."""
+    def done(self, piece: int, /) -> bool: ...
+
+
+@dataclass(frozen=True)
+class PlainStep:
+    """A step that opens nothing: `work` does a piece; `done` says whether its files are there."""
+
+    work: Callable[[Piece], None]
+    done: Callable[[int], bool]
+
+    def open(self) -> Callable[[Piece], None]:
+        return self.work
 
 
 @dataclass(frozen=True)
@@ -225,8 +234,8 @@ NO_TWIN: Final = 0xFFFFFFFF
 def find_equals(plan: ComparisonPlan, job: Job) -> Shuffle:
     keys = Shuffle(plan.folder / "keys", len(plan.places), _KEYS)
     equals = Shuffle(plan.folder / "equals", plan.parts, _EQUALS)
-    run_pieces("sorting texts", _SortTexts(plan, keys), len(plan.places), job)
-    run_pieces("comparing texts", _CompareTexts(plan, keys, equals), plan.parts, job)
+    run_pieces("sorting texts", PlainStep(partial(_sort_texts, plan, keys), keys.done), len(plan.places), job)
+    run_pieces("comparing texts", PlainStep(partial(_compare_texts, plan, keys, equals), equals.done), plan.parts, job)
     keys.drop()
     return equals
 
@@ -237,49 +246,26 @@ def not_first(equals: Shuffle, block: int) -> Numbers:
     return np.sort(found["document"][found["first"] != found["document"]]).astype(np.int64)
 
 
-@dataclass(frozen=True)
-class _SortTexts:
-    plan: ComparisonPlan
-    keys: Shuffle
-
-    def done(self, piece: int) -> bool:
-        return self.keys.done(piece)
-
-    def open(self) -> Callable[[Piece], None]:
-        return self._sort
-
-    def _sort(self, piece: Piece) -> None:
-        sketches, block = self.plan.places[piece.number]
-        text, sequence = (sketches.column(block, name) for name in ("text", "sequence"))
-        records = np.zeros(len(text), list(_KEYS))
-        # Signs without words only equal themselves.
-        records["key"], records["text"] = np.where(sequence == 0, text, sequence), text
-        records["document"] = self.plan.firsts[piece.number] + np.arange(len(text))
-        records = records[text != 0]
-        records = records[np.argsort(records["key"], kind="stable")]
-        self.keys.write(piece.number, records, self.plan.part_bounds(records["key"]))
+def _sort_texts(plan: ComparisonPlan, keys: Shuffle, piece: Piece) -> None:
+    sketches, block = plan.places[piece.number]
+    text, sequence = (sketches.column(block, name) for name in ("text", "sequence"))
+    records = np.zeros(len(text), list(_KEYS))
+    # Signs without words only equal themselves.
+    records["key"], records["text"] = np.where(sequence == 0, text, sequence), text
+    records["document"] = plan.firsts[piece.number] + np.arange(len(text))
+    records = records[text != 0]
+    records = records[np.argsort(records["key"], kind="stable")]
+    keys.write(piece.number, records, plan.part_bounds(records["key"]))
 
 
-@dataclass(frozen=True)
-class _CompareTexts:
-    plan: ComparisonPlan
-    keys: Shuffle
-    equals: Shuffle
-
-    def done(self, piece: int) -> bool:
-        return self.equals.done(piece)
-
-    def open(self) -> Callable[[Piece], None]:
-        return self._compare
-
-    def _compare(self, piece: Piece) -> None:
-        records = self.keys.read(piece.number)
-        records = records[np.argsort(records["key"], kind="stable")]
-        bounds = runs_of(records["key"])
-        records = records[np.repeat(np.diff(bounds) > 1, np.diff(bounds))]
-        found = _equals(records, self.plan.border)
-        found = found[np.argsort(found["document"], kind="stable")]
-        self.equals.write(piece.number, found, self.plan.block_bounds(found["document"]))
+def _compare_texts(plan: ComparisonPlan, keys: Shuffle, equals: Shuffle, piece: Piece) -> None:
+    records = keys.read(piece.number)
+    records = records[np.argsort(records["key"], kind="stable")]
+    bounds = runs_of(records["key"])
+    records = records[np.repeat(np.diff(bounds) > 1, np.diff(bounds))]
+    found = _equals(records, plan.border)
+    found = found[np.argsort(found["document"], kind="stable")]
+    equals.write(piece.number, found, plan.block_bounds(found["document"]))
 
 
 def _equals(records: NDArray[Any], border: int | None) -> NDArray[Any]:
@@ -347,11 +333,22 @@ def find_candidates(plan: ComparisonPlan, equals: Shuffle, job: Job) -> tuple[Sh
     pairs = Shuffle(folder / "candidates", plan.parts, _PAIRS)
     lists = folder / "lists"
     run_pieces("sorting shingles", _SortShingles(plan, equals, postings), blocks, job)
-    run_pieces("counting shingles", _CountShingles(plan, postings, shared, lists), plan.parts, job)
+    run_pieces(
+        "counting shingles",
+        PlainStep(partial(_count_shingles, plan, postings, shared, lists), shared.done),
+        plan.parts,
+        job,
+    )
     postings.drop()
-    run_pieces("choosing shingles", _ChooseShingles(plan, shared, requests), blocks, job)
+    step = PlainStep(partial(_choose_shingles, plan, shared, requests), requests.done)
+    run_pieces("choosing shingles", step, blocks, job)
     shared.drop()
-    run_pieces("finding candidates", _FindCandidates(plan, lists, requests, pairs), plan.parts, job)
+    run_pieces(
+        "finding candidates",
+        PlainStep(partial(_find_candidates, plan, lists, requests, pairs), pairs.done),
+        plan.parts,
+        job,
+    )
     requests.drop()
     crowded = sum(int(load_array(lists / f"{part:06d}.crowded", np.int64)[0]) for part in range(plan.parts))
     for part in range(plan.parts):
@@ -421,48 +418,34 @@ def _filter_of(plan: ComparisonPlan, side: int) -> _Filter | None:
     return _Filter(np.packbits(there, bitorder="little"), 64 - size)
 
 
-@dataclass(frozen=True)
-class _CountShingles:
+def _count_shingles(plan: ComparisonPlan, postings: Shuffle, shared: Shuffle, lists: Path, piece: Piece) -> None:
     """Of each part of the shingles those that several documents have: who has them, and how many others."""
-
-    plan: ComparisonPlan
-    postings: Shuffle
-    shared: Shuffle
-    lists: Path
-
-    def done(self, piece: int) -> bool:
-        return self.shared.done(piece)
-
-    def open(self) -> Callable[[Piece], None]:
-        return self._count
-
-    def _count(self, piece: Piece) -> None:
-        records = self.postings.read(piece.number)
-        shingles = np.ascontiguousarray(records["shingle"])
-        order = np.argsort(shingles)
-        bounds = runs_of(shingles[order])
-        several = np.diff(bounds) > 1
-        documents = records["document"][order[np.repeat(several, np.diff(bounds))]]
-        sizes = np.diff(bounds)[several]
-        del records, shingles, order
-        documents = _sorted_within(documents, sizes)
-        if self.plan.border is None:
-            others = np.repeat(sizes - 1, sizes)
-        else:
-            ours = documents < self.plan.border
-            left = np.add.reduceat(ours, starts_of(sizes)[:-1], dtype=np.int64) if len(documents) else sizes
-            kept = (left > 0) & (left < sizes)
-            ours = ours[np.repeat(kept, sizes)]
-            left_of, sizes_of = (np.repeat(each[kept], sizes[kept]) for each in (left, sizes))
-            others = np.where(ours, sizes_of - left_of, left_of)
-            documents, sizes = documents[np.repeat(kept, sizes)], sizes[kept]
-        save_array(_list_path(self.lists, piece.number, "documents"), documents)
-        save_array(_list_path(self.lists, piece.number, "starts"), starts_of(sizes))
-        found = np.empty(len(documents), list(_SHARED))
-        order = np.argsort(documents, kind="stable")
-        found["document"], found["others"] = documents[order], others[order]
-        found["list"] = np.repeat(np.arange(len(sizes)), sizes)[order]
-        self.shared.write(piece.number, found, self.plan.block_bounds(found["document"]))
+    records = postings.read(piece.number)
+    shingles = np.ascontiguousarray(records["shingle"])
+    order = np.argsort(shingles)
+    bounds = runs_of(shingles[order])
+    several = np.diff(bounds) > 1
+    documents = records["document"][order[np.repeat(several, np.diff(bounds))]]
+    sizes = np.diff(bounds)[several]
+    del records, shingles, order
+    documents = _sorted_within(documents, sizes)
+    if plan.border is None:
+        others = np.repeat(sizes - 1, sizes)
+    else:
+        ours = documents < plan.border
+        left = np.add.reduceat(ours, starts_of(sizes)[:-1], dtype=np.int64) if len(documents) else sizes
+        kept = (left > 0) & (left < sizes)
+        ours = ours[np.repeat(kept, sizes)]
+        left_of, sizes_of = (np.repeat(each[kept], sizes[kept]) for each in (left, sizes))
+        others = np.where(ours, sizes_of - left_of, left_of)
+        documents, sizes = documents[np.repeat(kept, sizes)], sizes[kept]
+    save_array(_list_path(lists, piece.number, "documents"), documents)
+    save_array(_list_path(lists, piece.number, "starts"), starts_of(sizes))
+    found = np.empty(len(documents), list(_SHARED))
+    order = np.argsort(documents, kind="stable")
+    found["document"], found["others"] = documents[order], others[order]
+    found["list"] = np.repeat(np.arange(len(sizes)), sizes)[order]
+    shared.write(piece.number, found, plan.block_bounds(found["document"]))
 
 
 def _sorted_within(documents: NDArray[np.uint32], sizes: Numbers) -> NDArray[np.uint32]:
@@ -471,77 +454,48 @@ def _sorted_within(documents: NDArray[np.uint32], sizes: Numbers) -> NDArray[np.
     return (np.sort(number << np.uint64(32) | documents) & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-@dataclass(frozen=True)
-class _ChooseShingles:
+def _choose_shingles(plan: ComparisonPlan, shared: Shuffle, requests: Shuffle, piece: Piece) -> None:
     """Of each document that may be the smaller one of a pair the rarest of its shingles that others have."""
-
-    plan: ComparisonPlan
-    shared: Shuffle
-    requests: Shuffle
-
-    def done(self, piece: int) -> bool:
-        return self.requests.done(piece)
-
-    def open(self) -> Callable[[Piece], None]:
-        return self._choose
-
-    def _choose(self, piece: Piece) -> None:
-        options = self.plan.options
-        sizes = self.plan.size_of(piece.number)
-        first = int(self.plan.firsts[piece.number])
-        parts = [self.shared.read_piece(part, piece.number) for part in range(self.plan.parts)]
-        part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
-        records = np.concatenate(parts)
-        document = records["document"].astype(np.int64) - first
-        alone = sizes - np.bincount(document, minlength=len(sizes))
-        needed = np.maximum(np.ceil(options.least_share * sizes - 1e-9), 1).astype(np.int64)
-        wanted = sizes - needed + 1 - alone
-        may = wanted[document] > 0
-        records, document, part_of = records[may], document[may], part_of[may]
-        order = np.lexsort((records["list"], part_of, records["others"], document))
-        records, document, part_of = records[order], document[order], part_of[order]
-        rank = np.arange(len(document)) - np.searchsorted(document, document)
-        taken = rank < wanted[document]
-        records, part_of = records[taken], part_of[taken]
-        order = np.argsort(part_of, kind="stable")
-        found = np.empty(len(order), list(_REQUESTS))
-        found["list"], found["document"] = records["list"][order], records["document"][order]
-        self.requests.write(piece.number, found, starts_of(np.bincount(part_of, minlength=self.plan.parts)))
+    options = plan.options
+    sizes = plan.size_of(piece.number)
+    first = int(plan.firsts[piece.number])
+    parts = [shared.read_piece(part, piece.number) for part in range(plan.parts)]
+    part_of = np.repeat(np.arange(len(parts)), [len(part) for part in parts])
+    records = np.concatenate(parts)
+    document = records["document"].astype(np.int64) - first
+    alone = sizes - np.bincount(document, minlength=len(sizes))
+    needed = np.maximum(np.ceil(options.least_share * sizes - 1e-9), 1).astype(np.int64)
+    wanted = sizes - needed + 1 - alone
+    may = wanted[document] > 0
+    records, document, part_of = records[may], document[may], part_of[may]
+    order = np.lexsort((records["list"], part_of, records["others"], document))
+    records, document, part_of = records[order], document[order], part_of[order]
+    rank = np.arange(len(document)) - np.searchsorted(document, document)
+    taken = rank < wanted[document]
+    records, part_of = records[taken], part_of[taken]
+    order = np.argsort(part_of, kind="stable")
+    found = np.empty(len(order), list(_REQUESTS))
+    found["list"], found["document"] = records["list"][order], records["document"][order]
+    requests.write(piece.number, found, starts_of(np.bincount(part_of, minlength=plan.parts)))
 
 
-@dataclass(frozen=True)
-class _FindCandidates:
+def _find_candidates(plan: ComparisonPlan, lists: Path, requested: Shuffle, written: Shuffle, piece: Piece) -> None:
     """Of each part of the shingles the pairs of documents that ask for one and others that have it."""
-
-    plan: ComparisonPlan
-    lists: Path
-    requests: Shuffle
-    pairs: Shuffle
-
-    def done(self, piece: int) -> bool:
-        return self.pairs.done(piece)
-
-    def open(self) -> Callable[[Piece], None]:
-        sizes = self.plan.sizes("size")
-
-        def find(piece: Piece) -> None:
-            requests = self.requests.read(piece.number)
-            members = load_array(_list_path(self.lists, piece.number, "documents"), "<u4")
-            starts = load_array(_list_path(self.lists, piece.number, "starts"), np.int64)
-            asked = _asked(requests, members, starts, self.plan.border)
-            found = [np.zeros(0, np.uint64)]
-            for pairs in _pairs(asked, members, sizes, self.plan.crowd):
-                found.append(pairs)
-                if sum(map(len, found)) > 4 * _AT_ONCE:
-                    found = [np.unique(np.concatenate(found))]
-            pairs = np.unique(np.concatenate(found))
-            records = np.empty(len(pairs), list(_PAIRS))
-            records["left"], records["right"] = pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)
-            crowded = np.unique(requests["list"][asked.length > self.plan.crowd])
-            save_array(self.lists / f"{piece.number:06d}.crowded", np.array([len(crowded)]))
-            self.pairs.write(piece.number, records, self.plan.block_bounds(records["left"]))
-
-        return find
+    requests = requested.read(piece.number)
+    members = load_array(_list_path(lists, piece.number, "documents"), "<u4")
+    starts = load_array(_list_path(lists, piece.number, "starts"), np.int64)
+    asked = _asked(requests, members, starts, plan.border)
+    found = [np.zeros(0, np.uint64)]
+    for pairs in _pairs(asked, members, plan.sizes("size"), plan.crowd):
+        found.append(pairs)
+        if sum(map(len, found)) > 4 * _AT_ONCE:
+            found = [np.unique(np.concatenate(found))]
+    pairs = np.unique(np.concatenate(found))
+    records = np.empty(len(pairs), list(_PAIRS))
+    records["left"], records["right"] = pairs >> np.uint64(32), pairs & np.uint64(0xFFFFFFFF)
+    crowded = np.unique(requests["list"][asked.length > plan.crowd])
+    save_array(lists / f"{piece.number:06d}.crowded", np.array([len(crowded)]))
+    written.write(piece.number, records, plan.block_bounds(records["left"]))
 
 
 class _Asked(NamedTuple):

@@ -341,7 +341,7 @@ def parsed_at(path: Path, place: Place, *, strict: bool) -> Iterator[Parsed]:
     if opening == b"[":
         for number, item in enumerate(scanner.items()):
             value, repaired = loads(item.raw, path, item.line, strict=strict)
-            yield Parsed(str(number), *(value, item.line, repaired))
+            yield Parsed(str(number), value, item.line, repaired)
         return
     for key in scanner.names():
         yield Parsed(key, *scanner.parsed(strict=strict))
