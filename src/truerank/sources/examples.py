@@ -367,8 +367,8 @@ class ExampleSource(StreamedSource):
         strict: bool = False,
     ) -> None:
         super().__init__(spec, strict=strict)
-        self._texts = texts or ExampleTexts()
-        self._absent = AbsentIds()
+        #: Where the texts of ids are; ids without one in what the last iteration read.
+        self.texts, self.absent = texts or ExampleTexts(), AbsentIds()
         self._given = roles
         self._split = split
         self._form = ""
@@ -379,31 +379,21 @@ class ExampleSource(StreamedSource):
             if self._form == "run" or (self._form == "qrels" and not texts):
                 raise InputError(f"a {self._form} file holds no texts", "give the training data", where=spec.location)
 
-    @property
-    def texts(self) -> ExampleTexts:
-        """Where the texts of ids are."""
-        return self._texts
-
-    @property
-    def absent(self) -> AbsentIds:
-        """Ids without a text in what the last iteration read."""
-        return self._absent
-
     @cached_property
     def _judged(self) -> bool:
         """Whether the source is a file of judgments, whose ids have their texts elsewhere."""
-        lines = self._texts and self._given is None and self._form in ("tsv", "lines")
+        lines = self.texts and self._given is None and self._form in ("tsv", "lines")
         return self._form == "qrels" or bool(lines and judged_lines(self.spec.path, strict=self._strict))
 
     @cached_property
     def _by_id(self) -> bool:
         """Whether the records hold ids whose texts are elsewhere."""
-        if not self._texts or self._judged or self._form in ("beir", "trec", "xml", "qna"):
+        if not self.texts or self._judged or self._form in ("beir", "trec", "xml", "qna"):
             return False
         lines = self._form in ("tsv", "lines")
         stream = id_lines(self.spec.path, strict=self._strict) if lines else self._rows()
         sample = [row.values for row in islice(stream, columns.SAMPLE_LINES)]
-        return holds_ids(sample, self._given or id_roles(sample), self._texts, blanks=self._form == "lines")
+        return holds_ids(sample, self._given or id_roles(sample), self.texts, blanks=self._form == "lines")
 
     @cached_property
     def roles(self) -> Roles:
@@ -444,8 +434,8 @@ class ExampleSource(StreamedSource):
     def _check_texts(self, roles: Collection[str]) -> None:
         """Refuses ids in columns of some roles whose texts are nowhere."""
         for option, given, those in (
-            ("train_queries", self._texts.queries, {"query"}),
-            ("train_docs", self._texts.docs, {"positive", "negative", "document"}),
+            ("train_queries", self.texts.queries, {"query"}),
+            ("train_docs", self.texts.docs, {"positive", "negative", "document"}),
         ):
             if given is None and not those.isdisjoint(roles):
                 raise InputError(f"ids, and no `{option}`", "say where their texts are", where=self.spec.location)
@@ -460,7 +450,7 @@ class ExampleSource(StreamedSource):
         Raises:
             InputError: a fault in the source, with file and line; no text in it at all.
         """
-        self._counts, self._absent = SourceCounts(), AbsentIds()
+        self._counts, self.absent = SourceCounts(), AbsentIds()
         block = ExampleBlock([], [], [])
         for example_id, texts, repaired in self._examples():
             full = [(role, text) for role, text in texts if normalise(text)]
@@ -493,7 +483,7 @@ class ExampleSource(StreamedSource):
             raise InputError("no records in it", "give a table of examples", where=self.spec.location)
         if self._by_id:
             keyed = (((row.line, example_id), ids, repaired) for row, example_id, ids, repaired in self._ids())
-            found = WithTexts(self._texts, strict=self._strict)(keyed, AbsentIds())
+            found = WithTexts(self.texts, strict=self._strict)(keyed, AbsentIds())
             yield from ((line, example_id, texts) for (line, example_id), texts, _ in found)
             return
         for row in self._rows():
@@ -506,10 +496,10 @@ class ExampleSource(StreamedSource):
             yield from self._with_texts(folder, of_judgments(str(self._judgments())))
         elif self._judged:
             _ = self.roles
-            yield from self._with_texts(self._texts, of_judgments(self.spec.spec))
+            yield from self._with_texts(self.texts, of_judgments(self.spec.spec))
         elif self._by_id:
             ids = ((example_id, texts, repaired) for _, example_id, texts, repaired in self._ids())
-            yield from self._with_texts(self._texts, ids)
+            yield from self._with_texts(self.texts, ids)
         elif self.spec.scheme == "irds" or self._form in ("lines", "trec", "xml"):
             for query in open_queries(self.spec, strict=self._strict):
                 yield query.query_id, [("query", query.text)], False
@@ -520,7 +510,7 @@ class ExampleSource(StreamedSource):
                 yield identifier_of(row, roles.identifier), texts, row.repaired
 
     def _with_texts(self, texts: ExampleTexts, examples: Iterator[Ids[str]]) -> Iterator[Ids[str]]:
-        found = WithTexts(texts, strict=self._strict)(examples, self._absent)
+        found = WithTexts(texts, strict=self._strict)(examples, self.absent)
         return ((name, [(role, well_formed(text)) for role, text in each], repaired) for name, each, repaired in found)
 
     def _ids(self) -> Iterator[tuple[Row, str, list[tuple[str, str]], bool]]:
@@ -530,7 +520,7 @@ class ExampleSource(StreamedSource):
             score = number_of(row.values.get(roles.score)) if roles.score is not None else None
             found = []
             for place, (name, role) in enumerate(roles.columns):
-                values = texts_of if role == "query" and self._texts.queries is None else ids_of
+                values = texts_of if role == "query" and self.texts.queries is None else ids_of
                 low = place == 1 and score is not None and score < roles.middle
                 found += [("negative" if low else role, one) for one in values(row.values.get(name))]
             yield row, identifier_of(row, roles.identifier), found, row.repaired
@@ -554,7 +544,7 @@ class ExampleSource(StreamedSource):
         return "+".join(compressed.fingerprint(file) for file in files if file is not None)
 
     def _reading(self) -> dict[str, str | None]:
-        return {"roles": str(self.roles), **self._texts.fingerprints()}
+        return {"roles": str(self.roles), **self.texts.fingerprints()}
 
     def _judgments(self) -> Path:
         found = formats.qrels_file(self.spec.path, self._split)

@@ -14,49 +14,23 @@ KEYS: Final = (
     "doc_id", "docid", "document_id", "chunk_id", "passage_id", "node_id", "id_", "_id", "id", "docno", "corpus_id",
     "source", "url", "file",
 )  # fmt: skip
-
-
 _TEXTS: Final = ("page_content", "text", "content", "body", "passage")
-
-
 #: Last words of names of numbers that rise from the best result: distance, cosine_distance, rank.
 _RISING: Final = (("distance",), ("distances",), ("dist",), ("rank",))
-
-
 INNER: Final = ("metadata", "node", "document")
-
-
 SEPARATORS: Final = (";", "|", "\n", ",")
-
-
 #: Signs that are tried where ids of expected and retrieved cells meet only by one of them; an id may hold the others.
 _TRIED: Final = (*SEPARATORS, " / ", "、")
 #: The share of expected cells of which that has to be so.
 _LEAST_MET: Final = 0.25
-
-
 _FLOAT_ID: Final = re.compile(r"-?\d+\.0")
-
-
 _NUMBER: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?")
-
-
 _YES, _NO = "true yes pass passed".split(), "false no fail failed".split()
-
-
 _ANSWERS: Final = dict.fromkeys(_YES, 1.0) | dict.fromkeys(_NO, 0.0)
-
-
 _MISSING: Final = re.compile(r"nan|n/?a|null|none|[-–—.]|#[A-Z0-9/]+[!?]?", re.IGNORECASE)
-
-
 _DECIMAL_COMMA: Final = re.compile(r"[+-]?\d+,\d+")
-
-
 #: Shares of cells by which a column is told.
 MOST: Final = 0.6
-
-
 #: Words from which on an expected cell is a text, and letters from which a text within another one is meant.
 TEXT_WORDS: Final = 3
 

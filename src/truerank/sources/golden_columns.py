@@ -50,13 +50,9 @@ from truerank.sources.golden_words import (
 )
 
 _DATE: Final = re.compile(r"(\d{4}-\d\d-\d\d|\d{1,2}[./]\d{1,2}[./]\d{2,4})(\b|T).*")
-
-
 #: For columns that are recognised by what they hold: the share of rows in which results have an expected answer, how
 #: many times longer their lists are, and the most systems.
 _OVERLAP: Final = 0.1
-
-
 _LONGER: Final = 1.5
 
 
@@ -350,11 +346,7 @@ def _check_left(table: GoldenRows, others: Sequence[str], lists: Sequence[str], 
 
 #: A part of a column's name, and words that name no system.
 _PART: Final = re.compile(r"[^\s_\-./:]+")
-
-
 _NO_NAME: Final = RETRIEVED | THING | {"k", "by", "at"}
-
-
 _PLACED: Final = re.compile(r"\D*[_ -]?\d+")
 
 

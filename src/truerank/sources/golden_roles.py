@@ -15,12 +15,8 @@ ROLES: Final = (
     "id", "question", "expected", "grade", "retrieved", "scores", "system", "document", "rank", "score", "repeat",
     "measure",
 )  # fmt: skip
-
-
 #: Of which several columns can be named.
 _SEVERAL: Final = ("expected", "retrieved", "scores", "score")
-
-
 MOST_SYSTEMS: Final = 12
 
 

@@ -53,82 +53,44 @@ QUESTION: Final = frozenset(
     "question query prompt input user_input search_query utterance text query_text question_text user_query q "
     "user_question search search_term inputs_question inputs_query inputs_input".split()
 )
-
-
 ID: Final = frozenset(
     "id qid query_id question_id topic_id topic item item_id example_id sample_id case case_id row_id uuid number nr "
     "no index idx unnamed_0 task task_id".split()
 )
-
-
 SYSTEM: Final = frozenset(
     "system model provider run retriever engine config configuration experiment pipeline method system_id "
     "system_name model_id model_name run_id run_name".split()
 )
-
-
 DOCUMENT: Final = frozenset(
     "doc_id docid document document_id doc docno chunk_id passage_id result_id retrieved_id retrieved_doc "
     "retrieved_doc_id corpus_id article".split()
 )
-
-
 RANK: Final = frozenset("rank position place".split())
-
-
 GRADE: Final = frozenset("relevance grade rel is_relevant judgment judgement gain".split())
-
-
 LABEL: Final = frozenset("relevant label judged".split())
-
-
 LOWER: Final = frozenset("rank ranks latency cost time seconds ms error errors distance loss tokens price".split())
-
-
 REPEAT: Final = frozenset(
     "repeat repetition replicate trial seed iteration rep attempt epoch repeat_id trial_id run_index".split()
 )
-
-
 NAMED_MEASURE: Final = frozenset("measure metric metric_name measure_name".split())
-
-
 SCORE: Final = frozenset("score value metric_value result".split())
-
-
 SCORES: Final = frozenset("score scores similarity similarities distance distances cosine".split())
-
-
 WANTED: Final = frozenset("expected gold golden relevant positive positives target targets truth correct".split())
-
-
 NOTES: Final = frozenset(
     "tag tags topic topics category categories keyword keywords note notes comment comments".split()
 )
-
-
 REFERENCE: Final = frozenset("reference references ground".split())
-
-
 ANSWER: Final = frozenset("answer answers response".split())
-
-
 THING: Final = frozenset(
     "id ids doc docs document documents chunk chunks passage passages context contexts url urls file files source "
     "sources page pages node nodes".split()
 )
-
-
 RETRIEVED: Final = frozenset(
     "retrieved retrieval results result hits ranking ranked predicted predictions returned found candidates topk top "
     "search".split()
 )
-
-
 #: Columns of places are called so: hit1, rank_2.
 PLACES: Final = frozenset("hit rank place position match".split())
-
-
 MEASURE: Final = re.compile(
     r"(n?dcg|recall|precision|mrr|rr|map|ap|hit(?:_?rate)?|success|f1|accuracy|acc|em|rouge|bleu|faithfulness|"
     r"context_(?:recall|precision)|answer_relevancy|latency|cost)(?:[@_ ]?\d+)?",

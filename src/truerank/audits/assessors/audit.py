@@ -139,9 +139,19 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
     remarks: tuple[str, ...] = ()
     if runs:
         scores = order.score_systems(grades, runs, measures, scoring)
-        systems = _Systems(grades, runs, scores, of, rules)
-        ordered, remarks = systems.frames(measures, scoring, resampling)
-        frames |= ordered
+        ways = (scoring, resampling)
+        corrected, remarks = corrected_frame(grades, runs, measures, rules, ways)
+        frames |= {
+            "ranks": agreement.rating_frame(grades, resampling, order.rank_bands(grades, runs)),
+            "order": order.order_frame(scores, resampling),
+            "pairs": order.pairs_frame(scores, rules.correction, resampling.confidence),
+            "scores": order.scores_frame(scores, resampling),
+            "corrected": corrected,
+            "plans": plans_frame(grades, runs, rules, ways),
+            "last_stage": last_stage_frame(grades, runs, scores, (measures, *ways)),
+        }
+        if any(run in of for run in runs):
+            frames["families"] = families_frame(scores, of, resampling, rules.correction)
     found = AssessorAudit(
         grades=grades,
         scores=scores,
@@ -166,37 +176,6 @@ def audit(  # noqa: PLR0917 - people, models and runs are told apart by place, t
         job.skipped = {"undecided": grades.undecided, "outside": [one._asdict() for one in grades.outside]}
         publish(found, job)
     return found
-
-
-@dataclass(frozen=True)
-class _Systems:
-    """The runs, scored by people's grades and by each model's, and the families they are of."""
-
-    grades: Grades
-    runs: Mapping[str, pl.DataFrame]
-    scores: SystemScores
-    families: Mapping[str, str]
-    rules: AssessorRules
-
-    def frames(
-        self, measures: MeasureSpec, scoring: Scoring, resampling: Resampling
-    ) -> tuple[dict[str, pl.DataFrame], tuple[str, ...]]:
-        """The figures about runs, and remarks on corrected scores."""
-        grades, runs, scores, rules = self.grades, self.runs, self.scores, self.rules
-        ways = (scoring, resampling)
-        corrected, remarks = corrected_frame(grades, runs, measures, rules, ways)
-        found = {
-            "ranks": agreement.rating_frame(grades, resampling, order.rank_bands(grades, runs)),
-            "order": order.order_frame(scores, resampling),
-            "pairs": order.pairs_frame(scores, rules.correction, resampling.confidence),
-            "scores": order.scores_frame(scores, resampling),
-            "corrected": corrected,
-            "plans": plans_frame(grades, runs, rules, ways),
-            "last_stage": last_stage_frame(grades, runs, scores, (measures, *ways)),
-        }
-        if any(run in self.families for run in runs):
-            found["families"] = families_frame(scores, self.families, resampling, rules.correction)
-        return found, remarks
 
 
 def _agreement(grades: Grades, code: int, rules: AssessorRules, resampling: Resampling) -> dict[str, pl.DataFrame]:

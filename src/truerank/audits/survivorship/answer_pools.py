@@ -149,12 +149,12 @@ def pool_discarded(
         items=tuple(_items(results, chosen, corpora, options, progress)),
         reasons=tuple(_reason_items(chosen)),
         queries=chosen.queries,
-        discarded=chosen.total,
+        discarded=len(chosen.read.ids),
         lacking=lacking,
         options=options,
-        counts=chosen.counts,
+        counts=chosen.read.counts,
         inputs=(
-            *chosen.inputs,
+            *chosen.read.inputs,
             *(input_of("run", one.path, f"{one.corpus}/{one.system}") for one in named),
             *(input_of("docs", spec, name) for name, spec in corpora.items()),
         ),
@@ -188,19 +188,6 @@ def _named_runs(runs: Sequence[str], corpora: Sequence[str]) -> list[_Run]:
     return found
 
 
-@dataclass(frozen=True, eq=False)
-class _Chosen:
-    """The queries that were drawn: texts by id, how many there were, what was shown for them."""
-
-    queries: dict[str, str]
-    total: int
-    probability: float
-    shown: Mapping[str, Annotation]
-    dataset: str
-    counts: LogCounts
-    inputs: tuple[Input, ...]
-
-
 class _Read(NamedTuple):
     """Discarded queries as they are named: ids in the order of the source, and what a log says of them."""
 
@@ -209,6 +196,17 @@ class _Read(NamedTuple):
     dataset: str
     counts: LogCounts
     inputs: tuple[Input, ...]
+
+
+class _Chosen(NamedTuple):
+    """The queries that were drawn: texts by id, and what they were drawn from."""
+
+    queries: dict[str, str]
+    read: _Read
+
+    @property
+    def probability(self) -> float:
+        return len(self.queries) / len(self.read.ids)
 
 
 def discarded_ids(discarded: DiscardedQueries) -> tuple[list[str], tuple[Input, ...]]:
@@ -260,8 +258,7 @@ def _chosen(discarded: DiscardedQueries, options: AnswerPoolOptions, progress: P
         fault = f"{len(absent):,} discarded queries have no text: {shown}"
         raise InputError(fault, "give their texts with `topics`", where=discarded.topics or discarded.log)
     queries = {one: texts[one] for one in drawn}
-    kept = {key: one for key, one in read.annotations.items() if key in queries}
-    return _Chosen(queries, len(read.ids), len(drawn) / len(read.ids), kept, read.dataset, read.counts, inputs)
+    return _Chosen(queries, read._replace(inputs=inputs))
 
 
 def _drawn(wanted: list[str], options: AnswerPoolOptions, discarded: DiscardedQueries) -> list[str]:
@@ -324,7 +321,7 @@ def _items(
 
 def _reason_items(chosen: _Chosen) -> Iterator[Item]:
     for query_id in chosen.queries:
-        one = chosen.shown.get(query_id)
+        one = chosen.read.annotations.get(query_id)
         if one is None or not one.shown:
             continue
         passages = (Text(f"passage {n}", d.text, d.doc_id, d.url) for n, d in enumerate(one.shown, start=1))
@@ -334,7 +331,7 @@ def _reason_items(chosen: _Chosen) -> Iterator[Item]:
                 content_id(query_id, "", texts),
                 query_id,
                 texts=texts,
-                dataset=chosen.dataset,
+                dataset=chosen.read.dataset,
                 probability=chosen.probability,
             )
 
