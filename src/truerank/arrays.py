@@ -1,6 +1,8 @@
-"""The arrays that most computations exchange, as types."""
+"""The arrays that most computations exchange, as types; hashes made of hashes, and looked up."""
 
 from __future__ import annotations
+
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,3 +11,21 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
+
+#: An odd number whose multiples have nothing in common.
+SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
+
+
+def mixed(values: Hashes) -> Hashes:
+    """Each value with all bits depending on all bits (the finaliser of SplitMix64; Steele et al., 2014)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
+    return values ^ (values >> np.uint64(31))
+
+
+def among(values: NDArray[Any], ascending: NDArray[Any]) -> Flags:
+    """Which values are among some ascending ones."""
+    if not len(ascending):
+        return np.zeros(len(values), np.bool_)
+    there: Flags = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
+    return there

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import SPREAD, Floats, Ints
 from truerank.errors import OptionError
 from truerank.measures.equivalence import Equivalence
 from truerank.options import Ties
@@ -18,8 +18,6 @@ from truerank.sources.lines import repeated_pair
 _BITS_PER_JUDGMENT: Final = 32
 _FEWEST_BITS: Final = 1 << 16
 _MOST_BITS: Final = 1 << 27
-#: Odd, so that different topics give different products.
-_SALT: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HALF: Final = np.uint64(32)
 
 
@@ -93,7 +91,7 @@ class GradeTable:
 
 def _pair_keys(topics: NDArray[np.int32], hashes: NDArray[np.uint64]) -> NDArray[np.uint64]:
     """One number for a topic and a document: the same for the same two, another for another topic."""
-    return hashes ^ (topics.astype(np.uint64) * _SALT)
+    return hashes ^ (topics.astype(np.uint64) * SPREAD)
 
 
 class GradeList(GradeTable):
@@ -256,7 +254,7 @@ class Ranking:
         if len(self._lengths) and np.all(self._lengths == self._lengths[0]):
             keys = np.sort(keys.reshape(len(self._lengths), -1), axis=1)
         else:
-            salts = np.arange(len(self._starts), dtype=np.uint32) * _SALT.astype(np.uint32)
+            salts = np.arange(len(self._starts), dtype=np.uint32) * SPREAD.astype(np.uint32)
             keys = np.sort(keys ^ np.repeat(salts, self._lengths))[None]
         if not np.any(keys[:, 1:] == keys[:, :-1]):
             return False

@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Hashes
+from truerank.arrays import Hashes, among
 from truerank.errors import InputError
 from truerank.near_duplicates.joins import (
     CROWD,
@@ -31,7 +31,7 @@ from truerank.near_duplicates.joins import (
     spans,
 )
 from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, Equivalents, groups_of
-from truerank.near_duplicates.shingles import CommonShingles, Numbers, Shingles, among, starts_of
+from truerank.near_duplicates.shingles import CommonShingles, Numbers, Shingles, starts_of
 from truerank.near_duplicates.sketches import Documents, Sketches, boilerplate, claim, keep
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine, give_back, processors

@@ -16,7 +16,7 @@ from typing import Annotated, Final, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.arrays import Hashes
+from truerank.arrays import Hashes, mixed
 from truerank.options import Options, Range
 
 
@@ -215,14 +215,6 @@ def runs_of(values: NDArray[np.generic]) -> Numbers:
     return np.concatenate(([0], np.flatnonzero(values[1:] != values[:-1]) + 1, [len(values)]))
 
 
-def among(values: Hashes, ascending: Hashes) -> NDArray[np.bool_]:
-    """Which values are among some ascending ones."""
-    if not len(ascending):
-        return np.zeros(len(values), np.bool_)
-    there: NDArray[np.bool_] = ascending[np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)] == values
-    return there
-
-
 @dataclass(frozen=True)
 class CommonShingles:
     """Of pairs of texts: how many shingles both have, and how many of these are marked."""
@@ -258,8 +250,8 @@ def _chunks(texts: Sequence[str]) -> Iterator[Sequence[str]]:
 def _shingled(texts: Sequence[str], options: Shingles, measured: bool) -> TextShingles:
     words = _words(texts, with_letters=options.shingle_unit == "letters")
     numbers = np.arange(len(words.hashes)) - words.starts[words.text]
-    mixed = _mixed(words.hashes + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_SEQUENCE))
-    sequences = _sums(mixed, words.starts)
+    placed = words.hashes + (numbers.astype(np.uint64) + np.uint64(1)) * np.uint64(_SEQUENCE)
+    sequences = _sums(mixed(placed), words.starts)
     if options.shingle_unit == "words":
         found, owner, _ = _windows(
             words.hashes, words.starts, options.shingle_size, words.measure if measured else None
@@ -317,7 +309,7 @@ def _windows(
         part = values[np.minimum(first[rest] + at, len(values) - 1)]
         total[rest] = np.where(at < widths[rest], total[rest] * np.uint64(_WORD) + part, total[rest])
     # A short text is no beginning of a longer one.
-    return _mixed(total + widths.astype(np.uint64)), owner, ends
+    return mixed(total + widths.astype(np.uint64)), owner, ends
 
 
 def _lowered(text: str) -> str:
@@ -347,7 +339,7 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     first = np.flatnonzero(begins[letters])
     values = _values()[codes[letters]]
     place = np.arange(len(letters)) - np.repeat(first, np.diff(np.append(first, len(letters))))
-    hashes = _mixed(_sums(values * _powers(int(place.max(initial=0)) + 1)[place], np.append(first, len(letters))))
+    hashes = mixed(_sums(values * _powers(int(place.max(initial=0)) + 1)[place], np.append(first, len(letters))))
     starts = np.append(0, np.searchsorted(letters[first], ends))
     text = np.repeat(np.arange(len(texts)), np.diff(starts))
     last = np.append(first[1:], len(letters))[: len(first)] - 1
@@ -374,16 +366,9 @@ def _sums(values: Hashes, starts: Numbers) -> Hashes:
     return total
 
 
-def _mixed(values: Hashes) -> Hashes:
-    """Each value with all bits depending on all bits (the finaliser of SplitMix64; Steele et al., 2014)."""
-    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return values ^ (values >> np.uint64(31))
-
-
 @functools.cache
 def _values() -> Hashes:
-    return _mixed((np.arange(_CODES, dtype=np.uint64) + np.uint64(1)) * np.uint64(_CHARACTER))
+    return mixed((np.arange(_CODES, dtype=np.uint64) + np.uint64(1)) * np.uint64(_CHARACTER))
 
 
 @functools.lru_cache(maxsize=4)

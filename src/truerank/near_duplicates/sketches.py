@@ -17,10 +17,10 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Hashes
+from truerank.arrays import Hashes, among
 from truerank.errors import InputError
 from truerank.near_duplicates.results import BOILERPLATE
-from truerank.near_duplicates.shingles import Numbers, Shingles, TextShingles, among, runs_of, shingled, windows_of
+from truerank.near_duplicates.shingles import Numbers, Shingles, TextShingles, runs_of, shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest

@@ -11,10 +11,10 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Hashes
+from truerank.arrays import Hashes, among
 from truerank.errors import InputError
 from truerank.near_duplicates import Documents, Sketches, between
-from truerank.near_duplicates.shingles import CommonShingles, Numbers, among, starts_of
+from truerank.near_duplicates.shingles import CommonShingles, Numbers, starts_of
 from truerank.near_duplicates.sketches import claim
 from truerank.overlaps.kept_texts import PART, KeptTexts, keep
 from truerank.overlaps.meaning import cosines, similar

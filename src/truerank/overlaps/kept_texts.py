@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 
 from truerank import near_duplicates
+from truerank.arrays import among
 from truerank.errors import InputError
 from truerank.near_duplicates import Shingles
 from truerank.near_duplicates.shingles import shingled
@@ -282,7 +283,7 @@ def holds_any(kept: KeptTexts, form: ComparedForm) -> bool:
         for block in range(len(part.shingles.sizes)):
             shingles = part.shingles.shingles_of(block)
             owner = np.repeat(np.arange(part.shingles.sizes[block]), part.shingles.column(block, "size"))
-            there = every[np.minimum(np.searchsorted(every, shingles), len(every) - 1)] == shingles
+            there = among(shingles, every)
             shingles, owner = shingles[there], owner[there]
             counts = np.bincount(owner, minlength=part.shingles.sizes[block])
             for text in np.flatnonzero(counts >= fewest).tolist():

@@ -18,9 +18,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.arrays import Flags, Hashes
+from truerank.arrays import Flags, Hashes, among
 from truerank.near_duplicates import Shingles, Sketches
-from truerank.near_duplicates.shingles import UNSPACED_SIGN, Numbers, among, word_shingles
+from truerank.near_duplicates.shingles import UNSPACED_SIGN, Numbers, word_shingles
 from truerank.overlaps.wording import alike, holders
 from truerank.text.words import FUNCTION_WORDS
 

@@ -21,9 +21,9 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Hashes
+from truerank.arrays import Hashes, among
 from truerank.near_duplicates import Sketches
-from truerank.near_duplicates.shingles import Numbers, among, starts_of
+from truerank.near_duplicates.shingles import Numbers, starts_of
 from truerank.overlaps.results import BRIEF_WORDS, WORDING_LIMIT, OverlapRules, TextPart
 from truerank.text.normalising import normalise
 from truerank.text.wording import (

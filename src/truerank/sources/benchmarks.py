@@ -20,7 +20,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Hashes
+from truerank.arrays import SPREAD, Hashes, mixed
 
 _FILE: Final = "benchmarks.json"
 #: Cells of the tables of sums: of topics and of judgments; half as many differences can mostly be read from them. Each
@@ -177,10 +177,7 @@ def _digest(keys: Hashes) -> str:
 def _mixed(keys: Hashes, salt: int) -> Hashes:
     """Other hashes of the keys (splitmix64)."""
     with np.errstate(over="ignore"):
-        keys = keys + np.uint64(0x9E3779B97F4A7C15) * np.uint64(salt + 1)
-        keys = (keys ^ (keys >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        keys = (keys ^ (keys >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return np.asarray(keys ^ (keys >> np.uint64(31)))
+        return mixed(keys + SPREAD * np.uint64(salt + 1))
 
 
 def _checks(keys: Hashes) -> Any:

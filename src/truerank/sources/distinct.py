@@ -11,7 +11,7 @@ import numpy.typing as npt
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Hashes
+from truerank.arrays import Hashes, among
 from truerank.errors import InputError
 from truerank.records import Qrel, RunRow
 from truerank.sources.lines import cells_of, line_blocks, separator
@@ -64,7 +64,7 @@ class DistinctTexts:
         """
         hashes, first = np.unique(text_hashes(texts), return_index=True)
         self._note_smallest(hashes)
-        fresh = ~self._remembered(hashes)
+        fresh = ~among(hashes, self._seen)
         hashes, first = hashes[fresh], first[fresh]
         room = self._remember - len(self._seen)
         if len(hashes) > room:
@@ -76,13 +76,6 @@ class DistinctTexts:
         if len(added):
             self._seen = np.insert(self._seen, np.searchsorted(self._seen, added), added)
         return np.sort(first)
-
-    def _remembered(self, hashes: Hashes) -> NDArray[np.bool_]:
-        if not len(self._seen):
-            return np.zeros(len(hashes), np.bool_)
-        places = np.minimum(np.searchsorted(self._seen, hashes), len(self._seen) - 1)
-        found: NDArray[np.bool_] = self._seen[places] == hashes
-        return found
 
     def _note_smallest(self, hashes: Hashes) -> None:
         if len(self._smallest) == self._sketch:

@@ -12,8 +12,8 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import polars as pl
-from numpy.typing import NDArray
 
+from truerank.arrays import SPREAD, Hashes
 from truerank.errors import InputError
 from truerank.sources import compressed
 
@@ -266,12 +266,14 @@ def cells_of(line: str, tab: str | None = None) -> list[str]:
     return [cell.strip() for cell in line.split(tab)] if tab is not None and tab in line.strip() else line.split()
 
 
+def pair_keys(topics: pl.Series, documents: pl.Series) -> Hashes:
+    """A hash for each pair of topic and document."""
+    return np.asarray(topics.hash().to_numpy() * SPREAD ^ documents.hash().to_numpy())
+
+
 def repeated_pair(topics: pl.Series, documents: pl.Series) -> Repeat | None:
     """The first row of a frame whose topic and document an earlier row has already, None where there is none."""
-    with np.errstate(over="ignore"):
-        mixed = topics.hash().to_numpy() * np.uint64(0x9E37_79B9_7F4A_7C15)
-        found: NDArray[np.uint64] = mixed ^ documents.hash().to_numpy()
-    keys = found
+    keys = pair_keys(topics, documents)
     ordered = np.sort(keys)
     same = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(same):

@@ -13,7 +13,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, mixed
 from truerank.audits.pool.features import ColumnBlock, Features, touched
 from truerank.audits.pool.stopping import TopicJudgments
 from truerank.errors import InputError
@@ -266,17 +266,9 @@ def _best(features: Features, candidates: _Candidates, places: NDArray[np.int32]
         shape = (len(some), len(weights))
         matrix = scipy.sparse.csr_matrix((found.weights.astype(np.float64), places[found.columns], starts), shape=shape)
         rows, scores = np.concatenate([rows, some]), np.concatenate([scores, matrix @ weights])
-        order = np.lexsort((_mixed(rows.astype(np.uint64) ^ query.mask), -scores))[: query.n]
+        order = np.lexsort((mixed(rows.astype(np.uint64) ^ query.mask), -scores))[: query.n]
         rows, scores = rows[order], scores[order]
     return [int(row) for row in rows]
-
-
-def _mixed(numbers: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Numbers in which neighbours have nothing in common: the finaliser of SplitMix64."""
-    with np.errstate(over="ignore"):
-        numbers = (numbers ^ (numbers >> np.uint64(30))) * np.uint64(0xBF58_476D_1CE4_E5B9)
-        numbers = (numbers ^ (numbers >> np.uint64(27))) * np.uint64(0x94D0_49BB_1331_11EB)
-    return numbers ^ (numbers >> np.uint64(31))
 
 
 _NONE: Final = np.empty(0, np.int64)

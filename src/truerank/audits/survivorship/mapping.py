@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Hashes, Ints
+from truerank.arrays import SPREAD, Hashes, Ints
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.core.result import Result
 from truerank.errors import InputError
@@ -201,7 +201,6 @@ def open_passage_ids(folder: str | Path) -> PassageIds:
 
 _DOCUMENTS: Final = 1 << 11
 _WORD: Final = r"[\p{L}\p{N}]+"
-_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 _SHIFT: Final = np.uint64(29)
 _SEED: Final = 20220711
 
@@ -269,7 +268,7 @@ def _sequences(texts: Sequence[str], words: int) -> _Sequences:
             inside = places + step < lengths[owners]
             moved = np.zeros(len(signs), np.uint64)
             moved[: len(signs) - step] = signs[step:]
-            mixed = (mixed ^ np.where(inside, moved, 0)) * _MIX
+            mixed = (mixed ^ np.where(inside, moved, 0)) * SPREAD
             mixed ^= mixed >> _SHIFT
     whole = (places + words <= lengths[owners]) | (places == 0)
     pairs = pl.DataFrame({"owner": owners[whole], "hash": mixed[whole]}).unique().sort("owner", "hash")

@@ -15,6 +15,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import SPREAD
 from truerank.audits.track.run_lines import (
     REMEDY,
     ScatteredError,
@@ -30,7 +31,7 @@ from truerank.core.rules import Rule, rules_of
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Options, Range, command
 from truerank.sources import compressed, formats, parse, read_topics, unique_names
-from truerank.sources.lines import LineBlock, line_blocks
+from truerank.sources.lines import LineBlock, line_blocks, pair_keys
 from truerank.sources.qrels import read_qrels_frame
 from truerank.work.progress import Progress, Quiet
 
@@ -40,7 +41,6 @@ Keys: TypeAlias = NDArray[np.uint64]
 
 _TOPIC_NAMES: Final = frozenset(("topic_id", "topic", "qid", "query_id", "query-id"))
 _PAIRS: Final = pl.Schema({"topic_id": pl.String, "doc_id": pl.String})
-_MIX: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 class Allowed(NamedTuple):
@@ -72,13 +72,6 @@ def read_allowed(
         None if candidates is None else _sorted(_candidate_keys(candidates), run_path(candidates), "candidates"),
         None if ids is None else _sorted(_id_keys(run_path(ids)), run_path(ids), "ids"),
     )
-
-
-def pair_keys(topics: pl.Series, documents: pl.Series) -> Keys:
-    """A hash for each pair of topic and document."""
-    with np.errstate(over="ignore"):
-        keys: Keys = topics.hash().to_numpy() * _MIX ^ documents.hash().to_numpy()
-    return keys
 
 
 def document_keys(documents: pl.Series) -> Keys:
@@ -491,8 +484,7 @@ class RunChecker:
             )
 
     def _check_repeats(self, frame: pl.DataFrame, codes: _Rows) -> None:
-        with np.errstate(over="ignore"):
-            keys = document_keys(frame["doc_id"]) ^ (codes.astype(np.uint64) * np.uint64(0x9E37_79B9_7F4A_7C15))
+        keys = document_keys(frame["doc_id"]) ^ (codes.astype(np.uint64) * SPREAD)
         ordered = np.sort(keys)
         same = ordered[1:][ordered[1:] == ordered[:-1]]
         if not len(same):

@@ -12,6 +12,7 @@ from typing import Annotated, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.arrays import among
 from truerank.core.result import Result, Summary, summarises
 from truerank.errors import InputError, OptionError
 from truerank.lab.instances.draws import Keyed
@@ -133,9 +134,7 @@ class DocumentQueries:
 
     def usable(self, doc_ids: Sequence[str]) -> Sequence[bool]:
         """Which documents have more than a title."""
-        numbers = self._numbers.many(doc_ids)
-        places = np.minimum(np.searchsorted(self._whole, numbers), len(self._whole) - 1)
-        found: list[bool] = (self._whole[places] == numbers).tolist()
+        found: list[bool] = among(self._numbers.many(doc_ids), self._whole).tolist()
         return found
 
     @cached_property

@@ -17,6 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank import lexical
+from truerank.arrays import SPREAD, mixed
 from truerank.errors import InputError
 from truerank.records import Query
 from truerank.sources.blocks import QueryBlock, SourceCounts
@@ -26,9 +27,6 @@ from truerank.text.normalising import normalise
 from truerank.work.artifacts import digest
 from truerank.work.kept import keep_frame, kept_frame
 from truerank.work.progress import Progress
-
-_STEP: Final = np.uint64(0x9E37_79B9_7F4A_7C15)
-_MIX: Final = ((np.uint64(30), np.uint64(0xBF58_476D_1CE4_E5B9)), (np.uint64(27), np.uint64(0x94D0_49BB_1331_11EB)))
 
 
 class Keyed:
@@ -50,11 +48,7 @@ class Keyed:
 
     def of_places(self, text: str, places: NDArray[np.int64]) -> NDArray[np.uint64]:
         """Numbers of places in a list that belongs to the text, shape (n,); the finaliser of SplitMix64 makes them."""
-        with np.errstate(over="ignore"):
-            mixed = np.uint64(self(text)) + places.astype(np.uint64) * _STEP
-            for shift, factor in _MIX:
-                mixed = (mixed ^ (mixed >> shift)) * factor
-            return np.asarray(mixed ^ (mixed >> np.uint64(31)), np.uint64)
+        return mixed(np.uint64(self(text)) + places.astype(np.uint64) * SPREAD)
 
     def _hash(self, text: str) -> bytes:
         return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8, salt=self._salt).digest()

@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import among
 from truerank.audits.transfer.matching.versions import (
     FOUND_SCHEMA,
     Matched,
@@ -231,11 +232,7 @@ class _VersionReader:
 
 
 def _within(texts: list[str], sieve: NDArray[np.uint64]) -> pl.Series:
-    hashes = text_hashes(texts)
-    if not len(sieve):
-        return pl.Series(np.zeros(len(hashes), np.bool_))
-    places = np.minimum(np.searchsorted(sieve, hashes), len(sieve) - 1)
-    return pl.Series(sieve[places] == hashes)
+    return pl.Series(among(text_hashes(texts), sieve))
 
 
 def _matched(reader: _VersionReader) -> Matched:
