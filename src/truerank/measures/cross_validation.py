@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_json, whole_number
@@ -229,7 +230,7 @@ class CrossValidation(Result, shown_in="truerank.measures.report"):
             "minimised": list(self.minimised),
             "unjudged": list(self.unjudged),
             "choices": [
-                {**choice._asdict(), "train": _plain(choice.train), "test": _plain(choice.test)}
+                {**choice._asdict(), "train": plain(choice.train), "test": plain(choice.test)}
                 for choice in self.choices
             ],
             "scores": self.evaluation.json(),
@@ -463,7 +464,3 @@ def _label(setting: Mapping[str, Any]) -> str:
 
 def _name(measure: str) -> str:
     return f"tuned for {measure}"
-
-
-def _plain(value: float) -> float | None:
-    return value if np.isfinite(value) else None

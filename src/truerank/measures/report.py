@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -199,7 +198,7 @@ def evaluation_table(evaluation: Evaluation) -> Table:
         columns.append(Column("unknown", ("topics",), align="right", format=",d"))
         columns.append(Column("unjudged", ("results",), align="right", format=".1%"))
     rows = tuple(
-        (run, *(_cell(value) for value in means), *_counts(evaluation, run))
+        (run, *(plain(value) for value in means), *_counts(evaluation, run))
         for run, means in zip(evaluation.runs, evaluation.mean, strict=True)
     )
     count = len(evaluation.topics)
@@ -211,7 +210,7 @@ def scores_by_topic(evaluation: Evaluation) -> Table:
     """One row per run and topic, one column per measure."""
     columns = (Column("run"), Column("topic"), *Column.numbers(".4f", *evaluation.measures))
     rows = tuple(
-        (run, topic, *(_cell(value) for value in evaluation.values[i, :, j]))
+        (run, topic, *(plain(value) for value in evaluation.values[i, :, j]))
         for i, run in enumerate(evaluation.runs)
         for j, topic in enumerate(evaluation.topics)
     )
@@ -511,10 +510,6 @@ def _stacked(title: str, tables: Mapping[str, Table]) -> Table:
     rows = tuple((name, *row) for name, table in tables.items() for row in table.rows)
     notes = tuple(dict.fromkeys(f"{name}: {note}" for name, table in tables.items() for note in table.notes))
     return Table(title, columns, rows, notes)
-
-
-def _cell(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
 
 
 def _shown(mean: float | None) -> str:

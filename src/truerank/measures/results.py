@@ -14,6 +14,7 @@ from ir_measures.measures import registry
 from ir_measures.measures.base import Measure
 
 from truerank.arrays import Floats
+from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.loading import json_file
@@ -185,7 +186,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
             "measures": dict(zip(self.measures, kinds, strict=True)),
             "runs": {
                 run: {
-                    "measures": {name: _cell(value) for name, value in zip(self.measures, means, strict=True)},
+                    "measures": {name: plain(value) for name, value in zip(self.measures, means, strict=True)},
                     "missing": self.missing.get(run, 0),
                     **({"coverage": self.coverage[run]._asdict()} if run in self.coverage else {}),
                     **({"per_topic": self._by_topic(run)} if per_topic else {}),
@@ -199,7 +200,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
     def _by_topic(self, run: str) -> dict[str, dict[str, float | None]]:
         scores = self.values[self.runs.index(run)]
         return {
-            measure: {topic: _cell(value) for topic, value in zip(self.topics, values, strict=True)}
+            measure: {topic: plain(value) for topic, value in zip(self.topics, values, strict=True)}
             for measure, values in zip(self.measures, scores, strict=True)
         }
 
@@ -248,7 +249,3 @@ def _aggregated(values: Floats, kind: Aggregate) -> float:
     if kind == "harmonic":
         return float(len(known) / np.sum(1.0 / known)) if np.isfinite(known).any() else math.inf
     return float(known.mean())
-
-
-def _cell(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None

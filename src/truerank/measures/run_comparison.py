@@ -89,7 +89,7 @@ class TopicDifferences(Result, shown_in="truerank.measures.report"):
             "baseline": self.baseline,
             "tie": self.tie,
             "topics": [
-                {key: _plain(value) for key, value in zip(keys, row, strict=True)}
+                {key: plain(value) for key, value in zip(keys, row, strict=True)}
                 for row in zip(self.topics, *columns, strict=True)
             ],
             "sentence": self.sentence(),
@@ -145,10 +145,6 @@ def topic_differences(
 def _differences(first: Floats, second: Floats) -> Floats:
     with np.errstate(invalid="ignore"):
         return np.where(first == second, 0.0, first - second)
-
-
-def _plain(value: Any) -> Any:
-    return value if not isinstance(value, float) or np.isfinite(value) else None
 
 
 #: Pairs whose differences by topic one figure shows.

@@ -16,6 +16,7 @@ import scipy
 
 from truerank.arrays import Floats
 from truerank.audits.assessors.grades import Codes, Grades
+from truerank.core.plain import plain
 from truerank.judging.coefficients import Coefficients, drawn_weights
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
@@ -149,7 +150,7 @@ def cuts_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
                 return np.stack([kappa, model - people, people, model], axis=1)
 
             found = bootstrap(statistic, len(grades.topics), resampling)
-            shares = (_plain(found.value[at]) for at in (2, 3))
+            shares = (plain(found.value[at]) for at in (2, 3))
             rows.append((name, grades.scale[cut], *shares, *_ends(found, 0), *_ends(found, 1)))
     schema = {"judge": pl.String, "cut": pl.Int64, "people_share": pl.Float64, "judge_share": pl.Float64}
     return _frame(rows, schema, dict.fromkeys(("gap", "gap_low", "gap_high"), pl.Float64))
@@ -228,7 +229,7 @@ def between_frame(grades: Grades, voices: Sequence[tuple[str, Codes]], resamplin
                 resampling,
             )
             ends = _ends(found, 0)[1:]
-        rows.append((one, other, int(counts.sum()), _plain(kappa), _plain(alpha), *ends))
+        rows.append((one, other, int(counts.sum()), plain(kappa), plain(alpha), *ends))
     schema = {"first": pl.String, "second": pl.String, "pairs": pl.Int64, "kappa": pl.Float64}
     return _frame(rows, schema)
 
@@ -247,7 +248,7 @@ def differences_frame(
     found = bootstrap(alphas, len(grades.topics), resampling)
     gaps = TopicEstimate(*(part[len(voices) :] for part in found))
     p = two_sided(gaps, len(grades.topics))
-    corrected = correct([_plain(value) for value in p], correction)
+    corrected = correct([plain(value) for value in p], correction)
     rows = []
     for at, (first, second) in enumerate(zip(one.tolist(), other.tolist(), strict=True)):
         value, low, high = _ends(gaps, at)
@@ -255,7 +256,7 @@ def differences_frame(
         if value is not None and value < 0:
             names = names[1], names[0]
             value, low, high = (None if end is None else -end for end in (value, high, low))
-        rows.append((*names, value, low, high, _plain(p[at]), corrected[at]))
+        rows.append((*names, value, low, high, plain(p[at]), corrected[at]))
     schema = {"first": pl.String, "second": pl.String}
     return _frame(rows, schema, {"p": pl.Float64, "corrected": pl.Float64})
 
@@ -278,7 +279,7 @@ def ceiling_frame(grades: Grades, resampling: Resampling) -> pl.DataFrame:
             return np.stack([*means, means[1] - means[0]], axis=1)
 
         found = bootstrap(statistic, len(grades.topics), resampling)
-        rows.append((name, *(_plain(found.value[at]) for at in (0, 1)), *_ends(found, 2)))
+        rows.append((name, *(plain(found.value[at]) for at in (0, 1)), *_ends(found, 2)))
     return _frame(rows, {"judge": pl.String, "people": pl.Float64, "model": pl.Float64})
 
 
@@ -287,12 +288,8 @@ def _ratio(sums: Floats) -> Floats:
         return np.asarray(sums[:, 0] / sums[:, 1])
 
 
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
-
-
 def _ends(found: TopicEstimate, at: int | tuple[()]) -> tuple[float | None, float | None, float | None]:
-    value, low, high = (_plain(float(part[at])) for part in (found.value, found.low, found.high))
+    value, low, high = (plain(float(part[at])) for part in (found.value, found.low, found.high))
     return value, low, high
 
 

@@ -12,6 +12,7 @@ import polars as pl
 from truerank.arrays import Floats
 from truerank.audits.assessors.agreement import MAIN, bootstrap, coefficients, counted, median, two_sided
 from truerank.audits.assessors.grades import Grades
+from truerank.core.plain import plain
 from truerank.measures.significance import Correction, correct
 from truerank.options import Resampling
 
@@ -78,15 +79,15 @@ def left_out_frame(
 
     found = bootstrap(alphas, len(grades.topics), resampling)
     p = two_sided(type(found)(*(part[:, 1] for part in found)), len(grades.topics))
-    corrected = [None, *correct([_plain(one) for one in p[1:]], correction)]
+    corrected = [None, *correct([plain(one) for one in p[1:]], correction)]
     correlations = _correlations(np.ones((1, len(grades.topics))), _moments(grades, "equal"))
     rows = []
     for at, (name, own) in enumerate(zip(("", *names), kept, strict=True)):
-        alpha, gain = ([_plain(part[at, side]) for part in found[:3]] for side in (0, 1))
+        alpha, gain = ([plain(part[at, side]) for part in found[:3]] for side in (0, 1))
         left, judges = _mean_correlation(correlations[:, own][:, :, own])
         within = _mean_correlation(correlations[:, ~own][:, :, ~own])[0][0] if (~own).any() else np.nan
-        changes = [*gain, _plain(p[at])] if at else [None] * 4
-        ends = _plain(within), _plain(effective(judges, left)[0])
+        changes = [*gain, plain(p[at])] if at else [None] * 4
+        ends = plain(within), plain(effective(judges, left)[0])
         rows.append((name, int(own.sum()), *alpha, *changes, corrected[at], *ends))
     return pl.DataFrame(rows, schema=schema, orient="row")
 
@@ -143,7 +144,3 @@ def _mean_correlation(correlations: Floats) -> tuple[Floats, Floats]:
     mean = np.where(number > 0, np.where(defined, pairs, 0.0).sum(axis=1) / np.maximum(number, 1), np.nan)
     off = np.isfinite(correlations) & ~np.eye(judges, dtype=bool)
     return mean, off.any(axis=2).sum(axis=1).astype(np.float64)
-
-
-def _plain(value: float) -> float | None:
-    return float(value) if np.isfinite(value) else None
