@@ -9,6 +9,7 @@ import polars as pl
 
 from truerank.core.result import Summary, shows, summarises, writes
 from truerank.core.tables import Cell, Column, Table
+from truerank.core.views import heads
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
 from truerank.judging.exchange.exporting import LabelExport
@@ -157,13 +158,10 @@ def _model_notes(found: ModelRun) -> Iterator[str]:
 def probe_table(found: ProbeRun) -> Table:
     """The share of grades that each probe moved."""
     columns = (
-        Column("documents"),
-        Column("probe"),
+        *heads("documents, probe"),
         Column("items", **_NUMBER),
         *Column.numbers(".3f", "share", "low", "high", above=("moved",)),
-        *Column.numbers(".3f", "raised", "lowered", "crossed", "moved when asked again"),
-        Column("p", align="right", format=".2g"),
-        Column("shift", align="right", format="+.2f"),
+        *heads("raised:.3f, lowered:.3f, crossed:.3f, moved_when_asked_again:.3f, p:.2g, shift:+.2f"),
     )
     rows: list[tuple[Cell, ...]] = []
     for one in found.effects:

@@ -9,6 +9,7 @@ import polars as pl
 
 from truerank.core.result import Summary, place_note, shows, summarises, writes
 from truerank.core.tables import Column, Table
+from truerank.core.views import heads
 from truerank.lexical.index import Index
 from truerank.lexical.scoring import DECIMALS
 from truerank.lexical.searching import SearchResult, model_text, write_run
@@ -33,12 +34,7 @@ def index_table(index: Index) -> Table:
     return Table(
         f"Index of {source['name']}: {len(index):,} documents, {index.terms:,} terms, "
         f"{int(index.starts[-1]):,} postings",
-        (
-            Column("field"),
-            Column("of"),
-            *Column.numbers(",d", "documents", "tokens"),
-            Column("mean length", align="right", format=".1f"),
-        ),
+        heads("field, of, documents:,d, tokens:,d, mean_length:.1f"),
         rows,
         notes=(
             f"Analyser: {index.analyser.name}.",
@@ -57,10 +53,7 @@ def search_table(result: SearchResult) -> Table:
     ]
     return Table(
         f"{result.tag}: {model_text(result.model)}",
-        (
-            Column("topics"),
-            *Column.numbers(",d", "searched", "rows", "fewest", "most"),
-        ),
+        heads("topics, searched:,d, rows:,d, fewest:,d, most:,d"),
         ((str(result.topics["name"]), len(sizes), len(result.run), _whole(sizes.min()), _whole(sizes.max())),),
         notes=(
             f"Ties: scores with {DECIMALS} decimals, equal ones by document id ascending.",
@@ -79,8 +72,7 @@ def tuning_table(tuning: Tuning) -> Table:
         ("tuned", "chosen by fold", float(np.mean(tuned)), gap.mean, gap.low, gap.high),
     )
     columns = (
-        Column("run"),
-        Column("parameters"),
+        *heads("run, parameters"),
         *Column.numbers(".4f", tuning.measure, "difference"),
         *Column.numbers(".4f", "from", "to", above=("95% interval",)),
     )

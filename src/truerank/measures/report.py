@@ -20,6 +20,7 @@ from truerank.core.figures import (
 from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, shows, summarises, summary, writes
 from truerank.core.tables import Cell, Column, Table
+from truerank.core.views import heads
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.grammar import lower_is_better
@@ -325,8 +326,7 @@ def order_table(order: OrderChanges) -> Table:
             Column("rank", (first,), align="right", format=",d"),
             Column("mean", (second,), align="right", format=".4f"),
             Column("rank", (second,), align="right", format=",d"),
-            Column("ranks lost", align="right", format="+,d"),
-            Column("changes"),
+            *heads("ranks_lost:+,d, changes"),
         ),
         rows=tuple(
             (
@@ -352,9 +352,7 @@ def swap_table(order: OrderChanges) -> Table:
     return Table(
         title=f"{order.measure}: pairs of systems whose order changes.".removeprefix(": "),
         columns=(
-            Column("kind"),
-            Column("system"),
-            Column("other"),
+            *heads("kind, system, other"),
             *Column.numbers("+.4f", first, second, above=("difference",)),
         ),
         rows=tuple(rows),
@@ -371,8 +369,7 @@ def topic_table(found: TopicDifferences) -> Table:
     columns = (
         Column("topic"),
         *Column.numbers(".4f", found.run, found.baseline),
-        Column("difference", align="right", format="+.4f"),
-        Column("for the run"),
+        *heads("difference:+.4f, for_the_run"),
     )
     values = (found.scores.tolist(), found.baseline_scores.tolist(), found.differences.tolist(), found.outcomes)
     rows = tuple(zip(found.topics, *values, strict=True))
@@ -382,10 +379,7 @@ def topic_table(found: TopicDifferences) -> Table:
 def choice_table(validation: CrossValidation) -> Table:
     """One row per measure and fold."""
     columns = (
-        Column("measure"),
-        Column("fold", align="right", format="d"),
-        Column("topics", align="right", format=",d"),
-        Column("chosen"),
+        *heads("measure, fold:d, topics:,d, chosen"),
         *Column.numbers(".4f", "other folds", "this fold", above=("mean",)),
         Column("as good"),
     )

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
+from truerank.core.views import heads
 from truerank.errors import OptionError
 from truerank.options import Encoding, Flag, Range, Runtime, command
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Scores, spec_of
@@ -245,13 +246,9 @@ def _made(name: str, work: str, tolerance: float, choice: ChosenWay) -> Machine:
 @summarises(Machine)
 def _summary(found: Machine) -> Summary:
     columns = (
-        Column("backend"),
-        Column("precision"),
+        *heads("backend, precision"),
         *Column.numbers("", "processors", "tokens in a batch"),
-        Column("texts in a row"),
-        Column("per second", align="right", format=",.0f"),
-        Column("largest error", align="right", format=".2g"),
-        Column("taken"),
+        *heads("texts_in_a_row, per_second:,.0f, largest_error:.2g, taken"),
     )
     rows = []
     for place, each in enumerate(found.choice.ways):

@@ -24,6 +24,7 @@ from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises, writes
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
 
@@ -137,10 +138,7 @@ def _write_pool(pool: Pool, job: Run) -> None:
 
 
 def pool_table(pool: Pool) -> Table:
-    columns = (
-        Column("topic"),
-        *Column.numbers(",d", "documents", "only sparse", "of one team", "judged", "relevant"),
-    )
+    columns = heads("topic, documents:,d, only_sparse:,d, of_one_team:,d, judged:,d, relevant:,d")
     return Table(f"{len(pool.topics):,} pools", columns, tuple(tuple(row) for row in pool.topics))
 
 

@@ -14,6 +14,7 @@ from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, shows, summarises
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 
 
 @summarises(DepthEvaluation)
@@ -144,8 +145,7 @@ def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> T
     columns = (
         Column("system"),
         Column("depth", align="right"),
-        Column("n", align="right", format=",d"),
-        Column("mean", align="right", format=".4f"),
+        *heads("n:,d, mean:.4f"),
         Column("depth − full", align="right", format="+.4f"),
         *Column.numbers("+.4f", "low", "high", above=(f"{result.options.confidence:.0%} interval",)),
         *Column.numbers(".3g", "p", "corrected"),
@@ -168,8 +168,7 @@ def trend_table(result: DepthEvaluation, measure: str) -> Table:
     above = ("slope per document shown",)
     change = ("full set − shallowest",)
     columns = (
-        Column("judgments"),
-        Column("system"),
+        *heads("judgments, system"),
         *Column.numbers("+.5f", "slope", "low", "high", above=above),
         *Column.numbers("+.4f", "change", "low", "high", above=change),
         *Column.numbers("+.1%", "of the full set", "of the shallowest", above=("relative change",)),
@@ -189,8 +188,7 @@ def trend_table(result: DepthEvaluation, measure: str) -> Table:
 
 def order_table(result: DepthEvaluation) -> Table:
     columns = (
-        Column("judgments"),
-        Column("measure"),
+        *heads("judgments, measure"),
         Column("depth", align="right"),
         Column("pairs that change", align="right", format=",d"),
         Column("τ", align="right", format=".3f"),
@@ -252,9 +250,7 @@ def effect_table(result: TrainingEffect) -> Table:
     columns = (
         Column("measure"),
         Column("trained at depth", align="right"),
-        Column("mean", align="right", format=".4f"),
-        Column("differs from"),
-        Column("loss", align="right", format="+.4f"),
+        *heads("mean:.4f, differs_from, loss:+.4f"),
         *Column.numbers(".1%", "of the full one", "of this one", above=("loss relative to",)),
         *Column.numbers(".3g", "p against full", "corrected"),
     )

@@ -25,6 +25,7 @@ from truerank.core.result import Summary, page_note, place_note, reports, shows,
 from truerank.core.rules import Rule, rules_of
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.judging import Item
 from truerank.judging.report import label_tables
 from truerank.sources.qrels import qrel_text
@@ -138,11 +139,7 @@ def _curve_picture(split: Split, number: int) -> Picture:
 
 
 def split_table(result: Profile) -> Table:
-    columns = (
-        Column("split"),
-        *Column.numbers(",d", "queries", "survived", "discarded"),
-        *Column.numbers(".1%", "share", "low", "high"),
-    )
+    columns = heads("split, queries:,d, survived:,d, discarded:,d, share:.1%, low:.1%, high:.1%")
     rows = tuple(
         (one.name, d.n, d.n - d.k, d.k, d.share, d.low, d.high) for one in result.splits for d in (one.discarded,)
     )
@@ -155,9 +152,7 @@ def split_table(result: Profile) -> Table:
 def rank_table(split: Split) -> Table:
     columns = (
         Column("rank", align="right"),
-        *Column.numbers(",d", "shown so many", "first selected"),
-        Column("share", align="right", format=".1%"),
-        Column("selected", align="right", format=",d"),
+        *heads("shown_so_many:,d, first_selected:,d, share:.1%, selected:,d"),
     )
     survivors = sum(one.first for one in split.ranks)
     rows = tuple(
@@ -170,8 +165,7 @@ def rank_table(split: Split) -> Table:
 def curve_table(split: Split) -> Table:
     columns = (
         Column("depth", align="right"),
-        Column("how"),
-        *Column.numbers(".1%", "discarded", "low", "high", "if all were shown so many"),
+        *heads("how, discarded:.1%, low:.1%, high:.1%, if_all_were_shown_so_many:.1%"),
     )
     curve = split.curve
     rows: list[tuple[Any, ...]] = []
@@ -324,8 +318,7 @@ def _depth_report(result: Depths) -> Report:
 def depths_table(result: Depths) -> Table:
     columns = (
         Column("depth", align="right"),
-        *Column.numbers(",d", "qrels", "queries", "new queries", "first only"),
-        Column("discarded", align="right", format=".1%"),
+        *heads("qrels:,d, queries:,d, new_queries:,d, first_only:,d, discarded:.1%"),
     )
     rows = tuple(
         (one.label, one.qrels, one.queries, one.new_queries, one.first_qrels, result.discarded(one))
@@ -384,11 +377,7 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
 
 @shows(Simulated, ("log", ""), width=120)
 def simulated_table(result: Simulated) -> Table:
-    columns = (
-        Column("log"),
-        *Column.numbers(",d", "queries", "selected documents", "discarded"),
-        Column("share", align="right", format=".1%"),
-    )
+    columns = heads("log, queries:,d, selected_documents:,d, discarded:,d, share:.1%")
     row = (
         "log" if result.out is None else result.out.name,
         result.queries,
@@ -411,9 +400,7 @@ def simulated_table(result: Simulated) -> Table:
 def triples_table(result: Triples) -> Table:
     columns = (
         Column("depth", align="right"),
-        Column("triples", align="right", format=",d"),
-        Column("share", align="right", format=".1%"),
-        *Column.numbers(",d", "distinct pairs", "queries"),
+        *heads("triples:,d, share:.1%, distinct_pairs:,d, queries:,d"),
     )
     rows = tuple(
         (one.label, one.triples, one.triples / result.read if result.read else None, one.pairs, one.queries)
@@ -538,12 +525,7 @@ def answer_table(result: Answerable, corpus: CorpusAnswers) -> Table:
 
 
 def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
-    columns = (
-        Column("system"),
-        Column("answer"),
-        Column("n", align="right", format=",d"),
-        *Column.numbers(".1%", "share", "low", "high"),
-    )
+    columns = heads("system, answer, n:,d, share:.1%, low:.1%, high:.1%")
     rows: list[tuple[Cell, ...]] = []
     rules = []
     for one in corpus.shares:
@@ -555,13 +537,7 @@ def interval_table(result: Answerable, corpus: CorpusAnswers) -> Table:
 
 
 def overlap_table(corpus: CorpusAnswers) -> Table:
-    columns = (
-        Column("first"),
-        Column("second"),
-        *Column.numbers(",d", "both", "only first", "only second", "neither"),
-        Column("Jaccard", align="right", format=".2f"),
-        Column("p", align="right", format=".3g"),
-    )
+    columns = heads("first, second, both:,d, only_first:,d, only_second:,d, neither:,d, Jaccard:.2f, p:.3g")
     rows = tuple((*one[:6], one.jaccard, one.p) for one in corpus.overlaps)
     counted = ", ".join(f"{many} by {n}" for n, many in enumerate(corpus.by_count))
     notes = (f"Queries by how many systems answer them: {counted}.", "p: McNemar's exact test, not corrected.")

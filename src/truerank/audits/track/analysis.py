@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats
 from truerank.audits.track.scores import Scores
 from truerank.core.tables import Column, Table
+from truerank.core.views import heads
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.measures import Evaluation
 from truerank.measures.orders import kendall
@@ -378,8 +379,7 @@ def statements_table(found: Sequence[Statement]) -> Table:
     if compared:
         columns += [
             Column("stated", align="right"),
-            Column("difference", align="right", format="+.2f"),
-            Column("agrees"),
+            *heads("difference:+.2f, agrees"),
         ]
     rows = []
     for one in found:

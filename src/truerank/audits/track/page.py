@@ -21,6 +21,7 @@ from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
+from truerank.core.views import heads
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.report import difference_picture, difference_table, order_picture
 from truerank.measures.significance import CORRECTIONS, TESTS
@@ -104,8 +105,7 @@ def difference_pictures(comparison: Comparison) -> Iterator[Picture]:
 def _table(comparison: Comparison) -> Table:
     """One row for each other run."""
     columns = (
-        Column("run"),
-        Column("mean", align="right", format=".4f"),
+        *heads("run, mean:.4f"),
         *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
         *Column.numbers(".2g", "raw", "corrected", above=("p",)),
         Column(MARK, ("p",)),
@@ -452,13 +452,7 @@ def candidate_table(found: Candidates) -> Table:
 
 def validation_table(found: Validation) -> Table:
     """One row per run."""
-    columns = (
-        Column("run"),
-        *Column.numbers(",d", "results", "topics", "tied"),
-        Column("tag"),
-        *Column.numbers(",d", "errors", "warnings"),
-        Column("verdict"),
-    )
+    columns = heads("run, results:,d, topics:,d, tied:,d, tag, errors:,d, warnings:,d, verdict")
     rows: list[tuple[Cell, ...]] = []
     for run in found.runs:
         totals = found.totals(run)
@@ -480,8 +474,7 @@ def validation_table(found: Validation) -> Table:
 def selection_table(found: TopicSelection) -> Table:
     """One row per topic."""
     columns = (
-        Column("topic"),
-        Column("median RR", align="right", format=".4f"),
+        *heads("topic, median_RR:.4f"),
         Column(f"of {len(found.runs):,d}", ("runs that found it",), align="right", format=",d"),
         Column("best", ("rank",), align="right", format=",d"),
         Column("median", ("rank",), align="right", format="g"),
@@ -529,11 +522,9 @@ def collection_table(found: Sequence[FileStatistics]) -> Table:
     return Table(
         "The data set: records and file sizes.",
         (
-            Column("file"),
-            Column("records", align="right", format=",d"),
+            *heads("file, records:,d"),
             Column("size", align="right"),
-            Column("bytes", align="right", format=",d"),
-            Column("location"),
+            *heads("bytes:,d, location"),
         ),
         tuple(
             (one.description, one.records, None if one.size is None else _size(one.size), one.size, one.location)
@@ -592,9 +583,7 @@ def best_table(analysis: Analysis) -> Table:
     return Table(
         f"The best run of each category by {main}, and by how much it is above the best {analysis.baseline} run.",
         (
-            Column("category"),
-            Column("runs", align="right", format=",d"),
-            Column("best run"),
+            *heads("category, runs:,d, best_run"),
             Column(main, align="right", format=".4f"),
             Column(f"% over {analysis.baseline}", align="right", format="+.2f"),
         ),
@@ -654,10 +643,7 @@ def agreement_table(agreements: Sequence[Agreement]) -> Table:
     return Table(
         "How far two measures order the runs alike.",
         (
-            Column("measure"),
-            Column("and"),
-            Column("runs"),
-            Column("n", align="right", format=",d"),
+            *heads("measure, and, runs, n:,d"),
             Column("Kendall's τ-b", align="right", format=".4f"),
             Column("p", align="right", format=".2g"),
             Column("Pearson's r", align="right", format=".4f"),

@@ -15,9 +15,9 @@ import polars as pl
 
 from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
-from truerank.core.tables import Column, Table
+from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
-from truerank.core.views import columns
+from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.judging.labels import Judgments, open_judgments
 from truerank.lab.instances.built import TABLE, Built, open_built
@@ -540,7 +540,7 @@ def _made_of(one: LoadedSet) -> object:
 @summarises(InstanceStats)
 def _stats(found: InstanceStats) -> Summary:
     counted = tuple((one.label, one.built.kind, *row) for one in found.sets for row in _counts(one))
-    tables = [Table("Rows by role and source", _headings("set, kind, role, source, rows:,d"), counted)]
+    tables = [Table("Rows by role and source", heads("set, kind, role, source, rows:,d"), counted)]
     proved = tuple(
         (one.label, each.name, _VERDICTS[each.holds], each.numbers)
         for one, own in zip(found.sets, found.properties, strict=True)
@@ -548,11 +548,11 @@ def _stats(found: InstanceStats) -> Summary:
     )
     every = [each.holds for own in found.properties for each in own]
     note = f"{len(every):,} properties: {every.count(False)} broken, {every.count(None)} not checked."
-    tables.append(Table("What the sets promise", _headings("set, property, verdict, numbers"), proved, notes=(note,)))
+    tables.append(Table("What the sets promise", heads("set, property, verdict, numbers"), proved, notes=(note,)))
     if found.pairs:
         shared = tuple((*pair[:5], _VERDICTS[pair.same_fill.holds], pair.same_fill.numbers) for pair in found.pairs)
         text = "set, next_to, rows:,d, queries:,d, documents:,d, same_rows_without_a_leak, numbers"
-        tables.append(Table("What two sets share", _headings(text), shared))
+        tables.append(Table("What two sets share", heads(text), shared))
     sets = [
         {
             "set": one.label,
@@ -571,7 +571,3 @@ def _stats(found: InstanceStats) -> Summary:
 
 def _counts(one: LoadedSet) -> list[tuple[str, str, int]]:
     return list(one.rows.group_by("role", "source", maintain_order=True).len().iter_rows())
-
-
-def _headings(text: str) -> tuple[Column, ...]:
-    return tuple(field.column() for field in columns(text))

@@ -11,8 +11,6 @@ import polars as pl
 
 from truerank.arrays import Floats
 from truerank.core.plain import plain
-from truerank.core.tables import Column
-from truerank.core.views import columns
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.design import BenchmarkDesign, Design, ReportKind
 from truerank.lab.grid.results import GridResults
@@ -29,11 +27,6 @@ GROUP_SIGN: Final = " | "
 _USUAL: Final[dict[str, Choose]] = {
     "leakage": "sizes", "transfer": "runs", "survivorship": "sizes", "pilot": "sizes"
 }  # fmt: skip
-
-
-def headings(text: str) -> tuple[Column, ...]:
-    """The columns of a table from a short text, as in `core.views`."""
-    return tuple(field.column() for field in columns(text))
 
 
 class Draws(NamedTuple):

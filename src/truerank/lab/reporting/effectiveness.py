@@ -16,7 +16,8 @@ from truerank.arrays import Floats
 from truerank.core.figures import LinePanel, LineSeries
 from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
-from truerank.lab.reporting.board import Board, BoardRow, Choose, ReportChoices, headings, size_name
+from truerank.core.views import heads
+from truerank.lab.reporting.board import Board, BoardRow, Choose, ReportChoices, size_name
 from truerank.measures import (
     Comparison,
     Difference,
@@ -198,7 +199,7 @@ class Effectiveness:
     def details(self) -> Table:
         """Every number behind the table: intervals over topics, spread over seeds, p, and what was chosen."""
         columns = (
-            *headings("measure, queries, model, trained_on, topics:,d"),
+            *heads("measure, queries, model, trained_on, topics:,d"),
             *Column.numbers(".4f", "mean", "low", "high", above=("over topics",)),
             Column("seeds", ("over seeds",), align="right", format="d"),
             *Column.numbers(".4f", "mean", "sd", "low", "high", above=("over seeds",)),
@@ -234,7 +235,7 @@ class Effectiveness:
         rows.sort(key=lambda row: self.measures.index(row[0]))
         grouped = any(row[2] for row in rows)
         columns = (
-            *headings(f"measure, trained_on, {'queries, ' * grouped}kind, model, other"),
+            *heads(f"measure, trained_on, {'queries, ' * grouped}kind, model, other"),
             *Column.numbers("+.4f", f"both on {self._base}", "afterwards", above=("model minus other",)),
         )
         cells = tuple(row if grouped else (*row[:2], *row[3:]) for row in rows)
@@ -458,9 +459,7 @@ class SizeEffect(NamedTuple):
 def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> Table:
     """One row per collection, set of topics, model, training set and size."""
     columns = (
-        *headings("collection, topics, model, trained_on"),
-        Column("size", align="right", format=",d"),
-        Column("n", align="right", format=",d"),
+        *heads("collection, topics, model, trained_on, size:,d, n:,d"),
         Column("seeds", align="right"),
         *(Column("mean", (above,), "right", ".4f") for above in (baseline, "with the fault")),
         *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
@@ -543,7 +542,7 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
     """
     baseline = found[0].board.baseline
     columns = (
-        *headings("benchmark, measure, model, trained_on, topics:,d"),
+        *heads("benchmark, measure, model, trained_on, topics:,d"),
         Column("mean", align="right"),
         *Column.numbers("+.4f", "mean", "low", "high", above=(f"difference to {baseline}",)),
         Column("p corrected", align="right", format=".4g"),

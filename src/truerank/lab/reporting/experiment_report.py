@@ -20,10 +20,10 @@ from truerank.core.report import Report, ReportPart, ReportSection
 from truerank.core.result import Result, Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.verdict import Verdict
-from truerank.core.views import Field, View, columns
+from truerank.core.views import Field, View, columns, heads
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.results import DESIGN_FILE, RECORD_FILE, GridResults, cell_folder, open_results
-from truerank.lab.reporting.board import Board, BoardRow, ReportChoices, ReportOptions, boards, headings, size_name
+from truerank.lab.reporting.board import Board, BoardRow, ReportChoices, ReportOptions, boards, size_name
 from truerank.lab.reporting.effectiveness import (
     TOPICS,
     Effectiveness,
@@ -135,7 +135,7 @@ def control_table(found: Sequence[Effectiveness]) -> Table:
     """One row per benchmark, measure and model: the mean, that of the control, and how far the model is above it."""
     base = found[0].board.baseline
     columns = (
-        *headings("benchmark, measure, model, control, topics:,d"),
+        *heads("benchmark, measure, model, control, topics:,d"),
         *Column.numbers(".4f", f"on {base}", "on control", above=("mean",)),
         *Column.numbers("+.4f", "mean", "low", "high", above=("above control",)),
         Column("p corrected", align="right", format=".4g"),

@@ -16,9 +16,10 @@ import polars as pl
 from truerank.arrays import Floats
 from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
+from truerank.core.views import heads
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.results import GridResults
-from truerank.lab.reporting.board import Board, BoardRow, Draws, ReportChoices, headings, size_name
+from truerank.lab.reporting.board import Board, BoardRow, Draws, ReportChoices, size_name
 from truerank.measures import correct
 from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
@@ -307,7 +308,7 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportC
     differences = list(_all_differences(found, options))
     if differences:
         columns = (
-            *headings("collection, model, leak, other_leak"),
+            *heads("collection, model, leak, other_leak"),
             *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
             *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
         )
