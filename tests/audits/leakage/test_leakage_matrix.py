@@ -65,22 +65,31 @@ test:
 """
 
 
-@pytest.fixture
-def suite(tmp_path: Path) -> Path:
+def _written(folder: Path) -> Path:
     for name, lines in FILES.items():
-        (tmp_path / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
-    file = tmp_path / "suite.yaml"
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    file = folder / "suite.yaml"
     file.write_text(SUITE, encoding="utf-8")
     return file
+
+
+@pytest.fixture
+def suite(tmp_path: Path) -> Path:
+    return _written(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The matrix of the suite without an encoder."""
+    return matrix(_written(tmp_path_factory.mktemp("plain")), encoder="none")
 
 
 def _cells(found: Any) -> dict[tuple[str, str, str], dict[str, Any]]:
     return {(row["training"], row["test"], row["part"]): row for row in found.cells.to_dicts()}
 
 
-def test_cells_count_the_topics_and_documents_that_leak(suite: Path) -> None:
-    found = matrix(suite, encoder="none")
-    cells = _cells(found)
+def test_cells_count_the_topics_and_documents_that_leak(plain: Any) -> None:
+    cells = _cells(plain)
     log = cells["log", "topics", "query"]
     assert {name: log[name] for name in ("items", "exact", "words", "semantic", "leaking", "proposed")} == {
         "items": 5, "exact": 1, "words": 3, "semantic": None, "leaking": 1, "proposed": 2,
@@ -110,34 +119,31 @@ def test_a_name_in_a_topic_is_no_leak_of_it(tmp_path: Path) -> None:
     assert _cells(found)["log", "topics", "query"]["ngram"] == 1
 
 
-def test_a_model_inherits_the_data_of_its_parents(suite: Path) -> None:
-    found = matrix(suite, encoder="none")
-    cell = _cells(found)["model", "topics", "query"]
+def test_a_model_inherits_the_data_of_its_parents(plain: Any) -> None:
+    cell = _cells(plain)["model", "topics", "query"]
     assert (cell["leaking"], cell["words"], cell["training_texts"]) == (1, 4, 5)
-    sources = found.pairs.filter(training="model", test="topics")["source"].unique().sort().to_list()
+    sources = plain.pairs.filter(training="model", test="topics")["source"].unique().sort().to_list()
     assert sources == ["log", "model"]
 
 
-def test_a_pair_leaks_where_one_example_has_the_query_and_its_document(suite: Path) -> None:
-    found = matrix(suite, encoder="none")
-    cells = _cells(found)
+def test_a_pair_leaks_where_one_example_has_the_query_and_its_document(plain: Any) -> None:
+    cells = _cells(plain)
     assert cells["triples", "topics", "document"]["leaking"] == 2
     assert (cells["triples", "topics", "pair"]["leaking"], cells["triples", "topics", "pair"]["items"]) == (1, 2)
-    assert found.pairs.filter(part="pair")["test_id"].to_list() == ["d1"]
+    assert plain.pairs.filter(part="pair")["test_id"].to_list() == ["d1"]
     assert ("log", "topics", "pair") not in cells
 
 
-def test_a_set_of_one_name_is_compared_with_itself(suite: Path) -> None:
-    cells = _cells(matrix(suite, encoder="none"))
+def test_a_set_of_one_name_is_compared_with_itself(plain: Any) -> None:
+    cells = _cells(plain)
     assert cells["topics", "topics", "query"]["exact"] == 0
     # The same topics as training data of another name were all seen.
     assert cells["seen", "topics", "query"]["exact"] == 5
 
 
-def test_no_pair_is_lost_between_parts_of_the_table(suite: Path) -> None:
-    found = matrix(suite, encoder="none")
-    counted = found.pairs.group_by("training", "test", "part").len()
-    wanted = found.cells.filter(pl.col("pairs") > 0).select(
+def test_no_pair_is_lost_between_parts_of_the_table(plain: Any) -> None:
+    counted = plain.pairs.group_by("training", "test", "part").len()
+    wanted = plain.cells.filter(pl.col("pairs") > 0).select(
         "training", "test", "part", len=pl.col("pairs").cast(pl.UInt32)
     )
     keys = ["training", "test", "part"]
@@ -343,10 +349,9 @@ def test_faults_of_the_suite_name_the_line(suite: Path, old: str, new: str, faul
     assert fault in str(raised.value)
 
 
-def test_names_are_no_markup_in_the_picture(suite: Path) -> None:
-    found = matrix(suite, encoder="none")
+def test_names_are_no_markup_in_the_picture(plain: Any) -> None:
     name = "<script>&\"'"
-    cells = found.cells.with_columns(training=pl.lit(name))
+    cells = plain.cells.with_columns(training=pl.lit(name))
     drawn = matrix_svg(cells, [name], ["topics", "other"], "list")
     assert "<script>" not in drawn
     assert matrix_svg(cells, [name], ["topics", "other"], "list") == drawn

@@ -1,0 +1,44 @@
+"""What tests need not do again: draw pictures that they do not look at, and encode the same texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from truerank.vectors.encoders.base import Vectors
+from truerank.vectors.encoders.graph_encoder import GraphEncoder
+
+__all__ = ["encoded_once", "undrawn"]
+
+_ENCODED: dict[tuple[str, tuple[str, ...]], Vectors] = {}
+
+
+@contextmanager
+def undrawn() -> Iterator[None]:
+    """Results build their figures, of whatever data, and write an empty picture for each: drawing takes longest."""
+
+    def empty(_figure: Any, *, name: str, description: str) -> tuple[str, bytes]:
+        return f'<svg viewBox="0 0 1 1" role="img" aria-label="{name}"></svg>\n', b"%PDF-"
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr("truerank.core.figures.to_files", empty)
+        yield
+
+
+@contextmanager
+def encoded_once() -> Iterator[None]:
+    """Encoders that run a graph keep what they made: the same list of texts gives the same vectors, in all modules."""
+    encode = GraphEncoder._encode
+
+    def kept(encoder: GraphEncoder, texts: Sequence[str]) -> Vectors:
+        key = (encoder.fingerprint, tuple(texts))
+        if key not in _ENCODED:
+            _ENCODED[key] = encode(encoder, texts)
+        return _ENCODED[key].copy()
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(GraphEncoder, "_encode", kept)
+        yield
