@@ -9,15 +9,17 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from places import without_progress
+from truerank.cli import main
 from truerank.sources.sample import SAMPLE
 
 LOG, TOPICS = str(SAMPLE.train[1]), str(SAMPLE.tests[2])
-PACKAGED = ["--encoder", "packaged", "--backend", "onnx"]
+PACKAGED, TITLES = ["--encoder", "packaged", "--backend", "onnx"], ["--fields", "title"]
 
 
 def run(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -25,6 +27,22 @@ def run(*words: str, cwd: Path | None = None, **environment: str) -> subprocess.
         [sys.executable, "-m", "truerank", *words],
         capture_output=True, text=True, check=False, cwd=cwd, env={**os.environ, **environment},
     )  # fmt: skip
+
+
+Ended = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture
+def here(capsys: pytest.CaptureFixture[str]) -> Ended:
+    """Runs a command as `run` does, without the start of a process: where that is not what is asked."""
+
+    def called(*words: str) -> subprocess.CompletedProcess[str]:
+        capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main(words)
+        return subprocess.CompletedProcess(words, int(str(ended.value.code or 0)), *capsys.readouterr())
+
+    return called
 
 
 def one_line(finished: subprocess.CompletedProcess[str]) -> str:
@@ -51,7 +69,7 @@ def audit(small: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> P
     out = tmp_path_factory.mktemp("audit") / "out"
     finished = run(
         "leakage", "audit", "--train", small[0], "--test", small[1], "--out", str(out),
-        *PACKAGED, "--json", "--topic", "1001",
+        *PACKAGED, *TITLES, "--json", "--topic", "1001",
     )  # fmt: skip
     assert finished.returncode == 0, finished.stderr
     assert without_progress(finished.stderr) == ""
@@ -64,8 +82,8 @@ def audit(small: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> P
     return out
 
 
-def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path: Path) -> None:
-    cleaned = run(
+def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, here: Ended, tmp_path: Path) -> None:
+    cleaned = here(
         "leakage",
         "clean",
         "--train",
@@ -79,7 +97,7 @@ def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path:
     assert cleaned.returncode == 0, cleaned.stderr
     counts = json.loads(cleaned.stdout)
     assert counts["kept"] + counts["removed"] == counts["read"]
-    again = run(
+    again = here(
         "leakage",
         "audit",
         "--train",
@@ -87,6 +105,7 @@ def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path:
         "--test",
         small[1],
         *PACKAGED,
+        *TITLES,
         "--out",
         str(tmp_path / "again"),
         "--fail-on",
@@ -98,7 +117,7 @@ def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path:
     # Nothing lies above the threshold any more; pairs below it with the same words wait for a judgment.
     assert (left["verdict"], left["leaked_topics"]) == ("UNKNOWN", [])
     assert left["why"].startswith("Nothing above the threshold, but") and left["below"]["pairs"]
-    reduced = run(
+    reduced = here(
         "leakage",
         "clean",
         "--remove",
@@ -112,9 +131,9 @@ def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, tmp_path:
     )
     assert reduced.returncode == 0, reduced.stderr
     assert "topics of sample-news remain" in reduced.stdout
-    card = run("leakage", "card", str(audit), "--format", "markdown")
+    card = here("leakage", "card", str(audit), "--format", "markdown")
     assert card.stdout.startswith("## Train–test leakage")
-    threshold = run("leakage", "calibrate", "--labels", str(SAMPLE.labels), "--json")
+    threshold = here("leakage", "calibrate", "--labels", str(SAMPLE.labels), "--json")
     assert 0.8 < json.loads(threshold.stdout)["chosen"] < 0.91
 
 
@@ -128,6 +147,7 @@ def test_fail_on_contaminated_ends_with_one(small: tuple[str, str], audit: Path,
         "--test",
         small[1],
         *PACKAGED,
+        *TITLES,
         "--fail-on",
         "contaminated",
     ]
@@ -149,8 +169,8 @@ def test_fail_on_contaminated_ends_with_one(small: tuple[str, str], audit: Path,
         (["--train", LOG, "--test", TOPICS, "--prefilter-cut", "title=high"], "--prefilter-cut: 'high'"),
     ],
 )  # fmt: skip
-def test_faults_are_one_line_and_two(words: list[str], fault: str, tmp_path: Path) -> None:
-    assert fault in one_line(run("leakage", "audit", *words, *PACKAGED, "--out", str(tmp_path / "out")))
+def test_faults_are_one_line_and_two(words: list[str], fault: str, here: Ended, tmp_path: Path) -> None:
+    assert fault in one_line(here("leakage", "audit", *words, *PACKAGED, "--out", str(tmp_path / "out")))
 
 
 def test_model_without_network_says_how_to_get_it(tmp_path: Path) -> None:
@@ -163,21 +183,21 @@ def test_model_without_network_says_how_to_get_it(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_wrong_option_is_two_and_unknown_command_too() -> None:
+def test_wrong_option_is_two_and_unknown_command_too(here: Ended) -> None:
     assert run("leakage", "audit", "--frobnicate").returncode == 2
-    assert run("leakage", "frobnicate").returncode == 2
-    assert "Traceback" not in run("leakage", "audit", "--mode", "fast").stderr
+    assert here("leakage", "frobnicate").returncode == 2
+    assert "Traceback" not in here("leakage", "audit", "--mode", "fast").stderr
 
 
-def test_debug_shows_where() -> None:
-    finished = run("--debug", "leakage", "card", "nowhere")
+def test_debug_shows_where(here: Ended) -> None:
+    finished = here("--debug", "leakage", "card", "nowhere")
     assert finished.returncode == 2
     assert "Traceback" in finished.stderr
 
 
-def test_version_and_help() -> None:
+def test_version_and_help(here: Ended) -> None:
     assert run("--version").stdout.startswith("truerank 0.")
-    text = run("leakage", "audit", "--help").stdout
+    text = here("leakage", "audit", "--help").stdout
     assert "Examples" in text
     assert "irds:msmarco-document/orcas" in text
 
@@ -214,21 +234,21 @@ def test_closed_pipe_is_no_error(audit: Path) -> None:
     process.wait()
 
 
-def test_a_card_can_state_its_pairs_without_their_texts(audit: Path, tmp_path: Path) -> None:
+def test_a_card_can_state_its_pairs_without_their_texts(audit: Path, here: Ended, tmp_path: Path) -> None:
     key = tmp_path / "key"
     key.write_text("a secret of more than sixteen letters")
-    finished = run("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
+    finished = here("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
     assert finished.returncode == 0, finished.stderr
     card = json.loads(finished.stdout)
     pairs = [pair for test in card["tests"] for pair in test["pairs"]]
     assert card["redacted"] and pairs
     assert all(pair["query_text"].startswith("hmac:") for pair in pairs)
-    again = run("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
+    again = here("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
     assert again.stdout == finished.stdout
 
 
 def test_a_reduced_test_set_knows_what_its_runs_could_still_show(
-    small: tuple[str, str], audit: Path, tmp_path: Path
+    small: tuple[str, str], audit: Path, here: Ended, tmp_path: Path
 ) -> None:
     topics = [f"{1001 + number}" for number in range(20)]
     (tmp_path / "a.qrels").write_text("".join(f"{topic} 0 D1 1\n" for topic in topics))
@@ -237,8 +257,8 @@ def test_a_reduced_test_set_knows_what_its_runs_could_still_show(
         (tmp_path / f"{name}.run").write_text("".join(lines))
     words = ("leakage", "clean", "--remove", "test", "--test", small[1], "--audit", str(audit))
     runs = ("--run", str(tmp_path / "x.run"), "--run", str(tmp_path / "y.run"), "--measure", "P@1")
-    assert "--qrels: runs without judgments" in one_line(run(*words, *runs, "--out", str(tmp_path / "less.trec")))
-    finished = run(*words, *runs, "--qrels", str(tmp_path / "a.qrels"), "--out", str(tmp_path / "less.trec"))
+    assert "--qrels: runs without judgments" in one_line(here(*words, *runs, "--out", str(tmp_path / "less.trec")))
+    finished = here(*words, *runs, "--qrels", str(tmp_path / "a.qrels"), "--out", str(tmp_path / "less.trec"))
     assert finished.returncode == 0, finished.stderr
     assert "x – y" in finished.stdout
 
