@@ -6,6 +6,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,12 @@ def scorer(qrels: Qrels, run: Run) -> ConventionScorer:
         pl.DataFrame(judged, schema=["topic_id", "doc_id", "relevance"], orient="row"),
         pl.DataFrame(rows, schema=["topic_id", "doc_id", "score", "rank"], orient="row"),
     )
+
+
+@cache
+def drawn(seed: int) -> tuple[Qrels, Run, ConventionScorer]:
+    """The data of a seed with what scores them, for all conventions."""
+    return *data(seed), scorer(*data(seed))
 
 
 class Plain:
@@ -254,8 +261,7 @@ CODES = [
 def test_every_convention_is_what_loops_say(code: str, measure: str) -> None:
     family, _, cutoff = measure.partition("@")
     for seed in (1, 2):
-        qrels, run = data(seed)
-        own = scorer(qrels, run)
+        qrels, run, own = drawn(seed)
         chosen = tuple(one for one in own.choices if one.code == code and (not one.serves or family in one.serves))
         names = {one.dimension: one.name for one in chosen}
         expected = Plain(qrels, run, names).score(family, int(cutoff) if cutoff else None)
