@@ -18,6 +18,18 @@ def _direction(text: str, dimension: int) -> Vectors:
     return np.random.default_rng(seed).standard_normal(dimension).astype(np.float32)
 
 
+@functools.cache
+def _counted(text: str, dimension: int, noise: float) -> Vectors:
+    """Tests encode the same texts again and again."""
+    vector, padded = np.zeros(dimension, np.float32), f"  {text.lower()} "
+    for start in range(len(padded) - 2):
+        vector += _direction(padded[start : start + 3], dimension)
+    if noise:
+        error = _direction(text, dimension)
+        vector += noise * np.linalg.norm(vector) * error / np.linalg.norm(error)
+    return vector
+
+
 @dataclass(frozen=True)
 class TrigramEncoder:
     """Unit vectors of trigram counts; `noise` is the largest error of a cosine that it is meant to show."""
@@ -34,12 +46,7 @@ class TrigramEncoder:
     def encode(self, texts: Sequence[str]) -> Vectors:
         vectors = np.zeros((len(texts), self.dimension), np.float32)
         for row, text in enumerate(texts):
-            padded = f"  {text.lower()} "
-            for start in range(len(padded) - 2):
-                vectors[row] += _direction(padded[start : start + 3], self.dimension)
-            if self.noise:
-                error = _direction(text, self.dimension)
-                vectors[row] += self.noise * np.linalg.norm(vectors[row]) * error / np.linalg.norm(error)
+            vectors[row] = _counted(text, self.dimension, self.noise)
         norms = np.linalg.norm(vectors, axis=1, keepdims=True)
         return vectors / np.where(norms == 0, 1, norms)
 
