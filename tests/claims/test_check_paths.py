@@ -74,10 +74,13 @@ def test_the_answer_has_at_most_twelve_lines(
     assert len(answer.splitlines()) <= 12
     assert ended("check", str(place), "-v") == 0
     assert "Could unjudged documents turn it?" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_the_first_screen_of_the_readme_is_what_the_sample_gives(capsys: pytest.CaptureFixture[str]) -> None:
     assert ended("check", "sample") == 0
     sample = capsys.readouterr().out
     assert len(sample.splitlines()) <= 12
-    # The first screen shows what a user gets.
     assert sample in (Path(__file__).parents[2] / "README.md").read_text(encoding="utf-8")
 
 
