@@ -157,7 +157,7 @@ option_values = st.builds(
 )
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(texts=collections(), options=option_values)
 def test_pairs_within_are_all_pairs(texts: Texts, options: Shingles) -> None:
     with pytest.MonkeyPatch.context() as patch:

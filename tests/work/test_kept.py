@@ -15,7 +15,7 @@ from truerank.near_duplicates import Shingles, within
 from truerank.near_duplicates.joins import save_array
 from truerank.work.blocks import BlockStore
 from truerank.work.jobs import Job
-from truerank.work.kept import all_whole, is_whole, keep_json, kept_json
+from truerank.work.kept import RECORD, all_whole, is_whole, keep_json, kept_json
 
 TEXTS = [
     (f"d{number}", " ".join(f"w{(number % 12) * 7 + place}" for place in range(12 + number % 3)))
@@ -91,7 +91,8 @@ def test_a_comparison_finds_the_same_after_any_of_its_files_was_damaged(
     assert len(expected.groups)
     files = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file() and path.stat().st_size)
     assert {"equals", "candidates", "verified", "sketches"} <= {path.parts[0] for path in files}
-    for file in files:
+    # A record that is not that of its file is not read further: one kind of damage says it all.
+    for file in files if damage is _flipped else [path for path in files if path.suffix != RECORD]:
         shutil.copytree(whole, tmp_path / "again")
         path = tmp_path / "again" / file
         path.write_bytes(damage(path.read_bytes()))
