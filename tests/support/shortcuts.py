@@ -1,9 +1,10 @@
-"""What tests need not do again: draw pictures that they do not look at, and encode the same texts."""
+"""What tests need not do again: draw pictures that they do not look at, open a model, and encode the same texts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,6 +15,7 @@ from truerank.vectors.encoders.graph_encoder import GraphEncoder
 __all__ = ["encoded_once", "undrawn"]
 
 _ENCODED: dict[tuple[str, tuple[str, ...]], Vectors] = {}
+_OPENED: dict[tuple[str, int], Any] = {}
 
 
 @contextmanager
@@ -30,8 +32,10 @@ def undrawn() -> Iterator[None]:
 
 @contextmanager
 def encoded_once() -> Iterator[None]:
-    """Encoders that run a graph keep what they made: the same list of texts gives the same vectors, in all modules."""
-    encode = GraphEncoder._encode
+    """Models stay open, and what they made is kept: the same list of texts gives the same vectors, in all modules."""
+    import onnxruntime
+
+    encode, session = GraphEncoder._encode, onnxruntime.InferenceSession
 
     def kept(encoder: GraphEncoder, texts: Sequence[str]) -> Vectors:
         key = (encoder.fingerprint, tuple(texts))
@@ -39,6 +43,13 @@ def encoded_once() -> Iterator[None]:
             _ENCODED[key] = encode(encoder, texts)
         return _ENCODED[key].copy()
 
+    def opened(file: str, *given: Any, **more: Any) -> Any:
+        key = (file, Path(file).stat().st_mtime_ns)
+        if key not in _OPENED:
+            _OPENED[key] = session(file, *given, **more)
+        return _OPENED[key]
+
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(GraphEncoder, "_encode", kept)
+        patched.setattr(onnxruntime, "InferenceSession", opened)
         yield
