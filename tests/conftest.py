@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import settings
 
+import shortcuts
 from places import DATA
 
 # Before a numerical library is loaded: threads that wait for each other on busy processors take many times as long.
@@ -36,3 +38,10 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """A test with the mark `shared` is skipped, with a message, where the real data are absent."""
     if item.get_closest_marker("shared") and not DATA.is_dir():
         pytest.skip(f"TRUERANK_SHARED: no real data at {DATA}")
+
+
+@pytest.fixture
+def undrawn() -> Iterator[None]:
+    """For tests of what an audit finds: it writes its figures, also where nobody looks at them."""
+    with shortcuts.undrawn():
+        yield

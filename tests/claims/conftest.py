@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
-
-from shortcuts import undrawn
 
 DRAWN = ("test_check_files", "test_check_paths", "test_check_sample")
 
 
 @pytest.fixture(autouse=True)
-def without_drawing(request: pytest.FixtureRequest) -> Iterator[None]:
+def drawn_elsewhere(request: pytest.FixtureRequest) -> None:
     """A check writes the figures of each audit, also where nobody looks at them: a third of its time."""
-    if request.module.__name__.rpartition(".")[2] in DRAWN:
-        yield
-        return
-    with undrawn():
-        yield
+    if request.module.__name__.rpartition(".")[2] not in DRAWN:
+        request.getfixturevalue("undrawn")

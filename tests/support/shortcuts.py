@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from truerank.vectors.encoders.base import Vectors
-from truerank.vectors.encoders.graph_encoder import GraphEncoder
+if TYPE_CHECKING:
+    from truerank.vectors.encoders.base import Vectors
+    from truerank.vectors.encoders.graph_encoder import GraphEncoder
 
 __all__ = ["encoded_once", "undrawn"]
 
@@ -34,6 +35,8 @@ def undrawn() -> Iterator[None]:
 def encoded_once() -> Iterator[None]:
     """Models stay open, and what they made is kept: the same list of texts gives the same vectors, in all modules."""
     import onnxruntime
+
+    from truerank.vectors.encoders.graph_encoder import GraphEncoder
 
     encode, session = GraphEncoder._encode, onnxruntime.InferenceSession
 

@@ -20,6 +20,13 @@ from truerank.errors import InputError, OptionError
 HUMAN = people()
 
 
+@pytest.fixture(autouse=True)
+def drawn_once(request: pytest.FixtureRequest) -> None:
+    """Figures are drawn where files are compared."""
+    if request.node.name != "test_files_and_the_same_bytes":
+        request.getfixturevalue("undrawn")
+
+
 @pytest.fixture
 def words(tmp_path: Path) -> list[str]:
     """A command line with two models and six runs of two families."""

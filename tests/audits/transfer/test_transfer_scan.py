@@ -46,6 +46,7 @@ def content(folder: Path) -> dict[str, str]:
     return {str(path.relative_to(folder)): hashlib.sha256(path.read_bytes()).hexdigest() for path in found}
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_each_candidate_says_what_named_it(scan: Scan, files: Files, tmp_path: Path) -> None:
     every = scan.candidates
     scores = pl.col("first") | pl.col("max")
@@ -86,6 +87,7 @@ def test_next_to_impossible_in_both_versions_is_no_candidate() -> None:
         assert _flagged(beside, comparing, "a", "b")["row"].to_list() == rows
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_folder_called_like_the_ranker_changes_nothing(
     scan: Scan, files: Files, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -235,6 +237,7 @@ def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, mo
     assert sorted(read) == ["new", "new", "old", "old", "old", "old"]
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_the_cache_and_an_earlier_match_change_nothing(scan: Scan, files: Files, tmp_path: Path) -> None:
     matched = transfer.match(files.versions, files.qrels, out=tmp_path / "matched")
     for _ in range(2):
@@ -259,6 +262,7 @@ def test_a_percentile_in_place_of_probabilities(files: Files, tmp_path: Path) ->
     assert not (tmp_path / "items.jsonl").exists()
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_monot5_gives_probabilities_and_the_best_of_versions(files: Files, tmp_path: Path) -> None:
     folder = save_t5(tmp_path / "t5")
     small = [line for line in Path(files.qrels).read_text().splitlines() if line.split()[0] in "4567"]
@@ -325,6 +329,7 @@ def test_differences_given_that_one_version_is_relevant() -> None:
     assert found.to_list() == pytest.approx([(0.3 * 0.98 - 0.02 * 0.7) / 0.314, 0.0, -0.28 / 0.314, 0.0, 1.0])
 
 
+@pytest.mark.usefixtures("undrawn")
 def test_a_second_ranker_is_weighed_in(files: Files, scan: Scan, tmp_path: Path) -> None:
     index = tmp_path / "index"
     truerank.build_index(files.versions["old"], index, analyser=truerank.lexical.analyser_of("terrier"))
