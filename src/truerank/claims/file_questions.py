@@ -159,6 +159,10 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         faults += misplaced or (*run_origins(files, given.scoring.rel), *(claim_origins(claim) if claim else ()))
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
+    named = {(fault.run, topic) for fault in faults if fault.weight == "topics" for topic in fault.topics}
+    faults = tuple(
+        one for one in faults if one.kind != "failed-topics" or named.isdisjoint((one.run, t) for t in one.topics)
+    )
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}
     if claim is not None:
@@ -239,9 +243,9 @@ def _allowed_for(
     effect, estimates, repair = claim.base.effect, [row for _, row in exceptions if row is not claim.base], None
     remarks = [fault.reason for fault in own if fault.kind in _SAID]
     consequence = "The files do not change the difference."
-    for row in [_as_deep(claim, fault) for fault in own if fault.kind == "short-lists"]:
+    for row in filter(None, (_beside(claim, fault) for fault in own)):
         estimates += [] if any(one.label == row.label for one in estimates) else [row]
-        consequence = f"With the {row.label} the difference is {row.figures()}."
+        consequence = f"{row.label[0].upper()}{row.label[1:]} the difference is {row.figures()}."
         remarks.append(consequence)
     if exceptions:
         consequence = f"What speaks against the difference: {listed([text for text, _ in exceptions])}."
@@ -280,10 +284,19 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
             yield from _doubted(claim, fault)
 
 
+def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
+    """What is told beside the difference in any case: with lists of one depth, without topics that failed."""
+    if fault.kind == "short-lists":
+        return _as_deep(claim, fault)
+    if fault.kind != "failed-topics" or (left := claim.repaired((Repair("", fault.topics),))) is None:
+        return None
+    return replace(left.base, label=fault.exception)
+
+
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
     """The difference where both runs have as few results as the one whose lists end above the cutoff."""
     runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
-    return claim.estimate(claim.differences(claim.scored(runs=runs)), f"first {fault.depth} results of both")
+    return claim.estimate(claim.differences(claim.scored(runs=runs)), f"with the first {fault.depth} results of both")
 
 
 def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:

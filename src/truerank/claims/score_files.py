@@ -140,7 +140,12 @@ def without_zeros(claim: Claim, answer: ClaimAnswer | None, every: Claim | None 
     """
     if answer is not None and answer.repair is not None:
         claim = claim.repaired((answer.repair,)) or claim
-    zeros = _zeros_of_failures(every or claim)
+    # What is named by its results needs no second name.
+    failed = [one for one in (answer.facts.get("faults", ()) if answer else ()) if one["kind"] == "failed-topics"]
+    named = frozenset((one["run"], topic) for one in failed for topic in one["topics"])
+    every_zero = _zeros_of_failures(every or claim)
+    left_zeros = {name: tuple(one for one in own if (name, one) not in named) for name, own in every_zero.items()}
+    zeros = {name: own for name, own in left_zeros.items() if own}
     if not zeros or (answer is not None and answer.word == "FILES AT FAULT"):
         return answer
     noun = claim.unit.removesuffix("s")

@@ -299,7 +299,29 @@ def test_topics_that_were_misread_or_asked_twice_are_no_mistake_of_ids(seed: int
     # Queries without a known word have a list of their own.
     for topic in topics[3::9]:
         runs["two"][topic] = [f"E-{at}" for at in range(90_000, 90_010)]
-    assert kinds(run_origins(files(runs, relevant, documents=False), 1), "two") == set()
+    # That it fails for these topics is told, and none is left out.
+    found = run_origins(files(runs, relevant, documents=False), 1)
+    assert {(fault.kind, fault.weight) for fault in found} == {("failed-topics", "doubt")}
+
+
+@pytest.mark.parametrize(("topics", "failed"), [(40, 7), (40, 24), (200, 8)])
+def test_topics_with_results_that_fit_no_topic_are_told_apart_from_hard_ones(topics: int, failed: int) -> None:
+    draw = np.random.default_rng(topics + failed)
+    runs: Runs = {"one": {}, "two": {}}
+    relevant = {}
+    # Hard topics have few documents that both runs find, and some have none.
+    common = np.minimum(40, draw.poisson(draw.gamma(1.0, 12.0, topics)))
+    for topic, both in enumerate(common):
+        about = [f"E-{at}" for at in draw.choice(100_000, 100, replace=False)]
+        runs["one"][str(topic)], runs["two"][str(topic)] = about[:50], about[50 - both :][:50][::-1]
+        relevant[str(topic)] = {*about[:8:2], *about[50 - both : 50][1::9]}
+    assert run_origins(files(runs, relevant, documents=False), 1) == ()
+    easy = {str(topic): docs for topic, docs in enumerate(runs["one"].values())}
+    two = {topic: [*docs[:30][::-1], *docs[30:]] for topic, docs in easy.items()}
+    junk = {topic: [f"E-{at}" for at in draw.choice(100_000, 50, replace=False)] for topic in list(two)[:failed]}
+    found = run_origins(files({"one": easy, "two": {**two, **junk}}, relevant, documents=False), 1)
+    (fault,) = [one for one in found if one.kind == "failed-topics"]
+    assert (fault.run, fault.weight, fault.topics) == ("two", "doubt", frozenset(junk))
 
 
 @pytest.mark.parametrize("results", [10, 25])

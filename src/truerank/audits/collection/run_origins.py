@@ -49,6 +49,8 @@ _AT_ONCE: Final = 1000
 _CLEAR, _REPEATED = 0.03, 0.02
 #: A stretch of the collection that a run never shows has at least this share of what other runs show.
 _STRETCH: Final = 0.1
+#: What explains that results fit no topic; where it names no topic, it explains all of them.
+_FAILURES: Final = ("no-order", "other-numbers", "other-index", "misplaced-run", "fixed-list")
 _NUMBERED: Final = r"^(\D*)(\d+)(\D*)$"
 
 
@@ -100,6 +102,10 @@ def run_origins(files: Files, rel: int, names: Iterable[str] = ()) -> tuple[RunF
             # Of two runs, one is right.
             found += _other_topics(name, fits, hits[name] < max(hits[each] for each in others))
             found += _repeated(name, own, fits)
+            known = [fault for fault in found if fault.run == name and fault.kind in _FAILURES]
+            if all(fault.topics for fault in known):
+                left = ~pl.col("topic_id").is_in(frozenset[str]().union(*(fault.topics for fault in known)))
+                found += _failed(name, own.filter(left), every, pairs, numbers)
             if files.documents is not None:
                 found += _stretch(name, own, numbers.documents_of(every), files.documents)
     return tuple(found)
@@ -392,7 +398,8 @@ def _meets(own: pl.DataFrame, relevant: pl.DataFrame, numbers: _Numbers) -> bool
         np.bincount(pairs["pair"].to_numpy() % numbers.shape[1], minlength=numbers.shape[1]).astype(np.float64)
         for pairs in (own, relevant)
     )
-    hits, by_chance = own["relevant"].sum(), float(shown @ wanted) / own["topic_id"].n_unique()
+    hits, topics = own["relevant"].sum(), (own["pair"] // numbers.shape[1]).n_unique()
+    by_chance = float(shown @ wanted) / max(1, topics)
     return bool(hits) and float(scipy.special.gammainc(hits, by_chance)) <= _CHANCE
 
 
@@ -547,6 +554,56 @@ def _repeated(name: str, own: pl.DataFrame, fits: _Fits) -> Iterable[RunFault]:
         return
     remedy = f"Make {name} anew for the topics that have the list of another one."
     yield RunFault("misplaced-run", name, *_weighed(fits.named(copied), len(copied)), reason, remedy)
+
+
+def _failed(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, numbers: _Numbers) -> Iterable[RunFault]:
+    """Topics with results that fit them no better than any topic, apart from all others of the run.
+
+    How many results other runs have, too, differs by topic. Where most topics have many, some have hardly any, and
+    fewer have what chance gives. Tested is whether more have that than a density which falls by the root of the
+    number allows, from 0 to half of what is usual: a failure of some topics is a peak there with nothing behind it.
+    """
+    width = numbers.shape[1]
+    often = np.bincount(every % width, minlength=width)[own["pair"].to_numpy() % width]
+    columns = pl.len().alias("size"), pl.col("shared").sum(), pl.col("often").sum()
+    lists = own.with_columns(often=often).group_by("topic", "topic_id").agg(*columns)
+    asked = np.unique(every // width)
+    lists = lists.filter((pl.col("size") >= _TOPICS) & pl.col("topic").is_in(pl.lit(asked).implode()))
+    size, met, of = (lists[column].to_numpy().astype(np.float64) for column in ("size", "shared", "often"))
+    theirs = np.bincount(every // width, minlength=numbers.shape[0])[lists["topic"].to_numpy()]
+    chance = (of - met) * theirs / np.maximum(1, len(every) - theirs)
+    least, most = chance + 3 * np.sqrt(chance), np.minimum(size, theirs)
+    low = met <= least
+    if low.sum() < _TOPICS or low.all():
+        return
+    half = chance + np.median(((met - chance) / most)[~low]) / 2 * most
+    # Where the two are too near, a topic says nothing.
+    near = (low | (met <= half)) & (2 * least <= half)
+    share = ((np.floor(least) + 1) / (np.floor(half) + 1))[near]
+    peak = int((low & near).sum())
+    if peak < _TOPICS or scipy.special.bdtrc(peak - 1, near.sum(), np.sqrt(share.mean())) > _CHANCE:
+        return
+    there = pl.col("pair") // width
+    there = there.is_in(pl.lit(lists["topic"].to_numpy()[low]).implode())
+    wanted = relevant.filter(there)
+    shown = (
+        pl.DataFrame({"pair": every})
+        .filter(there)
+        .with_columns(relevant=pl.col("pair").is_in(wanted["pair"].implode()))
+    )
+    # Of two runs that differ, the one that meets the judgments is right.
+    if _meets(own.filter(there), wanted, numbers) or not _meets(shown, wanted, numbers):
+        return
+    topics = lists.filter(low)["topic_id"].sort()
+    few, many = (met[which].sum() / size[which].sum() for which in (low, ~low))
+    yield RunFault(
+        "failed-topics", name, "doubt", frozenset(topics),
+        f"For {len(topics):,d} of {len(lists):,d} topics the results of {name} fit no topic: other runs have {few:.0%} "
+        f"of them, as chance explains, and {many:.0%} of those for the other topics; nor do they meet the judgments, "
+        "which results of other runs do.",
+        f"Find out why {name} failed for these topics, and make it anew there: {and_more(topics.to_list(), 5)}.",
+        exception=f"without the {len(topics):,d} topics for which the results of {name} fit no topic",
+    )  # fmt: skip
 
 
 def mean_ranks(values: Floats) -> Floats:
