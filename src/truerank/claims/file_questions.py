@@ -155,8 +155,11 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
     faults = run_faults(files)
     if not any(fault.weight == "fault" for fault in faults):
         misplaced = tuple(_misplaced(given, files))
-        # Results of other topics have no order, either.
-        faults += misplaced or (*run_origins(files, given.scoring.rel), *(claim_origins(claim) if claim else ()))
+        origins = run_origins(files, given.scoring.rel)
+        # Results of other topics have no order, either; those of other numbers fit other topics as well.
+        renumbered = tuple(fault for fault in origins if fault.kind == "other-numbers")
+        misplaced = tuple(one for one in misplaced if one.run not in {fault.run for fault in renumbered})
+        faults += (*misplaced, *renumbered) if misplaced else (*origins, *(claim_origins(claim) if claim else ()))
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
     named = {(fault.run, topic) for fault in faults if fault.weight == "topics" for topic in fault.topics}

@@ -104,6 +104,12 @@ def off_by_one(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Gen
         runs["two"][topic] = [f"D-{int(doc[2:]) + 1:05}" for doc in runs["two"][topic]]
 
 
+def neighbours_relevant(runs: Runs, relevant: dict[str, set[str]], draw: np.random.Generator) -> None:
+    for topic, docs in runs["two"].items():
+        relevant[topic] |= {f"D-{int(doc[2:]) + 1:05}" for doc in docs[:2]}
+    off_by_one(runs, relevant, draw)
+
+
 def other_index(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
     table = dict(zip(NAMES, draw.permutation(NAMES), strict=True))
     runs["two"] = {topic: [table[doc] for doc in docs] for topic, docs in runs["two"].items()}
@@ -126,6 +132,7 @@ def retrieved_is_relevant(runs: Runs, relevant: dict[str, set[str]], draw: np.ra
         (oracle, "judgments-in-sight", "doubt", 0),
         (unordered, "no-order", "topics", 18),
         (off_by_one, "other-numbers", "topics", 18),
+        (neighbours_relevant, "other-numbers", "topics", 18),
         (other_index, "other-index", "fault", 0),
         (part_of_index, "part-of-collection", "doubt", 0),
         (retrieved_is_relevant, "relevant-by-rank", "doubt", 0),
