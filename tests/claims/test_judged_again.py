@@ -78,6 +78,39 @@ def test_equal_second_grades_of_many_pairs_may_be_a_copy_and_of_few_are_not_call
         assert bool(found.remark) == told
 
 
+def stepped(second: Grades, step: int) -> Grades:
+    """Second grades beside pairs that stand some rows further on, of a file without an order of grades."""
+    pairs = [(topic, doc) for topic, held in second.items() for doc in random.Random(8).sample(list(held), len(held))]
+    grades = [second[topic][doc] for topic, doc in (*pairs[-step:], *pairs[:-step])]
+    found: Grades = {}
+    for (topic, doc), grade in zip(pairs, grades, strict=True):
+        found.setdefault(topic, {})[doc] = grade
+    return found
+
+
+@pytest.mark.parametrize(
+    ("second", "fault"),
+    [
+        (stepped(again(every, moody(0.1), 0.25), 1), "1 row below them in the order of the file"),
+        (stepped(again(every, moody(0.1), 0.25), -2), "2 rows above them in the order of the file"),
+        (stepped(again(every, moody(0.1), 0.25), 7), "not shown to agree with the first beyond chance"),
+    ],
+)
+def test_second_grades_that_are_not_those_of_their_pairs_are_named_and_make_no_exception(
+    second: Grades, fault: str
+) -> None:
+    found, word = answer(second)
+    assert (found.word, found.effect, word) == ("NOT USABLE", "unknown", "HOLDS")
+    assert fault in found.evidence and fault in found.remark and "its own pair" in found.settles
+
+
+@pytest.mark.parametrize(("rate", "share"), [(0.3, 0.5), (0.4, 0.02), (0.3, 0.02)])
+def test_poor_agreement_and_few_pairs_are_no_fault(rate: float, share: float) -> None:
+    found, word = answer(again(every, moody(rate), share))
+    assert (found.word in {"CANNOT TELL", "MORE THAN WRONG JUDGMENTS"}, word) == (True, "HOLDS")
+    assert not found.remark
+
+
 @pytest.mark.parametrize("whole", [True, False])
 def test_random_pairs_and_whole_topics_are_random_samples(whole: bool) -> None:
     draw = random.Random(9)

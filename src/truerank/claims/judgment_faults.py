@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from itertools import product
+from operator import itemgetter
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -20,6 +22,10 @@ from truerank.text.printable import listed
 
 #: The level of the test of ids, over all rules by which they may have moved.
 _LEVEL: Final = 0.001
+#: A modest agreement, as a share of the most that two sets of grades allow.
+_MODEST: Final = 0.2
+#: Rows by which grades may have moved from their pairs.
+_STEPS: Final = (-3, -2, -1, 1, 2, 3)
 #: Draws of errors; grades in all of them, at most.
 _DRAWS, _FEWEST_DRAWS, _HELD = 1_000, 50, 4_000_000
 #: So many pairs that are relevant twice, and never with one grade, are graded on two scales.
@@ -40,35 +46,79 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
         )
     codes = grades.given[:, grades.judges.index(judge)]
     met = codes >= 0
-    topic, codes, relevant = grades.topic[met], codes[met], grades.reference[met] >= grades.code_of(rel)
+    codes, relevant = codes[met], grades.reference[met] >= grades.code_of(rel)
     if moved := _moved(grades, judge, rel, int((codes[relevant] < grades.code_of(rel)).sum())):
         return moved
     if len(np.unique(codes)) == 1:
         grade = grades.scale[codes[0]]
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
-    sign, figures = _agreement(topic, codes, relevant, grades.code_of(rel), "people", confidence=confidence)
-    if sign in (None, 1):
-        return ""
-    what = "its grades are the wrong way round" if sign else "it is not shown to agree with people beyond chance"
-    return f"{what}: it calls {figures} ({len(codes):,} pairs)."
+    apart = disagreement(grades.qrels[""], grades.qrels[judge], rel, confidence, "people")
+    few = ", and these are too few to show a modest agreement" * apart.few
+    return f"its grades {apart.cause}: it calls {apart.figures} ({len(codes):,} pairs{few})." if apart.cause else ""
 
 
-def _agreement(
-    topic: Ints, codes: Ints, relevant: Flags, least: int, whom: str, *, confidence: float
-) -> tuple[int | None, str]:
-    """Whether second grades are higher for what others call relevant: 1, 0 by chance, -1 lower, None unknown; figures.
+class Disagreement(NamedTuple):
+    """Why second grades are not those of their pairs, and how often they call these relevant; empty where they agree.
 
-    By chance, any order within a topic is as likely.
+    Attributes:
+        few: so few pairs could not show a modest agreement, either.
+    """
+
+    cause: str = ""
+    figures: str = ""
+    few: bool = False
+
+
+def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence: float, whom: str) -> Disagreement:
+    """What second grades, in the order of their file, lack beside the first ones of their pairs."""
+    both = second.with_row_index("at").join(first.select(*KEYS, own="relevance"), on=KEYS, maintain_order="left")
+    topic = both["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
+    at, relevant = both["at"].to_numpy().astype(np.int64), both["own"].to_numpy() >= rel
+    codes: Ints = second["relevance"].rank("dense").to_numpy().astype(np.int64)
+    called, least = second["relevance"].to_numpy() >= rel, float(scipy.special.ndtri((1 + confidence) / 2))
+    share, error = _agreement(topic, codes[at], relevant)
+    if not error or share - least * error >= _MODEST:
+        return Disagreement()
+    high, rest = (called[at[of]].mean() for of in (relevant, ~relevant))
+    figures = f"{high:.0%} of what {whom} call relevant so, and {rest:.0%} of the rest"
+    # Rows that moved within a topic agree less there than by chance; grades the wrong way round do so everywhere.
+    turned, reach = _agreement(np.zeros_like(topic), -codes[at], relevant)
+    if turned - least * reach >= _MODEST:
+        return Disagreement("are the wrong way round", figures)
+    orders = {"the file": np.arange(len(second)), "the ids": second.select(pl.struct(KEYS).arg_sort()).to_numpy().T[0]}
+    tried = []
+    for (name, order), step in product(orders.items(), _STEPS):
+        other = order[(np.argsort(order)[at] + step) % len(order)]
+        moved, reach = _agreement(topic, codes[other], relevant)
+        fits, own = (called[one] == relevant for one in (other, at))
+        if moved - least * reach >= _MODEST and reach:
+            # Where rows beside each other are alike, the grades of both fit as often.
+            p = scipy.special.bdtrc((fits & ~own).sum() - 1, (fits != own).sum(), 0.5)
+            rows = f"{abs(step)} row{'s' * (abs(step) > 1)} {'above' if step < 0 else 'below'} them"
+            tried.append((max(p, scipy.special.ndtr(-moved / reach)), f"{rows} in the order of {name}"))
+    least_p, rows = min(tried, default=(1.0, ""), key=itemgetter(0))
+    if len(orders) * len(_STEPS) * least_p <= _LEVEL:
+        return Disagreement(f"do not stand beside their pairs, but {rows}", figures)
+    if share > least * error:
+        return Disagreement()
+    cause = f"are not shown to agree with {whom} beyond chance"
+    return Disagreement(cause, figures, share + least * error >= _MODEST)
+
+
+def _agreement(topic: Ints, codes: Ints, relevant: Flags) -> tuple[float, float]:
+    """How much higher grades are for what others call relevant, as a share of the most, and its error by chance.
+
+    By chance, any order within a topic is as likely. Both are 0 where no order is better than another.
     """
     size, good, total = (np.bincount(topic, weights) for weights in (np.ones(len(codes)), relevant, codes))
     apart = codes - (total / np.maximum(size, 1))[topic]
     spread = np.bincount(topic, apart**2) * good * (size - good) / np.maximum(size * (size - 1), 1)
-    if spread.sum() <= 0:
-        return None, ""
-    z = float(apart[relevant].sum() / np.sqrt(spread.sum()))
-    called, rest = ((codes[of] >= least).mean() for of in (relevant, ~relevant))
-    figures = f"{called:.0%} of what {whom} call relevant so, and {rest:.0%} of the rest"
-    return (0 if abs(z) < scipy.special.ndtri((1 + confidence) / 2) else 1 if z > 0 else -1), figures
+    best = np.lexsort((-codes, topic))
+    place = np.arange(len(codes)) - (np.cumsum(size) - size)[topic[best]]
+    most = apart[best][place < good[topic[best]]].sum()
+    return (
+        (float(apart[relevant].sum() / most), float(np.sqrt(spread.sum()) / most)) if spread.sum() > 0 else (0.0, 0.0)
+    )
 
 
 def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
@@ -161,20 +211,12 @@ def apart(first: pl.DataFrame, other: pl.DataFrame, pairs: str) -> str:
     return f"None of the {len(other):,} {pairs} is among the judgments: {met[0]} are in them, {met[1]}."
 
 
-def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: float) -> tuple[str, str]:
-    """Why second judgments say nothing about the first ones, and what to do; empty where nothing is shown."""
+def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: float) -> tuple[str, str, str]:
+    """The word for second judgments that say nothing about the first ones, why, and what to do; empty if none does."""
     both = first.join(again.rename({"relevance": "second"}), on=KEYS, maintain_order="left")
     if not len(both):
-        return apart(first, again, "pairs that were judged again"), "Give second judgments with the ids of the first."
-    topic = both["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
-    relevant, second = (both[name].to_numpy() >= rel for name in ("relevance", "second"))
-    sign, figures = _agreement(topic, second.astype(np.int64), relevant, 1, "the first", confidence=confidence)
-    if sign == -1:
-        return f"The second grades are the wrong way round: they call {figures}.", "Correct the second grades."
-    alike = both.filter(pl.Series(relevant & second))
-    if len(alike) >= _ALIKE and (alike["relevance"] != alike["second"]).all():
-        fault = f"of {len(alike):,} pairs that both call relevant, none has the same grade"
-        return f"The second grades are on another scale: {fault}.", "Give second grades on the scale of the first."
+        fault = apart(first, again, "pairs that were judged again")
+        return "NOT USABLE", fault, "Give second judgments with the ids of the first."
     same = (
         first.join(both, on="topic_id", how="semi")
         .group_by("topic_id")
@@ -188,10 +230,26 @@ def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: 
     if abs(far) > -scipy.special.ndtri(_LEVEL / 2) * np.sqrt(spread.sum()):
         fault = f"{r.sum() / n.sum():.0%} of them are relevant by the first grades, and {good.sum() / every.sum():.0%}"
         return (
+            "NOT USABLE",
             f"The {len(both):,} pairs that were judged again are not a random sample: {fault} of all on their topics.",
             "Draw pairs at random, whatever their grades, or take all of some topics.",
         )
-    return "", ""
+    lack = disagreement(first, again, rel, confidence, "the first")
+    if lack.cause:
+        fault = f"The second grades {lack.cause}: they call {lack.figures} ({len(both):,} pairs)."
+        if lack.few:
+            return "CANNOT TELL", fault, "Have more pairs judged again, or all of some topics."
+        return "NOT USABLE", fault, "Make sure that each second grade stands beside its own pair, in its order and ids."
+    relevant, second = (both[name].to_numpy() >= rel for name in ("relevance", "second"))
+    alike = both.filter(pl.Series(relevant & second))
+    if len(alike) >= _ALIKE and (alike["relevance"] != alike["second"]).all():
+        fault = f"of {len(alike):,} pairs that both call relevant, none has the same grade"
+        return (
+            "NOT USABLE",
+            f"The second grades are on another scale: {fault}.",
+            "Give second grades on the scale of the first.",
+        )
+    return "", "", ""
 
 
 def coverage(grades: Grades, judge: str) -> tuple[str, ...]:

@@ -16,7 +16,10 @@ if TYPE_CHECKING:
     from truerank.claims.judgment_faults import Cut
 
 _NAMED: Final = 3
-_SETTLES: Final = "Correct the model's judgments, or give more of the pairs that people graded."
+_SETTLES: Final = (
+    "Make sure that each grade stands beside its own pair, in its order and ids; correct the model's judgments, or "
+    "give more of the pairs that people graded."
+)
 #: What no figure tells where the truth itself may come from a model.
 _REMARK: Final = "This holds by these judgments, which a model made."
 _LIMITED: Final = "All figures rest on a model's judgments; people's may differ."

@@ -301,10 +301,10 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     remark = ""
     if (cut := best_cut(claim.qrels, again)) is not None:
         again, remark = cut.at(cut.grade), f"{cut.sentence('the second')} "
-    fault, remedy = again_fault(claim.qrels, again, claim.scoring.rel, claim.confidence)
+    word, fault, remedy = again_fault(claim.qrels, again, claim.scoring.rel, claim.confidence)
     if fault:
-        short = f"{fault.partition(':')[0]}."
-        return ClaimAnswer("labels", "NOT USABLE", f"{remark}{fault}", "unknown", "", (), remedy, remark=short)
+        short = "" if word == "CANNOT TELL" else f"{fault.partition(':')[0]}."
+        return ClaimAnswer("labels", word, f"{remark}{fault}", "unknown", "", (), remedy, remark=short)
     noise_for = partial(
         label_noise, claim.qrels, again, claim.pair, claim.measure, scoring=claim.scoring,
         resampling=Resampling(resampling.resamples, claim.level, resampling.seed),
