@@ -51,6 +51,7 @@ def moody(rate: float, seed: int = 3) -> Callable[[int], int]:
     [
         ({f"x{topic}": held for topic, held in again(every, moody(0.1), 0.2).items()}, "of its 40 topics, 0 are in"),
         (again(lambda _, grade: grade == 1, moody(0.1), 0.6), "not a random sample: 100%"),
+        ({f"t{int(t[1:]) + 1}": held for t, held in again(every, moody(0.1), 0.2).items()}, "topic ids have moved"),
         (again(every, lambda grade: 1 - grade, 0.2), "wrong way round"),
     ],
 )
@@ -58,6 +59,14 @@ def test_second_judgments_that_are_at_fault_say_nothing_about_the_claim(second: 
     found, word = answer(second)
     assert (found.word, found.effect, word) == ("NOT USABLE", "unknown", "HOLDS")
     assert fault in found.evidence and found.settles and found.remark
+
+
+@pytest.mark.parametrize(("extra", "told"), [(2, False), (30, True)])
+def test_pairs_that_are_not_among_the_judgments_are_counted(extra: int, told: bool) -> None:
+    own = again(every, moody(0.1), 0.4)
+    found, _ = answer({t: held | {f"x{d}": d % 2 for d in range(extra)} for t, held in own.items()})
+    assert f" {extra * TOPICS:,d} of the " in f" {found.evidence}" and found.word == "CANNOT TELL"
+    assert ("not among the judgments" in found.remark) == told
 
 
 def test_second_grades_of_another_scale_are_divided_or_refused() -> None:

@@ -46,9 +46,9 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
         )
     codes = grades.given[:, grades.judges.index(judge)]
     met = codes >= 0
-    codes, relevant = codes[met], grades.reference[met] >= grades.code_of(rel)
-    if moved := _moved(grades, judge, rel, int((codes[relevant] < grades.code_of(rel)).sum())):
-        return moved
+    codes = codes[met]
+    if moved := _moved(grades.qrels[""], grades.qrels[judge], rel, "people"):
+        return f"its {moved}"
     if len(np.unique(codes)) == 1:
         grade = grades.scale[codes[0]]
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
@@ -121,16 +121,15 @@ def _agreement(topic: Ints, codes: Ints, relevant: Flags) -> tuple[float, float]
     )
 
 
-def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
-    """Whether a model's grades fit other topics, by one rule of their ids, better than their own.
-
-    Args:
-        missed: relevant pairs that it does not call so: grades the wrong way round explain as many.
-    """
-    people, model = (grades.qrels[name].filter(pl.col("relevance") >= rel) for name in ("", judge))
+def _moved(first: pl.DataFrame, second: pl.DataFrame, rel: int, whom: str) -> str:
+    """Whether second grades fit other topics, by one rule of their ids, better than their own."""
+    people, model = (grades.filter(pl.col("relevance") >= rel) for grades in (first, second))
+    model = model.join(first, on="topic_id", how="semi", maintain_order="left")
     if not len(people) or not len(model):
         return ""
-    sample = sampled(model, grades.topics, rel, seed=0)
+    # Grades the wrong way round explain as many.
+    missed = len(second.filter(pl.col("relevance") < rel).join(people, on=KEYS, how="semi"))
+    sample = sampled(model, first["topic_id"].unique(maintain_order=True).to_list(), rel, seed=0)
     columns = pl.DataFrame({"topic_id": sample.columns}).with_row_index("column")
     both = sample.docs.join(people, on="doc_id").join(columns, on="topic_id")
     shared = np.zeros((len(sample.rows), len(sample.columns)), np.int64)
@@ -146,8 +145,8 @@ def _moved(grades: Grades, judge: str, rel: int, missed: int) -> str:
     if len(others) * scipy.special.bdtrc(others[best] - 1, own + others[best], 0.5) > _LEVEL:
         return ""
     return (
-        f"its topic ids have moved: of {len(sample.docs):,} documents that it calls relevant, people call {own:,} "
-        f"so for the same topic, and {others[best]:,} for {where_of(*sample.names[best])}."
+        f"topic ids have moved: of {len(sample.docs):,} documents called relevant, {whom} call {own:,} so for the same "
+        f"topic, and {others[best]:,} for {where_of(*sample.names[best])}."
     )
 
 
@@ -214,8 +213,9 @@ def apart(first: pl.DataFrame, other: pl.DataFrame, pairs: str) -> str:
 def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: float) -> tuple[str, str, str]:
     """The word for second judgments that say nothing about the first ones, why, and what to do; empty if none does."""
     both = first.join(again.rename({"relevance": "second"}), on=KEYS, maintain_order="left")
-    if not len(both):
-        fault = apart(first, again, "pairs that were judged again")
+    moved = _moved(first, again, rel, "the first")
+    if moved or not len(both):
+        fault = f"The second judgments' {moved}" if moved else apart(first, again, "pairs that were judged again")
         return "NOT USABLE", fault, "Give second judgments with the ids of the first."
     same = (
         first.join(both, on="topic_id", how="semi")

@@ -320,6 +320,10 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         copied += ": make sure that the second grades are no copy."
         evidence += f" {copied}"
     evidence = f"{evidence} {wrong.here}".strip()
+    if noise["beside"]:
+        lost = f"{noise['beside']:,d} of the {len(again):,d} pairs that were judged again are not among the judgments."
+        evidence += f" {lost}"
+        copied = f"{copied} {lost}".strip() if 2 * noise["beside"] > len(again) else copied
     rows, before = [], []
     for one in noise["differences"]:
         sign = -1.0 if lower_is_better(one["measure"]) else 1.0
