@@ -95,11 +95,19 @@ def _begun(signs: str) -> re.Pattern[str]:
 
 
 class Notice(NamedTuple):
-    """What kind of notice a text is, the words that show it, and how much of the text the signs of this kind are."""
+    """What kind of notice a text is, and the words that show it.
+
+    Attributes:
+        share: how much of the text the signs of this kind are.
+        share_of_all: how much those of all kinds are.
+        addressed: whether it speaks to the reader.
+    """
 
     kind: str
     signs: tuple[str, ...]
     share: float
+    share_of_all: float
+    addressed: bool
 
 
 def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | None:
@@ -135,7 +143,8 @@ def notice_of(text: str, *, title: bool = False, fewest: int = 1) -> Notice | No
     if not (enough or brief):
         return None
     kind = max(found, key=worth.__getitem__)
-    return Notice(kind, tuple(dict.fromkeys(found[kind])), len(covered[kind]) / len(plain))
+    own = len(covered[kind]) / len(plain)
+    return Notice(kind, tuple(dict.fromkeys(found[kind])), own, share, spoken_to in spoken_of)
 
 
 def speaks_as_notice(text: str) -> bool:

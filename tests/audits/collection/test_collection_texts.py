@@ -67,6 +67,42 @@ def test_placeholders_notices_and_doubles() -> None:
     assert doubled(f"{text(1)} {text(1)}") and doubled(text(1) * 2) and not doubled(text(1)) and not doubled("aa")
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Why was the account of a user banned by the moderators?",
+        "What are tracking cookies? Who may read them in my browser?",
+        "Its rulers had already at that time reached the limits of what people would pay.",
+        "Superhuman abilities may come of robots and of human minds.",
+        "They paid the members of that club for already a third trial.",
+        "How to fix the login page after the password of a user was reset",
+        "The post-war courts failed. This content of the law was never written down, so that nobody could have known "
+        "what it asked of the people, and the judges of the time did as they liked.",
+    ],
+)
+def test_a_sentence_about_what_notices_speak_of_is_none(said: str) -> None:
+    assert not notice(said)
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "Page not found",
+        "Please log in to read this article.",
+        "Are you a robot? Confirm that you are human.",
+        "Your account has been suspended. Contact the administrator.",
+        "Subscribe to continue reading. Already a member? Log in.",
+    ],
+)
+def test_short_notices_are_seen(said: str) -> None:
+    assert notice(said)
+
+
+def test_a_title_is_a_sentence_of_a_notice() -> None:
+    said = "Interruption announced The network of the campus is switched off for maintenance of the power supply."
+    assert notice(said, titled=True) and not notice(said)
+
+
 def _asked(at: int) -> str:
     return f"text{at} {text(at, 6 + at % 20)}"
 

@@ -489,7 +489,7 @@ class DocumentScan:
         if placeholder(text):
             self._note("placeholder", row, f"'{text[:80]}'")
             return
-        if seen := notice(text):
+        if seen := notice(text, titled=bool(document.title and document.body)):
             self.notices.add({**row, "detail": seen}, text)
         body = normalise(document.body) if document.title else text
         if doubled(body):

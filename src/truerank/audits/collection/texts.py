@@ -43,6 +43,10 @@ _DENSITY: Final = 3
 _SAMPLED: Final = 600
 #: Characters of the longest notice, and different signs of its kind in it: one may be in a title by chance.
 _NOTICE, _SIGNS = 400, 2
+#: The share of a notice that is signs, at least; of a lone sentence that speaks to nobody, as titles are.
+_SHARE, _SHARE_OF_TITLE = 0.15, 0.5
+#: The mark at which a sentence ends.
+_MARK: Final = re.compile(r"([.!?…。！？؟।])[.!?…]*[\"'”’»)\]]*(?:\s+|\Z)")
 #: A pattern of words, and the same for ASCII: `bytes.translate` is many times as fast.
 _WORD: Final = re.compile(r"[^\W\d_]+")
 _ASCII: Final = [chr(code) for code in range(128)]
@@ -100,13 +104,24 @@ def placeholder(text: str) -> bool:
     return plain in _PLACEHOLDERS or _LOREM.match(plain) is not None
 
 
-def notice(text: str) -> str:
-    """The kind of notice that stands in place of a text, such as an error page; empty where it is none."""
+def notice(text: str, *, titled: bool = False) -> str:
+    """The kind of notice that stands in place of a text, such as an error page; empty where it is none.
+
+    Args:
+        titled: whether it begins with a title, which ends with no mark.
+    """
     # Here: topics have no notices, and without documents an audit need not load what finds them.
     from truerank.text.page_faults import notice_of
 
     found = None if len(text) > _NOTICE else notice_of(text, fewest=_SIGNS)
     if found is None or len(found.signs) < _SIGNS:
+        return ""
+    *sentences, rest = _MARK.split(text)
+    marks = sentences[1::2]
+    # Somebody asks about logins and errors; a notice says something.
+    asks = bool(marks) and not rest and {*marks} <= {*"?？؟"}
+    lone = titled + len(marks) + bool(rest) < 2 and not found.addressed
+    if asks or found.share_of_all < (_SHARE_OF_TITLE if lone else _SHARE):
         return ""
     return f"{found.kind}: {', '.join(found.signs[:4])}"
 
