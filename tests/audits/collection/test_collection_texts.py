@@ -132,6 +132,50 @@ def test_a_few_letters_of_the_usual_script_make_no_usual_text(tmp_path: Path) ->
     assert [row["doc_id"] for row in table.found["foreign-script"]] == ["r1", "r2"]
 
 
+_RUSSIAN = "Радиосвязь на коротких волнах зависит от состояния ионосферы номер"
+
+
+@pytest.mark.parametrize("first", [False, True])
+@pytest.mark.parametrize(
+    ("foreign", "asked", "named", "told"),
+    [
+        (1, (30, 0), 1, 0),
+        (12, (30, 0), 12, 0),
+        (40, (30, 0), 40, 0),
+        (40, (30, 1), 40, 0),  # one topic among many may be astray itself
+        (40, (0, 0), 40, 0),  # no topics are given
+        (40, (20, 10), 0, 40),  # topics in both languages
+        (40, (0, 30), 0, 40),  # topics in the language of the few
+        (200, (30, 0), 0, 200),  # a third of the collection
+        (400, (30, 0), 0, 400),  # half of it
+    ],
+)
+def test_documents_in_another_script_than_nearly_all(
+    tmp_path: Path, foreign: int, asked: tuple[int, int], named: int, told: int, first: bool
+) -> None:
+    usual = [(f"d{at}", text(at)) for at in range(400)]
+    others = [(f"r{at}", f"{_RUSSIAN} {at}") for at in range(foreign)]
+    given = {"docs": docs(tmp_path / "docs.jsonl", [*others, *usual] if first else [*usual, *others])}
+    if sum(asked):
+        queries = [text(900 + at, 7) for at in range(asked[0])] + [f"Когда волна {at * 7}" for at in range(asked[1])]
+        (tmp_path / "topics.tsv").write_text("".join(f"q{at}\t{said}\n" for at, said in enumerate(queries)))
+        given["topics"] = str(tmp_path / "topics.tsv")
+    found = collection.audit(**given)
+    assert found.rows("foreign-script")["doc_id"].to_list() == [f"r{at}" for at in range(named)]
+    note = found.finding("several-scripts")
+    assert (0 if note is None else note.count) == told
+    if asked == (30, 0) and foreign < len(usual):
+        said = [*found.rows("foreign-script")["detail"], *found.rows("several-scripts")["detail"]]
+        assert all("no topic is" in one for one in said)
+
+
+def test_documents_in_another_language_than_the_topics_are_no_fault(tmp_path: Path) -> None:
+    (tmp_path / "topics.tsv").write_text("".join(f"q{at}\t{text(at, 7)}\n" for at in range(30)))
+    given = docs(tmp_path / "docs.jsonl", [(f"r{at}", f"{_RUSSIAN} {at}") for at in range(100)])
+    found = collection.audit(docs=given, topics=str(tmp_path / "topics.tsv"))
+    assert found.finding("foreign-script") is None and found.finding("several-scripts") is None
+
+
 def test_scripts_without_blanks_and_endings() -> None:
     said = {"LATIN": "plain words", "CJK": "計算機の表を印刷する", "THAI": "เครื่องคำนวณ", "ARABIC": "الآلة الحاسبة"}
     assert {script: script_of(words) for script, words in said.items()} == {script: script for script in said}

@@ -295,8 +295,9 @@ def _audited(
     documents, duplicates, echo = None, no_duplicates(), None
     if parts.docs is not None:
         asked = asked_for(None if judgments is None else judgments.frame, runs, topics)
-        documents, echo = _read(parts.docs, asked, overlap, shingles, job.part("duplicates"), around=around)
-        same = within(documents.compared(shingles), shingles, job.part("duplicates"))
+        compared = job.part("duplicates")
+        documents, echo = _read(parts.docs, asked, overlap, shingles, compared, around=around, topics=topics)
+        same = within(documents.compared(shingles), shingles, compared)
         notices = {row["doc_id"] for kind in ("error-page", "placeholder") for row in documents.found[kind]}
         duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said).without(notices)
     material = _Material(judgments, pairs, topics, documents, duplicates, runs, previous, options, scoring)
@@ -438,6 +439,7 @@ def _read(
     job: Job,
     *,
     around: Neighbours | None,
+    topics: TopicTable | None,
 ) -> tuple[DocumentTable, WordOverlap | None]:
     """All that has to be known of every document, in one pass.
 
@@ -451,7 +453,8 @@ def _read(
         engine = replace(job.engine, ahead=False) if isinstance(job.engine, LocalEngine) else job.engine
         return keep(stream, shingles, replace(job.part(folder), engine=engine)), counted
 
-    scan = DocumentScan(source, asked, None if around is None else around.add)
+    beside, scripts = None if around is None else around.add, None if topics is None else topics.scripts()
+    scan = DocumentScan(source, asked, beside, scripts)
     sketches, counted = kept(scan.documents(), "sketches")
     table = scan.finish()
     if table.repeated:

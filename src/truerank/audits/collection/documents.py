@@ -35,6 +35,7 @@ from truerank.audits.collection.texts import (
     script_of,
     speaks_as_notice,
 )  # fmt: skip
+from truerank.audits.collection.topics import asked_scripts
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
@@ -290,9 +291,13 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 #: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
-_SCRIPT_SHARE, _SCRIPT_FEWEST = 0.01, 50
+#: Documents in another script than nearly all are foreign, and in any collection those in a script that so few have;
+#: from so many documents on.
+_NEARLY_ALL, _SCRIPT_SHARE, _SCRIPT_FEWEST = 0.85, 0.01, 50
 #: The share of the letters of a document in another script that names in the usual one make, at most.
 _NAMES: Final = 0.15
+#: Characters of a document that tell.
+_BEGINNING: Final = 600
 #: Documents of a list of extreme ones.
 _LISTED: Final = 100
 #: Candidates that are remembered for one kind.
@@ -352,6 +357,7 @@ class DocumentTable:
         asked: the ids that were asked for.
         kept: the texts of those that exist, the first of each id.
         sketches: what near-duplicates are found by, of the documents that `distinct` gives; None where nobody kept it.
+        scripts: how many documents there are in each script that belongs to the collection, beside the usual one.
     """
 
     source: DocumentSource
@@ -364,6 +370,7 @@ class DocumentTable:
     lengths: dict[str, int] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     sketches: Sketches | None = None
+    scripts: dict[str, int] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     kept: _Texts = field(default_factory=_Texts)
 
@@ -403,7 +410,7 @@ class DocumentTable:
     def instances(self) -> Iterator[Instances]:
         """What was found, by kind."""
         for kind, rows in self.found.items():
-            yield instances(kind, rows, self.count)
+            yield instances(kind, rows, self.count, sum(self.scripts.values()) if kind == "several-scripts" else None)
 
 
 def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
@@ -421,12 +428,17 @@ class DocumentScan:
 
     Args:
         beside: takes the id and text of every document as well.
+        topics: how many topics there are in each script; None for no topics.
     """
 
     def __init__(
-        self, source: str, asked: Collection[str] = (), beside: Callable[[str, str], None] | None = None
+        self,
+        source: str,
+        asked: Collection[str] = (),
+        beside: Callable[[str, str], None] | None = None,
+        topics: Mapping[str, int] | None = None,
     ) -> None:
-        self._beside = beside
+        self._beside, self._topics = beside, topics
         self.table = DocumentTable(open_documents(source, keep_empty=True), asked=frozenset(asked))
         self.ids = _Twice()
         #: How many documents have each number of characters, words and letters, and of characters of the body.
@@ -507,9 +519,9 @@ class DocumentScan:
         script = script_of(text)
         self.scripts[script] += 1
         usual = self.scripts.most_common(1)[0][0]
-        if script and script != usual and self.held["foreign"] < _MOST_HELD:
-            self.held["foreign"] += 1
-            self.foreign.add({**row, "detail": f"'{text[:60]}'"}, script, text[:600])
+        if script and script != usual and self.held[script] < _MOST_HELD:
+            self.held[script] += 1
+            self.foreign.add(row, script, text[:_BEGINNING])
         self.sized += 1
         counted = self.sized <= _COUNTED
         words = plain_words(text if counted else text[:_LETTERS_LOOKED_AT])
@@ -609,13 +621,36 @@ class DocumentScan:
         total = known.total()
         if total < _SCRIPT_FEWEST:
             return []
-        usual = known.most_common(1)[0][0]
-        rare = {script for script, count in known.items() if count <= _SCRIPT_SHARE * total}
+        usual, most = known.most_common(1)[0]
+        others = [script for script in known if script != usual]
+        few = total if most >= _NEARLY_ALL * total else _SCRIPT_SHARE * total
+        asked = asked_scripts(self._topics or {})
+        rare = {script for script in others if known[script] <= few and script not in asked}
+        self.table.scripts = {script: known[script] for script in others if script not in rare}
+        self.kinds["several-scripts"] = [
+            {"detail": f"{count / total:.1%} of the documents are {script.lower()}{self._in_topics(script)}"}
+            for script, count in self.table.scripts.items()
+        ]
+        whole = all(self.held[script] >= min(known[script], _MOST_HELD) for script in rare)
         return [
-            {**row, "detail": f"{script.lower()}, not {usual.lower()}: {row['detail']}"}
-            for row, script, text in self.foreign
+            {**row, "detail": f"{script.lower()}, not {usual.lower()}{self._in_topics(script)}: '{text[:60]}'"}
+            for row, script, text in (self.foreign if whole else self._read_again(rare))
             if script in rare and not has_script(text, usual, _NAMES)
         ]
+
+    def _in_topics(self, script: str) -> str:
+        if self._topics is None:
+            return ""
+        count, total = self._topics.get(script, 0), sum(self._topics.values())
+        return f"; {count:,d} of {total:,d} topics are" if count else "; no topic is"
+
+    def _read_again(self, scripts: Collection[str]) -> Iterator[tuple[Row, str, str]]:
+        """Documents in some scripts: of those at the beginning of the source nobody knew that others follow."""
+        for block in self.table.source.records():
+            for document, line in ((record.document, record.line) for record in block):
+                text = normalise(document.text)
+                if (script := script_of(text)) in scripts:
+                    yield {"doc_id": document.doc_id, "line": line}, script, text[:_BEGINNING]
 
     def _repeats(self) -> None:
         """Ids that are there twice; only where there are some, the source is read again."""

@@ -27,8 +27,8 @@ _LONG_TEXTS, _WORDS = 250, 3
 _SHORT, _SHORT_LETTERS = 6, 6
 _LONG, _LONG_LETTERS = 12, 300
 #: A script that fewer than this share of the texts have is another one, if there are enough texts to say so.
-FOREIGN_SHARE: Final = 0.02
-FEWEST_FOR_SCRIPT: Final = 20
+_FOREIGN_SHARE: Final = 0.02
+_FEWEST_FOR_SCRIPT: Final = 20
 _PAIR: Final = ("left", "right", "kind", "jaccard")
 
 
@@ -68,6 +68,17 @@ class TopicTable:
     def texts(self) -> dict[str, str]:
         """The text of each topic that has one."""
         return {record.topic.topic_id: record.text for record in self.distinct()}
+
+    def scripts(self) -> Counter[str]:
+        """How many topics there are in each script."""
+        return Counter(filter(None, map(script_of, self.texts().values())))
+
+
+def asked_scripts(counts: Mapping[str, int]) -> frozenset[str]:
+    """The scripts that so many topics have, without those of single ones among many."""
+    total = sum(counts.values())
+    least = max(1, _FOREIGN_SHARE * total) if total >= _FEWEST_FOR_SCRIPT else 0
+    return frozenset(script for script, count in counts.items() if count > least)
 
 
 def read_topic_table(source: str | SourceSpec) -> TopicTable:
@@ -158,11 +169,9 @@ def _texts(records: Sequence[TopicRecord], total: int) -> Iterator[Instances]:
 
 def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[dict[str, Any]]:
     counts = Counter(script for script in scripts.values() if script)
-    total = counts.total()
-    if total < FEWEST_FOR_SCRIPT:
+    if not (rare := counts.keys() - asked_scripts(counts)):
         return []
     usual = counts.most_common(1)[0][0]
-    rare = {script for script, count in counts.items() if count <= max(1, FOREIGN_SHARE * total)}
     rows = []
     for record in records:
         if (script := scripts[record.topic.topic_id]) in rare and not has_script(record.text, usual):
