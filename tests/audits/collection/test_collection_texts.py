@@ -205,6 +205,28 @@ def test_documents_are_looked_through(tmp_path: Path) -> None:
     assert found.verdicts[0].word == "FAULTY IN PART" and found.rows("repeated-id")["line"].to_list() == [125]
 
 
+@pytest.mark.parametrize(
+    ("bodies", "lone", "named"),
+    [
+        (text, "", True),
+        (text, "No abstract available.", True),
+        (lambda at: "", "", False),  # titles only
+        (lambda at: text(at) if at % 3 == 0 else "", "", False),  # most have none
+        (text, "It ends.", False),  # short, but there
+    ],
+)
+def test_a_body_is_missing_where_most_documents_have_one(
+    tmp_path: Path, bodies: Callable[[int], str], lone: str, named: bool
+) -> None:
+    rows = [{"_id": f"d{at}", "title": text(500 + at, 6), "text": bodies(at)} for at in range(120)]
+    rows += [{"_id": f"x{at}", "title": text(700 + at, 6), "text": lone} for at in range(9)]
+    (tmp_path / "docs.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = collection.audit(docs=str(tmp_path / "docs.jsonl"))
+    assert found.rows("missing-body")["doc_id"].to_list() == ([f"x{at}" for at in range(9)] if named else [])
+    untitled = docs(tmp_path / "untitled.jsonl", [(f"d{at}", text(at, 8)) for at in range(60)])
+    assert collection.audit(docs=untitled).finding("missing-body") is None
+
+
 def test_bytes_that_are_not_utf8_are_named(tmp_path: Path) -> None:
     path = tmp_path / "docs.jsonl"
     lines = [json.dumps({"_id": f"d{n}", "text": text(n)}).encode() for n in range(3)]

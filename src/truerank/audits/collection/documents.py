@@ -298,6 +298,9 @@ _NEARLY_ALL, _SCRIPT_SHARE, _SCRIPT_FEWEST = 0.85, 0.01, 50
 _NAMES: Final = 0.15
 #: Characters of a document that tell.
 _BEGINNING: Final = 600
+#: Titles without a body lack one where they are a smaller share of the documents; in other collections a title may be
+#: all that there is.
+_FEW_TITLES: Final = 0.5
 #: Documents of a list of extreme ones.
 _LISTED: Final = 100
 #: Candidates that are remembered for one kind.
@@ -357,7 +360,7 @@ class DocumentTable:
         asked: the ids that were asked for.
         kept: the texts of those that exist, the first of each id.
         sketches: what near-duplicates are found by, of the documents that `distinct` gives; None where nobody kept it.
-        scripts: how many documents there are in each script that belongs to the collection, beside the usual one.
+        counts: how many instances there are of the kinds of which not each has a row.
     """
 
     source: DocumentSource
@@ -370,7 +373,7 @@ class DocumentTable:
     lengths: dict[str, int] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     sketches: Sketches | None = None
-    scripts: dict[str, int] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     kept: _Texts = field(default_factory=_Texts)
 
@@ -410,7 +413,7 @@ class DocumentTable:
     def instances(self) -> Iterator[Instances]:
         """What was found, by kind."""
         for kind, rows in self.found.items():
-            yield instances(kind, rows, self.count, sum(self.scripts.values()) if kind == "several-scripts" else None)
+            yield instances(kind, rows, self.count, self.counts.get(kind))
 
 
 def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
@@ -450,6 +453,7 @@ class DocumentScan:
         self.words: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
         self.short, self.long, self.last, self.foreign, self.notices = Spool(), Spool(), Spool(), Spool(), Spool()
+        self.titles, self.lone_titles = Spool(), 0
         self.ends, self.usual = Endings(), UsualWords()
         self.kinds: dict[str, list[Row]] = {
             kind: []
@@ -504,9 +508,16 @@ class DocumentScan:
         if seen := notice(text, titled=bool(document.title and document.body)):
             self.notices.add({**row, "detail": seen}, text)
         body = normalise(document.body) if document.title else text
+        self._body(row, text, body, document.title)
+        self._sized(row, text, len(body))
+
+    def _body(self, row: Row, text: str, body: str, title: str) -> None:
+        if title and (not body or placeholder(body)):
+            self.lone_titles += 1
+            if self.lone_titles <= _MOST_HELD:
+                self.titles.add({**row, "detail": f"'{text[:60]}'"})
         if doubled(body):
             self._note("doubled-text", row, f"'{text[:60]}'")
-        self._sized(row, text, len(body))
 
     def _sized(self, row: Row, text: str, body: int) -> None:
         size = measured(text)
@@ -554,6 +565,9 @@ class DocumentScan:
             for row, size in self.long
             if size > _LONG * middle
         ]
+        if self.lone_titles < _FEW_TITLES * self.sized:
+            self.kinds["missing-body"] = [row for (row,) in self.titles]
+            self.table.counts["missing-body"] = self.lone_titles
         self.kinds["error-page"] = alone(self.notices)
         self.kinds["cut-document"] = self._cut()
         self.kinds["foreign-script"] = self._foreign()
@@ -626,10 +640,11 @@ class DocumentScan:
         few = total if most >= _NEARLY_ALL * total else _SCRIPT_SHARE * total
         asked = asked_scripts(self._topics or {})
         rare = {script for script in others if known[script] <= few and script not in asked}
-        self.table.scripts = {script: known[script] for script in others if script not in rare}
+        several = {script: known[script] for script in others if script not in rare}
+        self.table.counts["several-scripts"] = sum(several.values())
         self.kinds["several-scripts"] = [
             {"detail": f"{count / total:.1%} of the documents are {script.lower()}{self._in_topics(script)}"}
-            for script, count in self.table.scripts.items()
+            for script, count in several.items()
         ]
         whole = all(self.held[script] >= min(known[script], _MOST_HELD) for script in rare)
         return [
