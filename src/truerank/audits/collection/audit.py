@@ -27,6 +27,7 @@ from truerank.audits.collection.judgments import (
     closing_of,
     judgment_instances,
     read_judgments,
+    upright,
     usable,
     version_instances,
 )
@@ -36,6 +37,7 @@ from truerank.audits.collection.references import (
     reference_instances,
     run_fault_instances,
     run_instances,
+    swapped_rows,
     unreachable,
 )
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
@@ -247,9 +249,16 @@ def audit(
 
 @dataclass(frozen=True, eq=False)
 class _Material:
-    """Everything that was read; None for what was not given. `pairs` are the judgments, one row for each pair."""
+    """Everything that was read; None for what was not given.
+
+    Attributes:
+        judgments: as they are in their source.
+        upright: with topics and documents in their places, so that what follows from swapped ids is no other fault.
+        pairs: these, one row for each pair.
+    """
 
     judgments: JudgmentTable | None
+    upright: JudgmentTable | None
     pairs: pl.DataFrame | None
     topics: TopicTable | None
     documents: DocumentTable | None
@@ -300,7 +309,8 @@ def _audited(
         same = within(documents.compared(shingles), shingles, compared)
         notices = {row["doc_id"] for kind in ("error-page", "placeholder") for row in documents.found[kind]}
         duplicates = Duplicates(same.pairs, same.boilerplate, same.documents[0], said).without(notices)
-    material = _Material(judgments, pairs, topics, documents, duplicates, runs, previous, options, scoring)
+    turned, pairs = _upright(judgments, topics, documents)
+    material = _Material(judgments, turned, pairs, topics, documents, duplicates, runs, previous, options, scoring)
     found = [one for one in _instances(parts.train, material, job.progress) if one.count]
     job.progress.start("fit of judgments")
     fit = _fit(material, found)
@@ -356,6 +366,18 @@ def _audited(
     )
 
 
+def _upright(
+    judgments: JudgmentTable | None, topics: TopicTable | None, documents: DocumentTable | None
+) -> tuple[JudgmentTable | None, pl.DataFrame | None]:
+    """The judgments with swapped ids in their places, and one row for each pair."""
+    if judgments is None:
+        return None, None
+    if len(swapped := swapped_rows(judgments.frame, topics, documents)):
+        pairs = frozenset(swapped.select("topic_id", "doc_id").iter_rows())
+        judgments = replace(judgments, frame=upright(judgments.frame, pairs).drop("turned"))
+    return judgments, usable(judgments)
+
+
 def _runs(given: Any) -> dict[str, pl.DataFrame]:
     wanted = ["topic_id", "doc_id", "rank", "score"]
     found = {}
@@ -375,8 +397,8 @@ def _instances(train: Sequence[str], material: _Material, progress: Progress) ->
     judgments, pairs, topics, documents = material.judgments, material.pairs, material.topics, material.documents
     options, rel, runs = material.options, material.scoring.rel, material.runs
     progress.start("judgments")
-    if judgments is not None:
-        yield from judgment_instances(judgments, rel, options.grades)
+    if judgments is not None and material.upright is not None:
+        yield from judgment_instances(material.upright, rel, options.grades)
         yield from reference_instances(judgments.frame, topics, documents)
     if documents is not None:
         yield from documents.instances()
@@ -559,7 +581,9 @@ def _cleaned(material: _Material, found: Sequence[Instances]) -> CollectionChang
     after, changes = closed(material.judgments.frame, rules)
     if not len(changes) and not rules.representatives:
         return None
-    return CollectionChange(material.pairs, after.select("topic_id", "doc_id", "relevance"), rules.representatives)
+    return CollectionChange(
+        usable(material.judgments), after.select("topic_id", "doc_id", "relevance"), rules.representatives
+    )
 
 
 def _findings(

@@ -334,19 +334,23 @@ def closing_of(rows: Callable[[str], pl.DataFrame], groups: Mapping[str, str], c
     )
 
 
+def upright(frame: pl.DataFrame, swapped: Collection[tuple[str, str]]) -> pl.DataFrame:
+    """The judgments with the two ids of some of them exchanged; column `turned` marks the rows in which they were."""
+    pairs = pl.DataFrame(sorted(swapped), schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row")
+    rows = frame.join(pairs.with_columns(turned=True), on=_KEYS, how="left", maintain_order="left")
+    return rows.with_columns(pl.col("turned").fill_null(value=False)).with_columns(
+        topic_id=pl.when("turned").then("doc_id").otherwise("topic_id"),
+        doc_id=pl.when("turned").then("topic_id").otherwise("doc_id"),
+    )
+
+
 def closed(frame: pl.DataFrame, rules: Closing) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The judgments that stay, and every change.
 
     Of several judgments of one topic and document, the first row stays, with the grade that `combine` gives. With
     "agree", judgments that contradict each other all go.
     """
-    pairs = pl.DataFrame(sorted(rules.swapped), schema={"topic_id": pl.String, "doc_id": pl.String}, orient="row")
-    rows = frame.join(pairs.with_columns(turned=True), on=_KEYS, how="left", maintain_order="left")
-    # Topic and document are put where they belong; `turned` marks the rows in which they were not.
-    rows = rows.with_columns(pl.col("turned").fill_null(value=False)).with_columns(
-        topic_id=pl.when("turned").then("doc_id").otherwise("topic_id"),
-        doc_id=pl.when("turned").then("topic_id").otherwise("doc_id"),
-    )
+    rows = upright(frame, rules.swapped)
     again = [(*pair, grade) for pair, grade in rules.judged.items()]
     said = pl.DataFrame(again, {"topic_id": pl.String, "doc_id": pl.String, "again": pl.Int32}, orient="row")
     # `stated` is the grade that is in the source.

@@ -19,20 +19,25 @@ from truerank.options import Scoring
 from truerank.text.identifiers import likely, what_differs
 
 
+def swapped_rows(frame: pl.DataFrame, topics: TopicTable | None, documents: DocumentTable | None) -> pl.DataFrame:
+    """Judgments with topic and document in each other's place."""
+    if topics is None or documents is None:
+        return frame.clear()
+    # Where topics and documents are both numbered, a number alone says nothing: as they stand, neither side exists.
+    known, there = frozenset(topics.ids), documents.present
+    rows = frame.filter(~pl.col("topic_id").is_in(known) & ~pl.col("doc_id").is_in(there))
+    return rows.filter(pl.col("doc_id").is_in(known) & pl.col("topic_id").is_in(there))
+
+
 def reference_instances(
     frame: pl.DataFrame, topics: TopicTable | None, documents: DocumentTable | None
 ) -> Iterator[Instances]:
     """Judgments of documents or topics that do not exist, and topics without judgments."""
     known = None if topics is None else frozenset(topics.ids)
-    swapped: set[int] = set()
-    if known is not None and documents is not None:
-        # Where topics and documents are both numbered, a number alone says nothing: as they stand, neither side exists.
-        rows = frame.filter(~pl.col("topic_id").is_in(known) & ~pl.col("doc_id").is_in(documents.present))
-        rows = rows.filter(pl.col("doc_id").is_in(known) & pl.col("topic_id").is_in(documents.present))
-        swapped = set(rows["row"].to_list())
-        detail = pl.lit("the topic's id is a document's, and the other way round").alias("detail")
-        yield instances("swapped-ids", rows.with_columns(detail), len(frame))
-    rest = frame.filter(~pl.col("row").is_in(swapped))
+    rows = swapped_rows(frame, topics, documents)
+    detail = pl.lit("the topic's id is a document's, and the other way round").alias("detail")
+    yield instances("swapped-ids", rows.with_columns(detail), len(frame))
+    rest = frame.filter(~pl.col("row").is_in(rows["row"].to_list()))
     if documents is not None:
         missing = [one for one in rest["doc_id"].unique(maintain_order=True) if one not in documents.present]
         yield from _lost("document", rest, "doc_id", missing, likely(missing, documents.ids()) if missing else {})
@@ -44,7 +49,7 @@ def reference_instances(
             namesake = pl.when(pl.col("topic_id").is_in(documents.present)).then("topic_id").otherwise(pl.lit(""))
             lost[1] = replace(lost[1], rows=lost[1].rows.with_columns(namesake.alias("other")))
         yield from lost
-        judged = frozenset(frame["topic_id"])
+        judged = frozenset(rest["topic_id"]).union(rows["doc_id"])
         yield instances("unjudged-topic", [{"topic_id": one} for one in topics.ids if one not in judged], len(known))
 
 
