@@ -11,15 +11,14 @@ say: this floor knows no encoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import pairwise
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.text.contrasts import contrast
 from truerank.text.normalising import normalise
-from truerank.text.wording import key
-from truerank.text.words import asks_for_definition, content_words, joined_words, stem, words
+from truerank.text.words import asks_for_definition, content_words, joined_words, stem
 
 __all__ = [
     "FEATURES",
@@ -76,8 +75,6 @@ _WITHOUT_SENTENCE: Final[Mapping[Type, _Row]] = {
 # END fitted
 
 _QUERIES_AT_ONCE: Final = 4096
-#: Prepositions that say which of two words comes first; in each other's place they make another question.
-_DIRECTIONS: Final = frozenset({"from", "to", "into"})
 # Above this similarity two spellings are one word to the encoder ("café", "cafe").
 _SAME_GAP: Final = 1e-3
 
@@ -137,10 +134,11 @@ def propose_types(
     scores = coefficients[:, 0] + np.nan_to_num(features) @ coefficients[:, 1:].T
     best = scores.argmax(axis=1)
     best[same_words(features)] = TYPES.index("identical")
-    turned = [at for at, pair in enumerate(pairs) if best[at] == TYPES.index("identical") and _turned_round(*pair)]
+    differs = [contrast(*pair) for pair in pairs]
+    turned = [at for at, what in enumerate(differs) if what == "direction" and best[at] == TYPES.index("identical")]
     scores[turned, TYPES.index("identical")] = -np.inf
     best[turned] = scores[turned].argmax(axis=1)
-    best[[_other_numbers(*pair) for pair in pairs]] = TYPES.index("different topic")
+    best[[what == "number" for what in differs]] = TYPES.index("different topic")
     wordless = np.isnan(features[:, 0])
     types = [TYPES[number] for number in best]
     for at in np.flatnonzero(wordless).tolist():
@@ -194,26 +192,6 @@ def same_words(features: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Which rows of `pair_features` are identical: inflection, order and function words differ at most."""
     same: NDArray[np.bool_] = (features[:, 0] <= _SAME_GAP) & (features[:, 1] <= _SAME_GAP) & (features[:, 5] == 0)
     return same
-
-
-def _turned_round(topic_text: str, query_text: str) -> bool:
-    """Whether two words have each other's preposition of direction: from one to the other, and back."""
-    (one, other) = (
-        {word: before for before, word in pairwise(words(text)) if before in _DIRECTIONS}
-        for text in (topic_text, query_text)
-    )
-    turned = {(one[word], other[word]) for word in one.keys() & other.keys() if one[word] != other[word]}
-    return any((after, before) in turned for before, after in turned)
-
-
-def _other_numbers(topic_text: str, query_text: str) -> bool:
-    """Whether each text has a number that the other lacks; the end of a year is the year, in any grouping."""
-    one, other = (
-        [number for word in words(text) if (number := key(word)).isdecimal()] for text in (topic_text, query_text)
-    )
-    left, right = set(one) - set(other), set(other) - set(one)
-    short = any(a.endswith(b) or b.endswith(a) for a in left for b in right if {len(a), len(b)} == {2, 4})
-    return bool(left and right) and not short and "".join(one) != "".join(other)
 
 
 def _read(text: str) -> _Words:

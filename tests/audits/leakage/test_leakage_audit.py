@@ -29,6 +29,7 @@ from truerank.options import Encoding
 from truerank.records import Topic
 from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
 from truerank.sources.sample import SAMPLE, read_truth
+from truerank.text.contrasts import contrast
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders import open_encoder
 
@@ -200,7 +201,9 @@ def test_pairs_are_those_of_a_plain_comparison(few_titles: leakage.AuditResult, 
         for name, found in texts.items():
             similarity = vectors @ encoded[name].T
             for row, column in np.argwhere(similarity > 0.91):
-                wanted.add((topics.name, topics.topics[row].topic_id, name, list(found.values())[column]))
+                topic = topics.topics[row]
+                if not contrast(topic.title, list(found)[column]):
+                    wanted.add((topics.name, topic.topic_id, name, list(found.values())[column]))
     above = few_titles.above()
     assert len(wanted) > 100
     assert set(above.select("test", "topic_id", "source", "query_id").iter_rows()) == wanted
@@ -477,6 +480,24 @@ def test_a_known_leak_below_the_threshold_is_not_clean(mode: str, tmp_path: Path
     report = (tmp_path / f"audit-{mode}-0" / "report.html").read_text()
     assert "LEAK02" in report
     assert "Pairs at or below 0.91 with all content words of the topic or nearly the same letters." in report
+
+
+def test_alike_texts_with_a_contrast_are_listed_and_no_leaks(tmp_path: Path) -> None:
+    topics = {"1": "zinc lowers the weight of mice by 20 percent", "2": "zinc increases the bone density of old mice"}
+    log = ["zinc lowers the weight of mice by 30 percent", "zinc does not increase the bone density of old mice"]
+    (tmp_path / "log.tsv").write_text("".join(f"{at}\t{text}\n" for at, text in enumerate([*log, "tide tables"])))
+    found = leakage.audit([str(tmp_path / "log.tsv")], topics, **OPTIONS)
+    one = found.summary["tests"]["test"]
+    assert (one["verdict"], one["leaked_topics"]) == ("CLEAN", [])
+    assert "2 pairs are listed as related and not as leaks: their texts differ in a number" in one["why"]
+    pairs = found.candidates.select("topic_id", "query_text", "evidence", "differs").rows()
+    assert pairs == [("1", log[0], "", "number"), ("2", log[1], "", "negation")]
+    assert found.candidates["similarity"].min() > 0.91
+    for also in ("nothing", "listed"):
+        cleaned = leakage.clean(found, tmp_path / "log.tsv", out=tmp_path / f"{also}.tsv", also=also)
+        assert (cleaned.removed, cleaned.left) == (0, {"different in what decides": 2})
+    rows = [{"query": text} for text in [*log, topics["1"]]]
+    assert leakage.guard(rows, topics, encoder="packaged").dataset == rows[:2]
 
 
 def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:

@@ -132,6 +132,19 @@ def test_what_is_not_given_is_unknown_with_the_remedy(collection: Path, tmp_path
     assert "--roles" in " ".join(verdicts["query-document"].settle)
 
 
+def test_long_queries_with_another_number_or_denial_are_no_copies(tmp_path: Path) -> None:
+    claim = " ".join(f"{word}" for word in prose("claim", 24).split())
+    texts = {"1": f"{claim} in 40 percent of the cases", "2": f"zinc increases {prose('zinc', 20)}"}
+    topics = write_lines(tmp_path / "topics.jsonl", [{"_id": name, "text": text} for name, text in texts.items()])
+    changed = [texts["1"].replace("40", "60"), texts["2"].replace("increases", "decreases")]
+    copies = [texts["1"].replace(" percent", "%"), f"{texts['2']} again"]
+    for queries, verdict, leaks in ((changed, "CLEAN", 0), (copies, "CONTAMINATED", 2)):
+        rows = [{"query": text} for text in [*queries, *(prose(f"q{n}", 9) for n in range(20))]]
+        found = leakage.examples([write_lines(tmp_path / f"{verdict}.jsonl", rows)], topics, sample=20)
+        kind = found.of("query-query")
+        assert (kind.leaked, found.templates.height) == (leaks, 2 - leaks)
+
+
 def test_clean_names_what_was_found_of_planted_changes(collection: Path, tmp_path: Path) -> None:
     train = write_lines(tmp_path / "train.jsonl", HARMLESS)
     found = leakage.examples(train, collection, kinds=("document-corpus",), sample=40)

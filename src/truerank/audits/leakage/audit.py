@@ -27,6 +27,7 @@ from truerank.audits.leakage.results import (
     FormRecall,
     PrefilterRecall,
     Sensitivity,
+    held_for_leaks,
     load_audit,
 )
 from truerank.audits.leakage.sensitivity import check
@@ -48,6 +49,7 @@ from truerank.sources import (
 )
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.runs import trained_on
+from truerank.text.contrasts import contrast
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
@@ -81,11 +83,11 @@ def summarise(
     """The result of an audit; `encoder` is in full precision and proposes the reformulation types. `unread` are the
     topics (test set, id) with a text that it cannot read.
     """
-    pairs = _with_evidence(proposed.pairs, options.threshold)
+    pairs = _with_evidence(proposed.pairs, options)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
     candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
     judged = None if judgments is None else annotate(pairs, judgments)
-    above = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
+    above = held_for_leaks(options.threshold)
     unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
         ~above & (pl.col("evidence") != "")
     )
@@ -114,6 +116,7 @@ def summarise(
                     sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
+                    candidates.filter(pl.col("differs") != "", test=test.name).height,
                 ),
                 proposed.counts,
                 prefilter=prefilter,
@@ -145,12 +148,17 @@ def summarise(
 _ANSWERS: Final = (True, False, None)
 
 
-def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    """Pairs with the column `evidence` in the place of `probed`."""
+def _with_evidence(pairs: pl.DataFrame, options: AuditOptions) -> pl.DataFrame:
+    """Pairs with the columns `evidence` and `differs` in the place of `probed`; what differs outweighs a cosine."""
+    listed = (pl.col("similarity") > pl.lit(options.lowest, pl.Float32)) | (pl.col("probed") > 0)
+    texts = pairs.filter(listed).select("topic_text", "compared").unique(maintain_order=True)
+    differs = pl.Series("differs", [contrast(*pair) for pair in texts.iter_rows()], pl.String)
+    found = pairs.join(texts.with_columns(differs), on=texts.columns, how="left", maintain_order="left")
+    pairs = found.with_columns(pl.when(listed).then("differs").fill_null(""))
     proposed = (
-        (pl.col("similarity") > pl.lit(threshold, pl.Float32)) & ~pl.col("unread"),
+        held_for_leaks(options.threshold) & ~pl.col("unread"),
         pl.col("probed") == WORDS,
-        pl.col("probed") == LETTERS,
+        (pl.col("probed") == LETTERS) & (pl.col("differs") == ""),
     )
     names = [pl.when(by).then(pl.lit(name)) for name, by in zip(EVIDENCE, proposed, strict=True)]
     return pairs.with_columns(pl.concat_str(names, separator="+", ignore_nulls=True).alias("evidence")).drop(
@@ -160,7 +168,7 @@ def _with_evidence(pairs: pl.DataFrame, threshold: float) -> pl.DataFrame:
 
 def _confirmed(judged: pl.DataFrame, threshold: float) -> tuple[set[str], set[str]]:
     """Topics with a confirmed leak, and topics with a pair above the threshold that nobody judged."""
-    above = pl.col("similarity") > pl.lit(threshold, pl.Float32)
+    above = held_for_leaks(threshold)
     sure = judged.filter("judged")["topic_id"].unique()
     open_ = judged.filter(above & pl.col("judged").is_null())["topic_id"].unique()
     return set(sure), set(open_)
@@ -171,7 +179,7 @@ def _judged_below(judged: pl.DataFrame | None, test: str, threshold: float) -> t
     if judged is None:
         return 0, 0
     listed = pl.col("evidence").is_in(["words", "letters", "words+letters"])
-    below = pl.col("similarity") <= pl.lit(threshold, pl.Float32)
+    below = ~held_for_leaks(threshold)
     answers = judged.filter(below & listed, test=test)["judged"].drop_nulls()
     return int(answers.sum()), int((~answers).sum())
 

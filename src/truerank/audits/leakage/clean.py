@@ -41,6 +41,7 @@ BASES: Final[dict[str, str]] = {
 JUDGED: Final = "judged no leak"
 BELOW: Final = "at or below the threshold"
 NOT_JUDGED: Final = "judged by nobody"
+RELATED: Final = "different in what decides"
 _REMOVED: Final = ("query_id", "text", "test", "topic_id", "field", "similarity", "type", "why", "line")
 
 
@@ -242,19 +243,19 @@ def leaking_pairs(
         )
     seen: set[tuple[str, str]] = set()
     columns = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity", "type", "evidence")
-    for test, topic, field, source, query, raw, similarity, kind, evidence in audit.candidates.select(
-        columns
+    for test, topic, field, source, query, raw, similarity, kind, evidence, differs in audit.candidates.select(
+        *columns, "differs"
     ).iter_rows():
         pair = None if judgments is None else judgments.find(topic, raw, query, test)
         judged = None if pair is None else pair.leak
         if pair is not None:
             seen.add((topic, pair.text))
-        above = bool(np.float32(similarity) > np.float32(threshold))
+        above = bool(np.float32(similarity) > np.float32(threshold)) and not differs
         if judged is True:
             why = "judged a leak"
         elif above and (basis == "either" or (basis == "labels-first" and judged is None)):
             why = f"similarity above {threshold:g}"
-        elif listed and judged is None:
+        elif listed and judged is None and not differs:
             why = f"listed by the audit ({evidence})"
         else:
             continue
@@ -300,15 +301,16 @@ def leaking_texts(given: AuditResult | str | Path, judgments: Judgments | None, 
 
 def _left(audit: AuditResult, judgments: Judgments | None, gone: Collection[str], basis: Basis) -> Mapping[str, int]:
     """The queries that the audit lists and that stay, by the reason."""
-    judged_away: dict[str, bool] = {}
-    columns = ("test", "topic_id", "query_id", "query_text")
-    for test, topic, query, raw in audit.candidates.select(columns).iter_rows():
+    reasons = (NOT_JUDGED if basis == "labels-only" else BELOW, RELATED, JUDGED)
+    # A text in several pairs stays for the weakest reason.
+    known: dict[str, int] = {}
+    columns = ("test", "topic_id", "query_id", "query_text", "differs")
+    for test, topic, query, raw, differs in audit.candidates.select(columns).iter_rows():
         if (text := mended(raw)) not in gone:
             pair = None if judgments is None else judgments.find(topic, raw, query, test)
-            away = pair is not None and pair.leak is False
-            judged_away[text] = judged_away.get(text, True) and away
-    judged = sum(judged_away.values())
-    counts = {JUDGED: judged, NOT_JUDGED if basis == "labels-only" else BELOW: len(judged_away) - judged}
+            reason = 2 if pair is not None and pair.leak is False else int(bool(differs))
+            known[text] = min(known.get(text, reason), reason)
+    counts = {reasons[at]: sum(reason == at for reason in known.values()) for at in (2, 1, 0)}
     return {reason: count for reason, count in counts.items() if count}
 
 
@@ -316,7 +318,7 @@ def what_stays(left: Mapping[str, int]) -> Iterator[str]:
     """What a cleaning left of the list of its audit, and why, in a sentence."""
     if left:
         named = ", ".join(f"{count:,d} {reason}" for reason, count in left.items())
-        remedy = " --also listed removes what nobody has judged." if left.keys() - {JUDGED} else ""
+        remedy = " --also listed removes what nobody has judged." if left.keys() - {JUDGED, RELATED} else ""
         again = "An audit of what is left lists them again."
         yield f"Of the queries that the audit lists, these stay: {named}. {again}{remedy}"
 

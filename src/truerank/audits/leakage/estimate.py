@@ -62,7 +62,8 @@ class TestEvidence:
     `below` are pairs that words or letters propose and nobody judged away, `judged` counts the leaks and the others
     among those that were judged. `confirmed` are topics with a confirmed leak and topics with an unjudged candidate,
     where labels were given; `silent` topics have no text to compare, `unread` ones a text that the encoder cannot read.
-    From the share `common` of training texts on, a word is a common one.
+    From the share `common` of training texts on, a word is a common one. `related` counts the pairs whose texts differ
+    in what decides.
     """
 
     __test__ = False
@@ -76,6 +77,7 @@ class TestEvidence:
     unread: int = 0
     common: float = 1.0
     judged: tuple[int, int] = (0, 0)
+    related: int = 0
 
 
 def summarise_test(
@@ -178,7 +180,14 @@ class _Reasons:
         return "CLEAN", " ".join(self._clean(prefilter)), []
 
     def silence(self) -> Iterator[str]:
-        """What was left out of the comparison, and what the encoder was not asked about."""
+        """What was left out of the comparison, what decided otherwise, and what the encoder was not asked about."""
+        if count := self.known.related:
+            listed = (
+                "pair is listed as related and not as a leak: its"
+                if count == 1
+                else ("pairs are listed as related and not as leaks: their")
+            )
+            yield f"{count:,d} {listed} texts differ in a number, an opposite, a negation, a direction or a name."
         for name, count in self.counts.items():
             if around := count.get("carrier"):
                 quoted = ", ".join(f"“{text.strip()}”" for text in around)

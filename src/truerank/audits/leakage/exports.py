@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 import polars as pl
 
 from truerank.audits.leakage.options import CardTarget
-from truerank.audits.leakage.results import AuditResult
+from truerank.audits.leakage.results import AuditResult, held_for_leaks
 from truerank.audits.leakage.training_data.results import ExampleAudit
 from truerank.core.cards import CardKind, CardStatement, card_with
 from truerank.core.result import Result
@@ -187,7 +187,7 @@ def contaminations(audit: AuditResult) -> Iterator[Contamination]:
     for test, about in audit.summary["tests"].items():
         leaked = audit.candidates.filter(pl.col("test") == test, pl.col("topic_id").is_in(about["leaked_topics"]))
         sure = above.filter(test=test)["topic_id"].unique().implode()
-        similar = pl.col("similarity") > pl.lit(threshold, pl.Float32)
+        similar = held_for_leaks(threshold)
         rows = leaked.filter(similar | ((pl.col("evidence") != "") & ~pl.col("topic_id").is_in(sure)))
         for train in audit.summary["sources"]:
             own = rows.filter(source=train)

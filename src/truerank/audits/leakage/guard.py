@@ -34,6 +34,7 @@ from truerank.errors import InputError, OptionError
 from truerank.options import Encoding, Flag, Labels, command
 from truerank.records import TopicText
 from truerank.sources.columns import Roles, roles_of, texts_of
+from truerank.text.contrasts import contrast
 from truerank.text.normalising import mended, normalise
 from truerank.text.wording import EVIDENCE, WORDS, WordingProbe
 from truerank.vectors.encoders import Encoder, Vectors
@@ -280,6 +281,8 @@ class _TestQueries:
                                                    zip(rows, numbers, strict=True)}  # fmt: skip
         for row, number, what in self.probe(distinct):
             pairs.setdefault((row, number), []).append(EVIDENCE[1 if what == WORDS else 2])
+        pairs = {(row, number): by for (row, number), by in pairs.items()
+                 if not contrast(normalise(self.texts[number].text), distinct[row])}  # fmt: skip
         by_text: dict[str, list[tuple[int, float, str]]] = {}
         for (row, number), evidence in sorted(pairs.items()):
             one = (number, float(similarities[row, number]), "+".join(evidence))

@@ -515,6 +515,7 @@ def _columns(pairs: pl.DataFrame, *, start: float | None, redacted: bool, weak: 
     yield ListingColumn("rank", "Rank", pairs["rank"].to_list(), kind="number", digits=0, shown=False)
     yield ListingColumn("type", "Type", texts("type"), kind="label", filter="choose")
     yield ListingColumn("evidence", "Evidence", texts("evidence"), kind="label", filter="choose")
+    yield ListingColumn("differs", "Differs in", texts("differs"), kind="label", filter="choose")
     # Pairs without a shared word are the weakest.
     shared = pairs["shared"].fill_null(1.0).round(6).to_list()
     yield ListingColumn("shared", "Texts with the rarest shared word", shared, kind="number", shown=weak)

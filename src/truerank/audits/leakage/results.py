@@ -37,14 +37,21 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
 #: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters"
 #: with "+"; it is empty for pairs between floor and threshold that are kept for calibration only. `shared` is the share
 #: of training texts with the rarest word that both texts have, for pairs by words or letters: where it is high, the
-#: pair is weak evidence.
+#: pair is weak evidence. `differs` names what the texts differ in where that decides that they ask for other things
+#: ("number", "opposite", …): such a pair is no leak, whatever its similarity, unless it was judged one.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
     **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
     "type": pl.String,
     "title_type": pl.String,
     "evidence": pl.String,
     "shared": pl.Float32,
+    "differs": pl.String,
 }
+
+
+def held_for_leaks(threshold: float) -> pl.Expr:
+    """Whether an audit holds candidates for leaks: above the threshold, and nothing decides otherwise."""
+    return (pl.col("similarity") > pl.lit(threshold, pl.Float32)) & (pl.col("differs") == "")
 
 
 class SourceCount(TypedDict):
@@ -226,8 +233,8 @@ class AuditResult(Result, shown_in="truerank.audits.leakage.report"):
     judged: pl.DataFrame | None = None
 
     def above(self) -> pl.DataFrame:
-        """The candidates with a similarity above the threshold."""
-        return self.candidates.filter(pl.col("similarity") > pl.lit(self.summary["threshold"], pl.Float32))
+        """The candidates that the audit holds for leaks."""
+        return self.candidates.filter(held_for_leaks(self.summary["threshold"]))
 
 
 def load_audit(folder: str | Path) -> AuditResult:
@@ -241,10 +248,10 @@ def load_audit(folder: str | Path) -> AuditResult:
         summary: AuditSummary = json_file(folder / "summary.json")
         if not isinstance(summary, dict) or not summary.keys() >= {"threshold", "encoder", "sources", "tests"}:
             raise ValueError("summary.json is of something else")
-        older = {name: kind for name, kind in CANDIDATE_SCHEMA.items() if name != "shared"}
+        newer = {"shared": pl.lit(None, pl.Float32), "differs": pl.lit("")}
+        older = {name: kind for name, kind in CANDIDATE_SCHEMA.items() if name not in newer}
         candidates = read_table(folder / "candidates.parquet", older, others=True)
-        if "shared" not in candidates.columns:
-            candidates = candidates.with_columns(shared=pl.lit(None, pl.Float32))
+        candidates = candidates.with_columns(**{name: each for name, each in newer.items() if name not in candidates})
         neighbours = pl.read_parquet(folder / "neighbours.parquet", glob=False)
     return AuditResult(summary, candidates, neighbours, folder)
 

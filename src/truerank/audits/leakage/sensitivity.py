@@ -16,6 +16,7 @@ from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import KindFound, OtherTopics, Sensitivity
 from truerank.measures.magnitudes import exact_interval
 from truerank.records import TopicText
+from truerank.text.contrasts import contrast
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import KINDS, SEEN_KINDS, Kind, reword
 from truerank.text.wording import EVIDENCE, WORDS
@@ -52,7 +53,7 @@ def check(
 ) -> dict[str, Sensitivity]:
     """Plants rewordings of the topic texts and counts those that the audit would have found."""
     plants = [plant for test in dict.fromkeys(text.test for text in texts) for plant in _plants(texts, test, seed)]
-    seen = _seen(plants, plan, passes)
+    seen = _seen(plants, texts, plan, passes)
     result: dict[str, Sensitivity] = {}
     for test in dict.fromkeys(text.test for text in texts):
         fields = [name for name in FIELDS if any(text.test == test and text.field == name for text in texts)]
@@ -108,7 +109,9 @@ def _plants(texts: Sequence[TopicText], test: str, seed: int) -> list[_Plant]:
     return plants
 
 
-def _seen(plants: Sequence[_Plant], plan: SearchPlan, passes: Passes | None) -> list[frozenset[str]]:
+def _seen(
+    plants: Sequence[_Plant], topics: Sequence[TopicText], plan: SearchPlan, passes: Passes | None
+) -> list[frozenset[str]]:
     """What would have found each plant."""
     texts = [normalise(plant.text) for plant in plants]
     if not texts:
@@ -122,6 +125,9 @@ def _seen(plants: Sequence[_Plant], plan: SearchPlan, passes: Passes | None) -> 
     for place in np.flatnonzero(reached).tolist():
         if encoded[place] or by[place]:
             by[place].add(EVIDENCE[0])
+    for plant, text, found in zip(plants, texts, by, strict=True):
+        if found - {EVIDENCE[1]} and all(contrast(normalise(topics[number].text), text) for number in plant.own):
+            found &= {EVIDENCE[1]}
     return [frozenset(names) for names in by]
 
 
@@ -130,17 +136,18 @@ def _others(texts: Sequence[TopicText], plan: SearchPlan, test: str, field: str)
     vectors = plan.topic_vectors()
     numbers = [number for number, text in enumerate(texts) if (text.test, text.field) == (test, field)]
     topics = np.array([texts[number].topic_id for number in numbers])
+    named = [normalise(texts[number].text) for number in numbers]
     by: Mapping[str, set[int]] = {name: set() for name in EVIDENCE}
     for start in range(0, len(numbers), _ROWS_AT_ONCE):
         rows = numbers[start : start + _ROWS_AT_ONCE]
         above = rounded(vectors[rows] @ vectors[numbers].T) > np.float32(plan.floor)
         above &= topics[start : start + _ROWS_AT_ONCE, None] != topics
-        by[EVIDENCE[0]].update((start + np.flatnonzero(above.any(axis=1))).tolist())
+        pairs = zip(*(side.tolist() for side in np.nonzero(above)), strict=True)
+        by[EVIDENCE[0]].update(start + at for at, other in pairs if not contrast(named[start + at], named[other]))
     place_of = {number: place for place, number in enumerate(numbers)}
-    named = [normalise(texts[number].text) for number in numbers]
     for place, number, what in plan.probe(named) if plan.probe is not None else ():
         other = place_of.get(number)
-        if other is not None and topics[other] != topics[place]:
+        if other is not None and topics[other] != topics[place] and not contrast(named[place], named[other]):
             by[EVIDENCE[1] if what == WORDS else EVIDENCE[2]].add(place)
     together = set[int]().union(*by.values())
     return OtherTopics(

@@ -338,7 +338,8 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
     """The leaks of topics as candidates: those of queries, and of queries together with their answers."""
     audit, leaks = chosen_leaks(found, kinds)
     leaks = leaks.filter(pl.col("topic_id").is_not_null())
-    literals = {"test": audit.test["name"], "variant_no": 0, "similarity": 1.0, "rank": 1, "type": "", "title_type": ""}
+    literals = {"test": audit.test["name"], "variant_no": 0, "similarity": 1.0, "rank": 1}
+    literals |= dict.fromkeys(("type", "title_type", "differs"), "")
     frame = leaks.with_columns(
         **{name: pl.lit(value) for name, value in {**literals, "shared": None}.items()},
         topic_text="test_text",

@@ -216,8 +216,9 @@ def _of_templates(kind: LeakKind, known: ExampleEvidence) -> Iterator[str]:
     if rows.height:
         texts = rows["topic_id" if kind.test == "query" else "doc_id"].n_unique()
         yield (
-            f"{rows.height:,d} pairs, of {texts:,d} {kind.noun[texts != 1]}, are of the same template: a frame in "
-            "common, other names, numbers or content words. They are not leaks; templates.parquet lists them."
+            f"{rows.height:,d} pairs, of {texts:,d} {kind.noun[texts != 1]}, are of the same template or differ in "
+            "what decides: a frame in common, other names, numbers or content words, an opposite, a negation. They "
+            "are not leaks; templates.parquet lists them."
         )
 
 

@@ -1,0 +1,61 @@
+"""What a pair of alike texts differs in, where that decides that they ask for other things."""
+
+from __future__ import annotations
+
+import pytest
+
+from truerank.text.contrasts import contrast
+
+OTHERS = [
+    ("number", "Who won the cup in 1998?", "Who won the cup in 2002?"),
+    ("number", "1,000 cases of measles", "2,000 cases of measles"),
+    ("number", "causes of world war i", "causes of world war ii"),
+    ("number", "the twenty-first century", "the 20th century"),
+    ("number", "BRCA1 mutation carriers", "BRCA2 mutation carriers"),
+    ("number", "vitamin c and colds", "vitamin d and colds"),
+    ("number", "music of the eighties", "music of the nineties"),
+    ("opposite", "Zinc increases bone density", "Zinc decreases bone density"),
+    ("opposite", "the longest river of the world", "the shortest river of the world"),
+    ("opposite", "signs of hypertension", "signs of hypotension"),
+    ("opposite", "the capital of france", "the capital of spain"),
+    ("opposite", "weather at the lake in may", "weather at the lake in june"),
+    ("opposite", "salary of a baker per month", "annual salary of a baker"),
+    ("negation", "Zinc does not increase bone density", "Zinc increases bone density"),
+    ("negation", "no evidence that zinc works", "evidence that zinc works"),
+    ("negation", "is the herb legal", "is the herb illegal"),
+    ("direction", "night trains from lyon to turin", "night trains from turin to lyon"),
+    ("direction", "BRAF activates ERK signalling", "ERK activates BRAF signalling"),
+    ("direction", "are wolves faster than bears", "are bears faster than wolves"),
+    ("name", "How old is Ada Lovelace now?", "How old is Grace Hopper now?"),
+]
+SAME = [
+    ("1,000 cases", "one thousand cases"),
+    ("three hundred twenty-five ships", "325 ships"),
+    ("1.5 million people", "1,500,000 people"),
+    ("the 2nd amendment", "the second amendment"),
+    ("the twentieth century", "the 20th century"),
+    ("world war ii", "world war two"),
+    ("5% of people", "five per cent of people"),
+    ("music of the 1990s", "music of the 90s"),
+    ("population of iceland 2020", "population of iceland"),
+    ("Zinc lowers the risk", "Zinc reduces the risk"),
+    ("not safe for dogs", "dangerous for dogs"),
+    ("lack of sleep and memory", "sleep loss and memory"),
+    ("papers on kites, not on drums or looms", "papers on kites"),
+    ("whether or not zinc works", "whether zinc works"),
+    ("BRAF activates ERK signalling", "ERK signalling is activated by BRAF"),
+    ("pruning apple trees", "apple trees pruning"),
+    ("WHO rules for measles", "World Health Organization rules for measles"),
+    ("the salt march of Gandhi in short", "the salt march of Ghandi in short"),
+    ("car insurance for students", "automobile insurance for students"),
+]
+
+
+@pytest.mark.parametrize(("what", "left", "right"), OTHERS)
+def test_what_decides_is_named_either_way(what: str, left: str, right: str) -> None:
+    assert (contrast(left, right), contrast(right, left)) == (what, what)
+
+
+@pytest.mark.parametrize(("left", "right"), SAME)
+def test_one_need_in_other_words_has_no_contrast(left: str, right: str) -> None:
+    assert (contrast(left, right), contrast(right, left), contrast(left, left)) == ("", "", "")
