@@ -38,6 +38,7 @@ class TopicSet:
         fields: which of "title", "description", "narrative", "variant" at least one topic carries, in this order.
         notes: what a report should say about the reading (variants of unknown topics).
         unmatched_variants: variants whose topic number is not in the set.
+        carrier: what texts began or ended with and what was taken off.
     """
 
     name: str
@@ -46,6 +47,7 @@ class TopicSet:
     fields: tuple[str, ...]
     notes: tuple[str, ...] = ()
     unmatched_variants: int = 0
+    carrier: tuple[str, ...] = ()
 
     @property
     def noun(self) -> str:

@@ -518,6 +518,21 @@ def test_an_instruction_around_queries_hides_no_leak(tmp_path: Path) -> None:
     assert pairs == [(lines[10], 1.0, "identical"), (lines[9], 1.0, "identical")]
 
 
+def test_an_instruction_around_topics_hides_no_leak(tmp_path: Path) -> None:
+    words = "boat kite drum harp loom plough anvil sledge quern chisel".split()
+    around, log = "Given a web search query, retrieve passages: {}", [f"cost of a {word}" for word in words]
+    topics = {word: around.format(f"who made the first {word}") for word in words}
+    (tmp_path / "log.tsv").write_text(
+        "".join(f"{at}\t{text}\n" for at, text in enumerate([*log, "who made the first harp"]))
+    )
+    found = leakage.audit([str(tmp_path / "log.tsv")], topics, **OPTIONS)
+    one = found.summary["tests"]["test"]
+    assert one["leaked_topics"] == ["harp"]
+    assert f"Queries that begin or end with “{around[:-3]}” were compared without it." in one["why"]
+    examples = leakage.examples([str(tmp_path / "log.tsv")], topics, sample=20)
+    assert examples.of("query-query").leaked == 1
+
+
 @pytest.mark.parametrize(
     ("texts", "verdict"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Annotated, Any, Final
@@ -17,7 +17,15 @@ from truerank.audits.leakage.calibration import calibrate
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
 from truerank.audits.leakage.options import AuditOptions, Redaction, opened_labels
-from truerank.audits.leakage.proposals import DistinctQueries, Proposed, held_words, propose, topic_texts
+from truerank.audits.leakage.proposals import (
+    DistinctQueries,
+    Proposed,
+    bare,
+    first_texts,
+    held_words,
+    propose,
+    topic_texts,
+)
 from truerank.audits.leakage.redaction import hash_text, key_mark, open_key, redact
 from truerank.audits.leakage.results import (
     CANDIDATE_SCHEMA,
@@ -364,7 +372,9 @@ class PreparedAudit:
             remedy = "give full, or that of a first pass which all machines can run: int8, bf16 or fp16"
             raise OptionError("precision", fault, remedy)
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
-        sources, tests = _sources(train, options), read_tests(test, options)
+        sources = _sources(train, options)
+        some = cache(lambda: list(first_texts([source for _, source in sources])))
+        tests = [bare(one, some) for one in read_tests(test, options)]
         texts = topic_texts(tests, options.fields)
         if not texts:
             raise InputError(

@@ -188,10 +188,11 @@ class _Reasons:
                 else ("pairs are listed as related and not as leaks: their")
             )
             yield f"{count:,d} {listed} texts differ in a number, an opposite, a negation, a direction or a name."
-        for name, count in self.counts.items():
-            if around := count.get("carrier"):
+        carriers = [(f"Training queries of {name}", count.get("carrier")) for name, count in self.counts.items()]
+        for texts, around in ((self.test.noun.capitalize(), self.test.carrier), *carriers):
+            if around:
                 quoted = ", ".join(f"“{text.strip()}”" for text in around)
-                yield f"Training queries of {name} that begin or end with {quoted} were compared without it."
+                yield f"{texts} that begin or end with {quoted} were compared without it."
         training = sum(count.get("unread", 0) for count in self.counts.values())
         if self.known.unread or training:
             about = "about " if any(count.get("unread_estimated") for count in self.counts.values()) else ""

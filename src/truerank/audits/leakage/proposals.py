@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
+from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
-from truerank.text.carriers import Carrier, carrier_of
+from truerank.text.carriers import Carrier, carrier_of, shared_carrier
 from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
 from truerank.text.wording import core, folded, key, tokens
@@ -40,6 +41,29 @@ def topic_texts(tests: Sequence[TopicSet], fields: Sequence[str]) -> tuple[Topic
             own += [("variant", number, variant) for number, variant in enumerate(map(repair, topic.variants), start=1)]
             texts += [TopicText(test.name, topic.topic_id, *text) for text in own if normalise(text[2])]
     return tuple(texts)
+
+
+def bare(test: TopicSet, texts: Callable[[], Iterable[str]]) -> TopicSet:
+    """A test set whose texts come without what stands around most of a field; `texts` are some of the training side."""
+    columns: dict[str, list[str]] = {name: [getattr(topic, name) for topic in test.topics] for name in FIELDS[:3]}
+    columns["variants"] = [variant for topic in test.topics for variant in topic.variants]
+    carriers = {name: Carrier() for name in columns}
+    if any(shared_carrier(filter(None, column), ()) for column in columns.values()):
+        others = list(texts())
+        carriers = {name: shared_carrier(filter(None, column), others) for name, column in columns.items()}
+    if not any(carriers.values()):
+        return test
+
+    def taken(name: str, text: str) -> str:
+        return carriers[name](normalise(text)) if carriers[name] else text
+
+    topics = (
+        topic._replace(variants=tuple(taken("variants", text) for text in topic.variants),
+                       **{name: taken(name, getattr(topic, name)) for name in FIELDS[:3]})
+        for topic in test.topics
+    )  # fmt: skip
+    around = [text for one in carriers.values() for text in (*one.before, one.after) if text]
+    return replace(test, topics=tuple(topics), carrier=tuple(dict.fromkeys(around)))
 
 
 class DistinctQueries:
@@ -109,7 +133,7 @@ def propose(
     for place, (name, source) in enumerate(sources):
         job.progress.note(f"{name}: reading {source.spec.spec}")
         part = job.part(f"source-{place}")
-        first, topics = list(_first_texts([source])), [text.text for text in texts]
+        first, topics = list(first_texts([source])), [text.text for text in texts]
         carrier = carrier_of(first, topics)
         queries = DistinctQueries(source, part.folder / "counts.json", carrier)
         found[name] = search(queries, plan, part)
@@ -142,7 +166,7 @@ def ids_among(texts: Sequence[str], topics: Sequence[str]) -> str | None:
 def held_words(sources: Sequence[QuerySource]) -> dict[str, int]:
     """How many of the first texts of all sources hold a word."""
     counts: Counter[str] = Counter()
-    for text in _first_texts(sources):
+    for text in first_texts(sources):
         counts.update(set(_words(text)))
     return dict(counts)
 
@@ -155,7 +179,7 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
         return pairs.with_columns(shared=pl.lit(None, pl.Float32)), _COMMON
     holders: Counter[str] = Counter()
     read = 0
-    for text in _first_texts(sources):
+    for text in first_texts(sources):
         holders.update({key(word) for word in _words(text)})
         read += 1
     rarest = []
@@ -167,7 +191,7 @@ def _with_shared(pairs: pl.DataFrame, sources: Sequence[QuerySource]) -> tuple[p
     return found.with_columns(pl.when(weak).then("shared")), max(_FEWEST_HOLDERS / max(read, 1), _COMMON)
 
 
-def _first_texts(sources: Sequence[QuerySource]) -> Iterator[str]:
+def first_texts(sources: Sequence[QuerySource]) -> Iterator[str]:
     for source in sources:
         yield from next(iter(source.batches(_COUNTED)), ((), ()))[1]
 

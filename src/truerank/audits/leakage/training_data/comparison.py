@@ -164,7 +164,7 @@ def compare_plants(
     return apart(found, (texts, made), sides)[0]
 
 
-_FORMAT: Final = 5
+_FORMAT: Final = 6
 #: Beside the texts of a source: the passages that many of them hold; written last.
 _PASSAGES: Final = "passages.json"
 #: Beside those in another form: that they are whole.

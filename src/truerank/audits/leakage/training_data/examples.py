@@ -261,11 +261,13 @@ def examples(
     """
     check_kept(work.engine, out)
     sources = [str(one) for one in ([train] if isinstance(train, str | Path) else train)]
+    training = TrainingTexts.of(sources, options.roles, options.texts, strict=options.strict)
+    collection = TestTexts.of(
+        str(test), options.qrels, options.docs, fields=options.fields, rel=options.rel, strict=options.strict
+    )
     prepared = PreparedExamples(
-        TestTexts.of(
-            str(test), options.qrels, options.docs, fields=options.fields, rel=options.rel, strict=options.strict
-        ),
-        TrainingTexts.of(sources, options.roles, options.texts, strict=options.strict),
+        collection.bare(training, options.fields),
+        training,
         options,
         rules,
         encoding,

@@ -6,13 +6,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any, Final
 
-from truerank.audits.leakage.proposals import topic_texts
+from truerank.audits.leakage.proposals import bare, topic_texts
 from truerank.errors import InputError, OptionError
 from truerank.overlaps.kept_texts import ComparedForm
 from truerank.records import Input, TopicText
@@ -81,6 +81,11 @@ class TestTexts:
         opened = None if docs is None else open_documents(docs, strict=strict)
         named = {"test": test, "docs": docs, "qrels": qrels}
         return cls(topics, tuple(texts), opened, relevant, {role: one for role, one in named.items() if one})
+
+    def bare(self, training: TrainingTexts, fields: Collection[str]) -> TestTexts:
+        """The same without what stands around most topics and is no part of them."""
+        topics = bare(self.topics, lambda: islice((text for _, text in training.distinct(("query",), str)), _FIRST))
+        return replace(self, topics=topics, texts=topic_texts([topics], tuple(fields)))
 
     def queries(self, form: Callable[[str], str]) -> Iterator[tuple[str, str]]:
         """The texts of topics as they are compared, with their places as ids."""
@@ -204,14 +209,14 @@ _TEST: Final = ("topics", "documents", "qrels", "license")
 
 @dataclass(frozen=True)
 class TextStream:
-    """Ids and texts of one source; of training data without the prompts before them ("query:", an instruction)."""
+    """Ids and texts of one source, without the prompts before them ("query:", an instruction)."""
 
     source: DocumentSource | ExampleSource | QuerySource | TopicSet
     kind: str
 
     def __iter__(self) -> Iterator[tuple[str, str]]:
         if isinstance(self.source, TopicSet):
-            for topic in self.source.topics:
+            for topic in bare(self.source, tuple).topics:
                 yield from ((topic.topic_id, text) for text in (topic.title, topic.description) if text.strip())
         elif isinstance(self.source, DocumentSource):
             yield from ((one[0], one.text) for one in self.source)
