@@ -15,6 +15,7 @@ from truerank.errors import OptionError
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.near_duplicates.shingles import UNSPACED_SIGN
 from truerank.options import Options, Range
+from truerank.text.contrasts import contrast
 
 #: Texts with more words than this are not compared by their content words.
 WORDING_LIMIT: Final = 32
@@ -192,6 +193,13 @@ def without_parts(pairs: pl.DataFrame) -> pl.DataFrame:
     part = (pl.col("training_words") < PART_WORDS) & (pl.col("training_words") <= pl.col("test_words"))
     part &= (pl.col("evidence") == "contains") & (pl.col("jaccard") < PART_SHARE)
     return pairs.filter(~part)
+
+
+def contrasting(pairs: pl.DataFrame) -> pl.Series:
+    """Which pairs are of short texts that differ in what decides, and so are no overlaps, however much they share."""
+    brief = (~pl.col("exact") & (pl.max_horizontal("test_words", "training_words") <= WORDING_LIMIT)).alias("brief")
+    rows = pairs.select(brief, "test_text", "training_text").iter_rows()
+    return pl.Series([short and contrast(one, other) != "" for short, one, other in rows], dtype=pl.Boolean)
 
 
 def _unspaced(column: str) -> pl.Expr:

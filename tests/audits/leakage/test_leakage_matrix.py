@@ -106,6 +106,15 @@ def test_prompts_before_training_queries_are_taken_off(suite: Path) -> None:
     assert (log["exact"], log["verdict"]) == (1, "CONTAMINATED")
 
 
+def test_another_number_in_a_long_claim_is_no_leak(tmp_path: Path) -> None:
+    around = " ".join(f"word{chr(97 + at)}" for at in range(24))
+    (tmp_path / "log.tsv").write_text(f"a\t{around} in 1,000 cases\nb\t{around} in two thousand cases\n")
+    (tmp_path / "topics.tsv").write_text(f"1\t{around} in 1000 cases\n")
+    file = tmp_path / "suite.yaml"
+    file.write_text("training:\n  log:\n    queries: log.tsv\ntest:\n  topics:\n    topics: topics.tsv\n")
+    assert matrix(file, encoder="none").pairs["training_id"].to_list() == ["a"]
+
+
 def test_a_name_in_a_topic_is_no_leak_of_it(tmp_path: Path) -> None:
     (tmp_path / "log.tsv").write_text("a\tthe church of jesus christ\nb\twhere is the great red spot of jupiter\n")
     topics = (

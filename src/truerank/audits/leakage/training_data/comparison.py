@@ -15,9 +15,8 @@ from truerank.audits.leakage.training_data.results import ANY_DOCUMENT
 from truerank.audits.leakage.training_data.texts import SuiteSet, TestTexts, TextSource, TrainingTexts
 from truerank.overlaps import KeptTexts, OverlapRules, compare, compare_all, keep, kept_before, open_kept
 from truerank.overlaps.kept_texts import ComparedForm, holds_any, keep_without, shared_passages
-from truerank.overlaps.results import WORDING_LIMIT, without_parts
+from truerank.overlaps.results import contrasting, without_parts
 from truerank.overlaps.templates import USUAL, same_templates
-from truerank.text.contrasts import contrast
 from truerank.vectors.encoders import Encoder
 from truerank.work.artifacts import digest
 from truerank.work.jobs import Job
@@ -137,9 +136,7 @@ def apart(
     asked = pairs.filter(doubtful).select("test_id", "training_id")
     held = [part.shingles for side in sides for part in side.parts]
     found = same_templates(list(asked.iter_rows()), texts, held, sides[0].rules.shingles)
-    brief = ~pl.col("exact") & (pl.max_horizontal("test_words", "training_words") <= WORDING_LIMIT)
-    short = pairs.filter(brief).select("test_id", "training_id", "test_text", "training_text")
-    related = short.filter(pl.Series([bool(contrast(*row[2:])) for row in short.iter_rows()], dtype=pl.Boolean))
+    related = pairs.filter(contrasting(pairs))
     templates = pl.concat([asked.filter(pl.Series(found, dtype=pl.Boolean)), related.select(asked.columns)])
     on = ["test_id", "training_id"]
     kept = pairs.join(templates, on=on, how="anti", maintain_order="left")

@@ -24,7 +24,7 @@ from truerank.options import Flag, Out, Processes, command
 from truerank.overlaps import OverlapRules, compare_all
 from truerank.overlaps.comparison import semantic_state
 from truerank.overlaps.meaning import ReadTexts
-from truerank.overlaps.results import SemanticState, without_parts
+from truerank.overlaps.results import SemanticState, contrasting, without_parts
 from truerank.records import TopicText
 from truerank.sources import read_topics
 from truerank.text.normalising import normalise
@@ -176,6 +176,7 @@ class _Comparison:
         for file, found in zip(files, every, strict=True):
             # Compared with itself, a set has the longer text on both sides, too.
             frame = found.frame if itself else without_parts(found.frame)
+            frame = frame.filter(~contrasting(frame))
             with kept_path(file) as temporary:
                 frame.write_parquet(temporary, compression="zstd")
             keep_json(_known_of(file), {"pairs": len(frame), "crowded": found.crowded})
