@@ -46,7 +46,7 @@ POLICIES = st.builds(
     depth=st.sampled_from([None, None, 1, 3, 6]),
     rel=st.sampled_from([1, 1, 2, 3]),
 )
-SETTINGS = settings(max_examples=40)
+SETTINGS = settings(max_examples=25)
 
 
 def single(number: float) -> float:
