@@ -45,7 +45,7 @@ def test_many_topics_with_their_own_judgments_hold() -> None:
     assert "As the files are" not in found.conclusion.reason
 
 
-@pytest.mark.parametrize("moved", ["shuffled", "shifted"])
+@pytest.mark.parametrize("moved", ["shuffled", pytest.param("shifted", marks=pytest.mark.slow)])
 def test_judgments_of_other_topics_are_a_fault_of_all_though_a_sample_was_looked_at(moved: str) -> None:
     topics = [f"t{at}" for at in range(TOPICS)]
     other = random.Random(2).sample(topics, TOPICS) if moved == "shuffled" else [*topics[1:], topics[0]]

@@ -73,6 +73,7 @@ def test_the_same_number_needs_no_cause(tmp_path: Path) -> None:
     assert first(found) == ("SAME", "")
 
 
+@pytest.mark.slow
 def test_random_numbers_are_not_explained(tmp_path: Path) -> None:
     qrels, run = files(tmp_path)
     own = ConventionScorer(truerank.sources.read_qrels_frame(qrels), truerank.sources.read_run_frame(run))

@@ -451,6 +451,7 @@ def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     assert "of processor time here" in notes[0][1] and "ranking 400 documents; measured with 3 pools" in notes[0][1]
 
 
+@pytest.mark.slow
 def test_interrupted_processes_lose_nothing(whole, files, tmp_path):
     """The command with two processes, interrupted in the middle; one process afterwards writes the same bytes."""
     _, folder = whole
