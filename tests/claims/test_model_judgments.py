@@ -130,6 +130,15 @@ def test_errors_that_ignore_the_systems_are_neither_an_exception_nor_a_favour(se
     assert "judge" in answer.possible and answer.possible in result.conclusion.possible
 
 
+def test_the_favours_of_several_models_are_tested_together() -> None:
+    judges = {f"m{number}": model(noisy, number) for number in range(4)}
+    alone, together = (
+        checked(**some).answer("models").facts["favours"]["m0"] for some in ({"m0": judges["m0"]}, judges)
+    )
+    assert alone["value"] == pytest.approx(together["value"])
+    assert together["low"] < alone["low"] < alone["high"] < together["high"]
+
+
 def test_a_model_that_favours_the_baseline_is_an_exception_although_it_agrees_with_people() -> None:
     biased = model(lambda t, d, g: 0.7 if d in first("plain", t) else noisy(t, d, g))
     result = checked(judge=biased)

@@ -275,11 +275,12 @@ def by_people(claim: Claim, model: pl.DataFrame) -> tuple[Effect, Effect]:
     return first, second
 
 
-def expected(claim: Claim, model: pl.DataFrame, seed: int) -> ClaimEstimate | None:
+def expected(claim: Claim, model: pl.DataFrame, seed: int, models: int = 1) -> ClaimEstimate | None:
     """The difference that a model's grades would give if its errors ignored the systems; None without errors.
 
     Among the first results of both runs on a topic, its grades are exchanged at random between documents that have one
-    grade of people, and of which the better rank is alike. The ends are those of chance.
+    grade of people, and of which the better rank is alike. The ends are those of chance: as any order of its grades is
+    as likely then, one of so many draws is beyond an end as seldom as the level says, of all models together.
     """
     asked = replace(claim, qrels=model, evaluation=claim.scored(model))
     results = judged_results(asked)
@@ -299,5 +300,9 @@ def expected(claim: Claim, model: pl.DataFrame, seed: int) -> ClaimEstimate | No
     keys = rows.select(KEYS).with_columns(open=True)
     open_rows = results.rows.join(keys, on=KEYS, how="left", maintain_order="left")["open"].fill_null(value=False)
     means = np.nanmean(GradedResults(results, open_rows.to_numpy()).differences(exchanged), axis=1)
-    value, reach = float(means.mean()), float(scipy.special.ndtri((1 + claim.level) / 2) * means.std(ddof=1))
-    return ClaimEstimate("", value, value - reach, value + reach, len(asked.evaluation.topics), "unknown")
+    tail = (1 - claim.level) / 2 / models
+    value, reach = float(means.mean()), float(-scipy.special.ndtri(tail) * means.std(ddof=1))
+    low, high = value - reach, value + reach
+    if beyond := int((draws + 1) * tail + 1e-9):
+        low, high = (float(one) for one in np.sort(means)[[beyond - 1, -beyond]])
+    return ClaimEstimate("", value, low, high, len(asked.evaluation.topics), "unknown")

@@ -122,7 +122,7 @@ def _look(claim: Claim, grades: Grades, name: str, seed: int, cut: Cut | None) -
         return _Look(
             row, (*sentences, f"{name} cannot tell: by people's grades of its pairs the difference is not shown.")
         )
-    errors, beyond = expected(claim, judgments, seed), None
+    errors, beyond = expected(claim, judgments, seed, len(grades.judges)), None
     if errors is not None:
         value, mean, low, high = (one or 0.0 for one in (row.value, errors.value, errors.low, errors.high))
         beyond = replace(errors, value=value - mean, low=value - high, high=value - low)
