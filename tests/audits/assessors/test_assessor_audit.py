@@ -179,3 +179,13 @@ def test_every_table_reads_as_it_did(words: list[str], tmp_path: Path, capsys: p
     assert found == golden.read_text(encoding="utf-8")
     wide = (tmp_path / "out" / "tables" / "agreement.csv").read_text(encoding="utf-8").splitlines()[0]
     assert "Cohen's κ / plain,Cohen's κ / plain low,Cohen's κ / plain high" in wide
+
+
+def test_pairs_that_are_turned_round_are_counted_once() -> None:
+    inverted = {topic: {doc: 3 - grade for doc, grade in of.items()} for topic, of in HUMAN.items()}
+    audit = truerank.judge.audit(HUMAN, {"m": inverted}, runs(HUMAN), resamples=100)
+    (row,) = audit.of("pairs", judge="m", systems="all")
+    assert max(row["turned"], row["opposite"]) <= row["reversed"] <= row["swapped"] <= row["pairs"]
+    assert row["turned"] + row["opposite"] > row["reversed"] > 0
+    sentence = next(one.sentence for one in verdicts_of(audit) if one.use == "order")
+    assert f"turns {row['reversed']} of {row['pairs']} pairs" in sentence

@@ -189,10 +189,10 @@ def pairs_frame(scores: SystemScores, correction: Correction, confidence: float)
             both = found & model_found
             counts = (
                 len(one), found, model_found, both & same, found & ~model_found, model_found & ~found, both & swapped,
-                swapped, swapped & moved,
+                swapped, swapped & moved, swapped & (moved | both),
             )  # fmt: skip
             rows.append((judge, measure, name, *(int(np.sum(count)) for count in counts)))
-    kinds = ("pairs", "people", "model", "both", "lost", "gained", "opposite", "swapped", "turned")
+    kinds = ("pairs", "people", "model", "both", "lost", "gained", "opposite", "swapped", "turned", "reversed")
     schema = {"judge": pl.String, "measure": pl.String, "systems": pl.String, **dict.fromkeys(kinds, pl.Int64)}
     return pl.DataFrame(rows, schema=schema, orient="row")
 

@@ -200,14 +200,14 @@ def _order(audit: AssessorAudit, judge: str, use: str) -> UseVerdict:
         return _verdict(judge, use, "UNKNOWN", f"τ {of} has no value, since all are tied.", "other runs.")
     shown = f"τ {of} by {measure} is {_interval(row, '.2f')}"
     favoured = _favoured(audit, judge) if use == "order" else ""
-    word, why, settles = _order_word(row, pairs["turned"] + pairs["opposite"], favoured)
+    word, why, settles = _order_word(row, pairs["reversed"], pairs["pairs"], favoured)
     return _verdict(judge, use, word, f"{shown}{why}.", settles, (row["value"], row["value_low"], row["value_high"]))
 
 
-def _order_word(row: dict[str, Any], turned: int, favoured: str) -> tuple[str, str, str]:
+def _order_word(row: dict[str, Any], turned: int, of: int, favoured: str) -> tuple[str, str, str]:
     """The word, how its sentence goes on, and what would change it."""
     same, noticeable, more = LIMITS["same"], LIMITS["noticeable"], "more topics that people judged."
-    pairs = "1 pair" if turned == 1 else f"{turned} pairs"
+    pairs = f"{turned:,d} of {of:,d} pairs"
     low, high = row["value_low"], row["value_high"]
     cases = (
         (turned > 0, "NOT USABLE", f", and it turns {pairs} of systems round by more than chance", "another model."),
