@@ -566,9 +566,11 @@ def test_lists_that_end_above_the_cutoff_are_compared_at_their_depth() -> None:
     short = {t: dict(sorted(own.items(), key=lambda one: -one[1])[:4]) for t, own in runs["plain"].items()}
     found = truerank.check(qrels=grades, run={"good": runs["good"], "plain": short}, baseline="plain", measure="R@10")
     answer = found.answer("files")
-    row = next(one for one in answer.estimates if one.label == "first 4 results of both")
+    row = next(one for one in answer.estimates if one.label == "with both runs cut where the lists of plain end")
     assert row.value is not None and found.base is not None and row.value < (found.base.value or 0)
-    assert "With the first 4 results of both" in found.conclusion.reason and row.figures() in answer.consequence
+    assert (
+        f"With both runs cut where the lists of plain end the difference is {row.figures()}" in found.conclusion.brief
+    )
 
 
 def test_a_lead_that_wrong_judgments_make_is_not_shown_by_the_second_ones() -> None:

@@ -128,6 +128,24 @@ def test_lists_that_were_cut_for_some_topics_are_an_exception_where_they_decide(
     assert "without the 195 topics for which plain has fewer than 10 results" in found.conclusion.exceptions[0]
 
 
+@pytest.mark.parametrize("share", [0.25, 0.5, 0.52, 0.7, 1.0])
+@pytest.mark.parametrize("whole", [(10, 10), (6, 9)])
+def test_lists_that_were_cut_make_no_lead_whatever_their_share(share: float, whole: tuple[int, int]) -> None:
+    """The median of lists of which some were cut is anywhere between the two depths."""
+    draw = random.Random(11)
+    qrels = {f"t{at}": {f"d{at}.{one}": int(one < 6) for one in range(40)} for at in range(100)}
+    runs: Runs = {"good": {}, "plain": {}}
+    for at, (topic, grades) in enumerate(qrels.items()):
+        # Some topics have few results in both.
+        depth = whole[0] if at % 20 == 19 else 10 if at % 20 < 18 else whole[1]
+        for name, lists in runs.items():
+            own = sorted(grades, key=lambda doc: -1.5 * grades[doc] - draw.gauss(0, 1))
+            cut = 4 if name == "plain" and at < share * 100 else depth
+            lists[topic] = {doc: float(-place) for place, doc in enumerate(own[:cut])}
+    found = truerank.check(qrels=qrels, run=runs, measure="R@10", system="good", baseline="plain")
+    assert found.base is not None and found.base.effect == "stands" and found.conclusion.word == "HOLDS EXCEPT"
+
+
 @pytest.mark.parametrize(("short", "word"), [("plain", "HOLDS EXCEPT"), ("good", "HOLDS"), ("", "HOLDS")])
 def test_a_lead_beyond_the_lists_of_the_baseline_is_not_one_of_equal_depth(short: str, word: str) -> None:
     draw = random.Random(5)
@@ -142,7 +160,7 @@ def test_a_lead_beyond_the_lists_of_the_baseline_is_not_one_of_equal_depth(short
             }
     found = truerank.check(qrels=qrels, run=runs, measure="R@30", system="good", baseline="plain")
     assert found.conclusion.word == word
-    assert ("beyond the first 18 results" in found.conclusion.reason) == (short == "plain")
+    assert ("beyond the results where the lists of plain end" in found.conclusion.reason) == (short == "plain")
 
 
 def test_what_speaks_against_a_claim_does_not_show_it() -> None:

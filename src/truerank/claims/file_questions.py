@@ -280,9 +280,9 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
         if fault.kind == "short-lists" and claim.base.effect == "stands":
             row, size = _as_deep(claim, fault), claim.base.value
             if row.effect != "stands":
-                yield f"if both runs have {fault.depth} results, as {fault.run} has", row
+                yield f"if both runs end where the lists of {fault.run} do", row
             elif row.high is not None and size is not None and row.high < size:
-                yield f"beyond the first {fault.depth} results, where the lists of {fault.run} end", row
+                yield f"beyond the results where the lists of {fault.run} end", row
         if fault.exception and claim.base.effect == "stands":
             yield from _doubted(claim, fault)
 
@@ -297,9 +297,14 @@ def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
 
 
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
-    """The difference where both runs have as few results as the one whose lists end above the cutoff."""
-    runs = {name: run.filter(TopicLists(run).places <= fault.depth) for name, run in claim.pair.items()}
-    return claim.estimate(claim.differences(claim.scored(runs=runs)), f"with the first {fault.depth} results of both")
+    """The difference where, topic by topic, both runs have as few results as the one whose lists end early."""
+    ends = claim.pair[fault.run].group_by("topic_id").agg(pl.len().alias("end"))
+    runs = dict[str, pl.DataFrame]()
+    for name, run in claim.pair.items():
+        end = run.select("topic_id").join(ends, on="topic_id", how="left", maintain_order="left")["end"]
+        runs[name] = run.filter((TopicLists(run).places <= end).fill_null(True))
+    label = f"with both runs cut where the lists of {fault.run} end"
+    return claim.estimate(claim.differences(claim.scored(runs=runs)), label)
 
 
 def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:

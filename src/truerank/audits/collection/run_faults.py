@@ -265,24 +265,26 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             "Complete the runs, or give judgments of the topics that they answer.",
         )  # fmt: skip
     counts = {name: _counts(files.judged_lists[name]) for name in files.pair}
-    medians = {name: int(rows["count"].quantile(0.5, "higher") or 0) for name, rows in counts.items()}
-    full = {name: {*rows.filter(pl.col("count") >= files.depth)["topic_id"]} for name, rows in counts.items()}
     for name, other in (files.pair, files.pair[::-1]):
-        short = (own[name] & full[other]) - full[name]
-        if len(short) > max(_FEW, _SOME * len(judged)) and 2 * len(short) < len(own[name]):
-            yield RunFault(
-                "cut-lists", name, "doubt", short,
-                f"{name} has fewer than {files.depth} results for {len(short):,d} topics for which {other} has so "
-                "many, though not for most.",
-                f"Find out why these lists of {name} are short.",
-                exception=f"without the {len(short):,d} topics for which {name} has fewer than {files.depth} results",
-            )  # fmt: skip
-        if 0 < medians[name] < min(files.depth, medians[other]):
+        both = counts[name].join(counts[other], on="topic_id", suffix="_other")
+        ends = both.filter(pl.col("count") < pl.min_horizontal("count_other", files.depth))
+        if 2 * len(ends) > len(own[name]):
+            # Of lists that are cut for most topics, the others say nothing.
+            depth = int(ends["count"].quantile(0.5, "lower") or 0)
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
-                f"{name} has {medians[name]:,d} results for a topic (median), {other} {medians[other]:,d}; the measure "
-                f"looks at {files.depth}.",
-                "Retrieve as many results with both.", medians[name],
+                f"{name} has fewer results than {other} for {len(ends):,d} of {len(own[name]):,d} topics, {depth:,d} "
+                f"in the median of these; the measure looks at {files.depth}.",
+                "Retrieve as many results with both.",
+                depth,
+            )  # fmt: skip
+        elif len(ends) > max(_FEW, _SOME * len(judged)):
+            which = f"{len(ends):,d} topics for which {name} has fewer than {files.depth} results and {other} has more"
+            yield RunFault(
+                "cut-lists", name, "doubt", frozenset(ends["topic_id"]),
+                f"There are {which}, though not for most.",
+                f"Find out why these lists of {name} are short.",
+                exception=f"without the {which}",
             )  # fmt: skip
 
 
