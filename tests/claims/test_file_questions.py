@@ -163,6 +163,22 @@ def test_a_lead_beyond_the_lists_of_the_baseline_is_not_one_of_equal_depth(short
     assert ("beyond the results where the lists of plain end" in found.conclusion.reason) == (short == "plain")
 
 
+@pytest.mark.parametrize(("kept", "spoilt"), [(12, False), (30, True)])
+def test_a_measure_that_looks_beyond_the_lists_of_the_system_is_told_and_no_exception(kept: int, spoilt: bool) -> None:
+    draw = random.Random(6)
+    qrels = {f"t{at}": {f"d{at}.{one}": int(one < 12) for one in range(40)} for at in range(60)}
+    runs: Runs = {"reranked": {}, "first": {}}
+    for topic, grades in qrels.items():
+        own = sorted(grades, key=lambda doc: -1.0 * grades[doc] - draw.gauss(0, 1))
+        best = sorted(own[:12], key=lambda doc: -grades[doc])
+        rest = sorted(own[12:], key=lambda doc: grades[doc]) if spoilt else own[12:]
+        for name, docs in (("reranked", (best + rest)[:kept]), ("first", own[:30])):
+            runs[name][topic] = {doc: float(-at) for at, doc in enumerate(docs)}
+    found = truerank.check(qrels=qrels, run=runs, measure="P@5", measures="R@30", system="reranked", baseline="first")
+    policies = found.answer("policies")
+    assert ("R@30" in policies.exception) == spoilt and ("lists of reranked end" in policies.remark) != spoilt
+
+
 def test_what_speaks_against_a_claim_does_not_show_it() -> None:
     claim = truerank.check(
         qrels={"t": {"d": 1}, "u": {"d": 1}}, run={"a": {"t": {"d": 1.0}}, "b": {"u": {"d": 1.0}}}

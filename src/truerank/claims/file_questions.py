@@ -297,14 +297,19 @@ def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
 
 
 def _as_deep(claim: Claim, fault: RunFault) -> ClaimEstimate:
-    """The difference where, topic by topic, both runs have as few results as the one whose lists end early."""
-    ends = claim.pair[fault.run].group_by("topic_id").agg(pl.len().alias("end"))
+    """The difference where both runs have as few results as the one whose lists end above the cutoff."""
+    differences = claim.differences(claim.scored(runs=ended_with(claim, fault.run)))
+    return claim.estimate(differences, f"with both runs cut where the lists of {fault.run} end")
+
+
+def ended_with(claim: Claim, shorter: str) -> dict[str, pl.DataFrame]:
+    """Both runs with, topic by topic, no more results than one of them has."""
+    ends = claim.pair[shorter].group_by("topic_id").agg(pl.len().alias("end"))
     runs = dict[str, pl.DataFrame]()
     for name, run in claim.pair.items():
         end = run.select("topic_id").join(ends, on="topic_id", how="left", maintain_order="left")["end"]
         runs[name] = run.filter((TopicLists(run).places <= end).fill_null(True))
-    label = f"with both runs cut where the lists of {fault.run} end"
-    return claim.estimate(claim.differences(claim.scored(runs=runs)), label)
+    return runs
 
 
 def _doubted(claim: Claim, fault: RunFault) -> Iterable[tuple[str, ClaimEstimate]]:

@@ -15,7 +15,7 @@ import scipy
 
 from truerank.arrays import Flags, Floats, Ints
 from truerank.claims.claim import Claim, ClaimEstimate, Effect, effect_of, signed
-from truerank.claims.file_questions import first_lists, mean_shared
+from truerank.claims.file_questions import ended_with, first_lists, mean_shared
 from truerank.claims.results import ClaimAnswer
 from truerank.claims.unjudged import KEYS
 from truerank.core.plain import plain
@@ -381,7 +381,19 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
     if claim.runs and not claim.equivalent:
         pair = claim.pair
         over = convention_range(claim.qrels, pair[claim.system], pair[claim.baseline], claim.measure, claim.scoring.rel)
-    return _policies(claim, tuple(main), every, over)
+    return _policies(claim, tuple(main), every, over, _beyond_lists(claim, every))
+
+
+def _beyond_lists(claim: Claim, every: Sequence[tuple[ClaimEstimate, str]]) -> list[str]:
+    """Measures by which the baseline leads only where the lists of the system have ended."""
+    leads = dict.fromkeys(row.measure for row, _ in every if row.high is not None and row.high < 0)
+    if not claim.runs or not leads or len((cut := ended_with(claim, claim.system))[claim.baseline]) == len(
+        claim.pair[claim.baseline]
+    ):  # fmt: skip
+        return []
+    found = claim.scored(measure=" ".join(leads), runs=cut)
+    rows = {name: claim.estimate(claim.differences_by(found, name), "", measure=name) for name in found.measures}
+    return [name for name, row in rows.items() if row.high is None or row.high >= 0]
 
 
 def _policies(
@@ -389,10 +401,12 @@ def _policies(
     main: tuple[ClaimEstimate, ...],
     every: list[tuple[ClaimEstimate, str]],
     over: ConventionRange | None,
+    beyond: Sequence[str] = (),
 ) -> ClaimAnswer:
     # Another measure that shows the opposite, and conventions by which the claim's own does not show it.
     against = [name for row, name in every if row.high is not None and row.high < 0]
-    opposite = [name for row, name in every if row.measure != claim.measure and name in against]
+    others = [(row, name) for row, name in every if row.measure != claim.measure and row.measure not in beyond]
+    opposite = [name for row, name in others if name in against]
     own = [(row, name) for row, name in every if row.measure == claim.measure]
     weak = [name for row, name in own if row.effect != "stands"]
     open_ones = [name for row, name in every if row.effect != "stands" and name not in against]
@@ -421,6 +435,11 @@ def _policies(
         shown = next(name for row, name in own if row.effect == "stands")
         where = shown.partition(", ")[2]
         text += f" With {where} the difference of {claim.measure} is above 0 by more than chance explains."
+    remark = ""
+    if beyond and base == "stands":
+        remark = f"{claim.baseline} leads by {listed(beyond)}, but not with both runs cut where the lists of "
+        remark += f"{claim.system} end."
+        text = f"{text} {remark}"
     rows = tuple(row for row in main if row.measure != claim.measure)
     if over is not None and over.conventions > 1:
         low, high = over.difference
@@ -435,7 +454,8 @@ def _policies(
     word = "DEPENDS" if turned else "SAME SIGN" if open_ones else "DOES NOT DEPEND"
     facts = {"policies": len(every), "turned": turned, "not_shown": open_ones}
     return ClaimAnswer(
-        "policies", word, evidence, effect, text, rows, exception=_by(claim, turned) if turned else "", facts=facts
+        "policies", word, evidence, effect, text, rows, exception=_by(claim, turned) if turned else "", facts=facts,
+        remark=remark,
     )  # fmt: skip
 
 
