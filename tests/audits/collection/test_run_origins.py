@@ -153,6 +153,27 @@ def test_planted_origins_are_seen(
     assert kinds(found, "one") == set()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_a_good_run_that_leaves_few_relevant_documents_has_not_seen_the_judgments(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    runs: Runs = {"one": {}, "two": {}}
+    relevant = {}
+    for topic in range(200):
+        about = [f"E-{100 * topic + at}" for at in range(100)]
+        relevant[str(topic)] = set(about[: max(3, draw.poisson(6))])
+        sight = draw.normal(3, 0.6)
+        for lists in runs.values():
+            fit = [sight * (doc in relevant[str(topic)]) + draw.normal(0, 1) for doc in about]
+            lists[str(topic)] = [about[at] for at in np.argsort(fit)[::-1]]
+    given = files(runs, relevant, documents=False)
+    assert "judgments-in-sight" not in kinds(run_origins(given, 1), "two")
+    seen = {}
+    for topic, docs in runs["two"].items():
+        weak = sorted(docs, key=lambda doc: draw.normal(doc not in relevant[topic], 1))
+        seen[topic] = sorted(weak[:30], key=lambda doc: doc not in relevant[topic]) + weak[30:]
+    assert "judgments-in-sight" in kinds(run_origins(files({**runs, "two": seen}, relevant, documents=False), 1), "two")
+
+
 def test_documents_of_one_run_that_are_relevant_more_often() -> None:
     runs, relevant, _ = collection()
     for topic, docs in runs["two"].items():

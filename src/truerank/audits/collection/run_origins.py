@@ -217,11 +217,12 @@ def _cliff(name: str, own: pl.DataFrame, relevant: pl.DataFrame) -> Iterable[Run
 
     The odds that a result is relevant are taken before the first irrelevant one, and among the five after it. A good
     ranker has more of them before it too, since topics differ; eight times as many is more than those that we know do.
+    Of the five, only as many are looked at as relevant documents are left, or good runs would have too few of them.
     """
     many = relevant.group_by("topic_id").len().filter(pl.col("len") >= _CLIFF_RELEVANT)
-    lists = own.join(many, on="topic_id", how="semi").sort("topic_id", "place")
-    flags = lists.group_by("topic_id", maintain_order=True).agg("relevant")["relevant"].to_list()
-    counts = np.array([_around_first_irrelevant(each) for each in flags if any(each)], dtype=np.float64).reshape(-1, 4)
+    lists = own.join(many, on="topic_id").sort("topic_id", "place").group_by("topic_id", maintain_order=True)
+    rows = lists.agg("relevant", pl.col("len").first()).select("relevant", "len").iter_rows()
+    counts = np.array([_around_first_irrelevant(*row) for row in rows if any(row[0])], np.float64).reshape(-1, 4)
     if len(counts) < _CLIFF_TOPICS:
         return
 
@@ -240,20 +241,25 @@ def _cliff(name: str, own: pl.DataFrame, relevant: pl.DataFrame) -> Iterable[Run
     yield RunFault(
         "judgments-in-sight", name, "doubt", frozenset(),
         f"{name} has its relevant results before all others: {lead:.0%} of its results down to the first "
-        f"irrelevant one are relevant, and {after:.0%} of the five after it; rankers that know no judgments have "
+        f"irrelevant one are relevant, and {after:.0%} of the up to five after it; rankers that know no judgments have "
         "no such step.",
         f"Find out whether {name} was made or tuned with these judgments.",
         exception=f"that {name} ranks as if it had seen the judgments",
     )  # fmt: skip
 
 
-def _around_first_irrelevant(flags: Sequence[bool]) -> tuple[int, int, int, int]:
-    """Relevant results before the first irrelevant one, whether there is one, and among five after it: yes and no."""
+def _around_first_irrelevant(flags: Sequence[bool], relevant: int) -> tuple[int, int, int, int]:
+    """Relevant results before the first irrelevant one, whether there is one, and among those after it: yes and no.
+
+    Args:
+        flags: whether each result is relevant.
+        relevant: how many documents are.
+    """
     lead = next((at for at, flag in enumerate(flags) if not flag), len(flags))
     # Behind the last relevant result nothing is left that could be found.
     if lead == len(flags) or not any(flags[lead:]):
         return lead, 0, 0, 0
-    after = flags[lead + 1 : lead + 6]
+    after = flags[lead + 1 : lead + 1 + min(5, relevant - lead)]
     return lead, 1, sum(after), len(after) - sum(after)
 
 
