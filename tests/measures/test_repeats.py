@@ -68,6 +68,16 @@ def test_more_repetitions_and_topics_show_smaller_differences() -> None:
     assert all(first[2] > second[2] for first, second in zip(plan[::2], plan[2::2], strict=False))
 
 
+@pytest.mark.parametrize(("repeats", "planned"), [(10, {10}), (12, {12, 24})])
+def test_what_more_than_any_planned_number_of_repetitions_would_show_is_planned(
+    repeats: int, planned: set[int]
+) -> None:
+    draw = np.random.default_rng(9)
+    base = draw.normal(0.4, 0.2, (50, 1))
+    plan = repeated_difference(runs(draw, base, repeats, 0.03), base).detectable
+    assert {count for count, _, _ in plan if count >= repeats} == planned
+
+
 def test_too_little_is_refused() -> None:
     with pytest.raises(InputError, match="1 repeats"):
         repeat_noise(np.ones((5, 1)))

@@ -118,12 +118,15 @@ def repeated_difference(
     Args:
         system: shape (topics, repeats); finite.
         baseline: shape (topics, repeats of its own); finite, of the same topics.
-        sizes: numbers of repetitions, and multiples of the topics, for which the detectable difference is computed.
+        sizes: numbers of repetitions for which the detectable difference is computed; where there are more repetitions
+            than any of these, for their number and twice that, too.
     """
     topics = len(system)
     repeated = [one for one in (system, baseline) if one.shape[1] > 1]
     if topics < 2 or not repeated:
         raise InputError("no repetitions", "give two runs of one system at least, of two topics or more")
+    most = max(one.shape[1] for one in repeated)
+    sizes = (*sizes, most, 2 * most) if most > max(sizes, default=0) else sizes
     by_topic = system.mean(axis=1) - baseline.mean(axis=1)
     mean = float(by_topic.mean())
     own = float(by_topic.var(ddof=1)) / topics
