@@ -76,7 +76,11 @@ def test_second_grades_of_another_scale_are_divided_or_refused() -> None:
     assert "at least 3 count as relevant" in found.evidence
     assert found.estimates == plain.estimates and plain.estimates
     graded = {topic: {doc: 2 * grade for doc, grade in held.items()} for topic, held in GRADES.items()}
-    other, _ = answer(again(every, moody(0.1), 0.4), graded)
+    double, _ = answer(again(every, moody(0.1), 0.4), graded)
+    assert "at least 1 count as 2" in double.evidence and double.estimates
+    graded["t0"] = dict.fromkeys(graded["t0"], 1)
+    chosen = again(lambda topic, _: topic != "t0", moody(0.1), 0.4)
+    other, _ = answer(chosen, graded)
     assert other.word == "NOT USABLE" and "another scale" in other.evidence
 
 

@@ -101,14 +101,28 @@ def test_a_model_without_a_pair_of_peoples_is_named_and_the_others_count() -> No
     assert "by the judgments of n" in repr([one.estimates for one in beside.answers])
 
 
-def test_grades_on_another_scale_than_peoples_are_called_so() -> None:
-    graded = {t: {d: 3 * g or int(d.endswith("7")) for d, g in held.items()} for t, held in GRADES.items()}
-    judge = {t: {d: 5 + 30 * g for d, g in held.items()} for t, held in graded.items()}
-    found = truerank.check(
-        qrels=graded, run=RUNS, system="good", baseline="plain", model_judgments={"judge": judge}, resamples=50
+@pytest.mark.parametrize("low", [1, 5])
+def test_grades_on_another_scale_are_divided_where_they_agree_best_with_peoples(low: int) -> None:
+    draw = random.Random(3)
+    graded = {t: {d: g * draw.choice((1, 2)) for d, g in held.items()} for t, held in GRADES.items()}
+    near = {
+        t: {d: g if draw.random() < 0.8 else draw.choice((0, 0, 1, 2)) for d, g in h.items()} for t, h in graded.items()
+    }
+    wide = {0: (low, low, low + 1), 1: (low + 2,), 2: (low + 3,)}
+    same, other = (
+        truerank.check(
+            qrels=graded, run=RUNS, system="good", baseline="plain", model_judgments={"judge": judge}, resamples=50
+        ).answer("models")
+        for judge in (near, {t: {d: draw.choice(wide[g]) for d, g in h.items()} for t, h in near.items()})
     )
-    assert (found.answer("models").effect, found.conclusion.word) == ("unknown", "HOLDS")
-    assert "most of its grades (5, 35 and 95) are outside people's scale (0 to 3)" in found.answer("models").evidence
+    assert other.estimates == same.estimates and other.effect == "stands"
+    assert f"at least {low + 2} count as 1 and those of at least {low + 3} count as 2" in other.consequence
+
+
+def test_a_model_of_which_the_relevant_rows_alone_are_there_is_called_so() -> None:
+    kept = {t: {d: 1 for d, g in held.items() if g} for t, held in model(noisy).items()}
+    answer = checked(judge=kept).answer("models")
+    assert answer.word == "NOT USABLE" and "rows of other grades may be missing" in answer.remark
 
 
 def test_a_model_that_graded_few_topics_cannot_remove_a_difference_that_people_do_not_show_on_them() -> None:
@@ -173,7 +187,7 @@ def test_of_more_grades_than_people_give_those_count_as_relevant_that_agree_best
     assert all(f"at least {other} as relevant it would be" in answer.consequence for other in (1, 3))
 
 
-def test_grades_above_those_of_people_are_named() -> None:
+def test_grades_above_those_of_people_are_divided() -> None:
     people = {
         topic: {doc: grade * (1 + int(doc[1:]) % 2) for doc, grade in held.items()} for topic, held in GRADES.items()
     }
@@ -181,4 +195,4 @@ def test_grades_above_those_of_people_are_named() -> None:
     result = truerank.check(
         qrels=people, run=RUNS, system="good", baseline="plain", model_judgments={"judge": wide}, resamples=50
     )  # fmt: skip
-    assert "judge's grades 4 count as the nearest ones of people" in result.answer("models").consequence
+    assert "at least 2 count as 1 and those of at least 4 count as 2" in result.answer("models").consequence

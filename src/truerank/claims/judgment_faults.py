@@ -49,6 +49,10 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
     codes = codes[met]
     if moved := _moved(grades.qrels[""], grades.qrels[judge], rel, "people"):
         return f"its {moved}"
+    z, *shares = _chosen(grades.qrels[""], grades.qrels[judge], rel)
+    if codes.min() >= grades.code_of(rel) and z > -scipy.special.ndtri(_LEVEL / 2):
+        figures = f"people call {shares[0]:.0%} of its {len(codes):,} pairs relevant, and {shares[1]:.0%} of all"
+        return f"it calls all of its pairs relevant, and rows of other grades may be missing: {figures} on its topics."
     if len(np.unique(codes)) == 1:
         grade = grades.scale[codes[0]]
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
@@ -151,11 +155,23 @@ def _moved(first: pl.DataFrame, second: pl.DataFrame, rel: int, whom: str) -> st
 
 
 class Cut(NamedTuple):
-    """A model's grades from one on count as relevant: κ with people by this grade and every other one."""
+    """How grades on another scale meet people's: the lowest one for each of theirs but their lowest grade.
 
-    grade: int
+    Attributes:
+        rel: the lowest of people's grades that counts as relevant.
+        kappa: with people, on what is relevant, from each of the grades on.
+    """
+
+    lowest: int
+    levels: Mapping[int, int]
+    rel: int
     kappa: Mapping[int, float]
     grades: pl.DataFrame
+
+    @property
+    def grade(self) -> int:
+        """The lowest grade that counts as relevant."""
+        return self.levels[self.rel]
 
     @property
     def others(self) -> tuple[int, ...]:
@@ -163,38 +179,58 @@ class Cut(NamedTuple):
         return tuple(sorted(sorted(self.kappa.keys() - {self.grade}, key=lambda one: abs(one - self.grade))[:_NEAREST]))
 
     def at(self, grade: int) -> pl.DataFrame:
-        """The judgments with another lowest relevant grade, of 0 and 1."""
-        return self.grades.with_columns((pl.col("relevance") >= grade).cast(pl.Int32).alias("relevance"))
+        """The judgments on people's scale, with another lowest relevant grade."""
+        found = pl.lit(self.lowest)
+        for level, least in self.levels.items():
+            of = grade if level == self.rel else max(least, grade) if level > self.rel else min(least, grade)
+            found = pl.when(pl.col("relevance") >= of).then(level).otherwise(found)
+        return self.grades.with_columns(found.cast(pl.Int32).alias("relevance"))
 
     def sentence(self, whose: str) -> str:
         """Which grade it is, and why."""
         others = "".join(f"; from {one} on {self.kappa[one]:.2f}" for one in self.others)
+        scale = listed([str(one) for one in (self.lowest, *self.levels)])
+        binary = (self.lowest, *self.levels) == (0, 1)
+        count = [
+            f"those of at least {least} count as {'relevant' if binary else k}" for k, least in self.levels.items()
+        ]
         return (
-            f"The judgments are 0 and 1; of {whose} grades, those of at least {self.grade} count as relevant, which "
-            f"agree best with them (κ {self.kappa[self.grade]:.2f}{others})."
+            f"The judgments are {scale}; of {whose} grades, {listed(count)}, which agree best with them "
+            f"(κ {self.kappa[self.grade]:.2f}{others})."
         )
 
 
-def best_cut(people: pl.DataFrame, grades: pl.DataFrame) -> Cut | None:
-    """How grades are divided beside people's 0 and 1; None where people's are others, or these are 0 and 1, too."""
+def best_cut(people: pl.DataFrame, grades: pl.DataFrame, rel: int) -> Cut | None:
+    """How grades on another scale are divided beside people's; None where people's are 0 and 1 and these are, too.
+
+    Of other grades of people, None also where these are on their scale, or do not agree with them by any division.
+    """
     both = grades.join(people, on=KEYS, suffix="_people")
     own, truth = (both[column].to_numpy() for column in ("relevance", "relevance_people"))
-    steps = [int(one) for one in np.unique(own[own > 0])]
-    if steps in ([], [1]) or set(people["relevance"].unique()) != {0, 1}:
+    steps, scale = np.unique(own[own > 0]), [int(one) for one in people["relevance"].unique().sort()]
+    binary, relevant = scale == [0, 1], next((one for one in scale[1:] if one >= rel), None)
+    if list(steps) in ([], [1]) if binary else relevant is None or set(own) <= set(scale):
         return None
-    cells = np.array([np.bincount(2 * truth + (own >= one), minlength=4) for one in steps], float)
-    kappa = np.nan_to_num(coefficients(cells, (0, 1), ("kappa",))[:, 0])
-    return Cut(steps[int(kappa.argmax())], dict(zip(steps, kappa.tolist(), strict=True)), grades)
+    levels, kappa = dict[int, int](), dict[int, Any]()
+    for level in scale[1:]:
+        cells = np.array([np.bincount(2 * (truth >= level) + (own >= one), minlength=4) for one in steps], float)
+        kappa[level] = np.nan_to_num(coefficients(cells, (0, 1), ("kappa",))[:, 0])
+        # A higher grade of people's has no lower one of these.
+        levels[level] = int(steps[np.where(steps >= max(levels.values(), default=0), kappa[level], -1).argmax()])
+    known = dict(zip(steps.tolist(), kappa[relevant or 1].tolist(), strict=True))
+    if not binary and known[levels[relevant or 1]] <= 0:
+        return None
+    return Cut(scale[0], levels, relevant or 1, known, grades)
 
 
-def cuts(people: pl.DataFrame, models: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Cut], str]:
+def cuts(people: pl.DataFrame, models: Mapping[str, Any], rel: int) -> tuple[dict[str, Any], dict[str, Cut], str]:
     """The models that graded a pair of people's, how the grades of some were divided, and what the others graded."""
     found, cut, others = dict[str, Any](), dict[str, Cut](), list[str]()
     for name, source in models.items():
         voices = read_voices({name: source}, models=True)
         met = {voice.name: voice.grades for voice in voices if len(voice.grades.join(people, on=KEYS, how="semi"))}
         others += [apart(people, v.grades, f"pairs that {v.name} graded") for v in voices if v.name not in met]
-        own = {key: one for key, grades in met.items() if (one := best_cut(people, grades)) is not None}
+        own = {key: one for key, grades in met.items() if (one := best_cut(people, grades, rel)) is not None}
         changed = own or len(met) < len(voices)
         found |= {k: own[k].at(own[k].grade) if k in own else v for k, v in met.items()} if changed else {name: source}
         cut |= own
@@ -210,6 +246,21 @@ def apart(first: pl.DataFrame, other: pl.DataFrame, pairs: str) -> str:
     return f"None of the {len(other):,} {pairs} is among the judgments: {met[0]} are in them, {met[1]}."
 
 
+def _chosen(first: pl.DataFrame, second: pl.DataFrame, rel: int) -> tuple[float, float, float]:
+    """How far the pairs of second grades are from a random sample of each topic's, in standard deviations.
+
+    Also the share of relevant ones by the first grades, of these pairs and of all on their topics. Topic by topic: all
+    pairs of some topics, and as many pairs of each, are random samples, too.
+    """
+    both = first.join(second, on=KEYS, how="semi").group_by("topic_id")
+    drawn = both.agg(pl.len().alias("n"), (pl.col("relevance") >= rel).sum().alias("r"))
+    same = first.group_by("topic_id").agg(pl.len(), (pl.col("relevance") >= rel).sum())
+    every, good, n, r = same.join(drawn, on="topic_id").select("len", "relevance", "n", "r").to_numpy().astype(float).T
+    spread = n * good * (every - good) * (every - n) / np.maximum(every**2 * (every - 1), 1)
+    z = float((r - n * good / every).sum() / np.sqrt(spread.sum())) if spread.sum() > 0 else 0.0
+    return z, float(r.sum() / n.sum()), float(good.sum() / every.sum())
+
+
 def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: float) -> tuple[str, str, str]:
     """The word for second judgments that say nothing about the first ones, why, and what to do; empty if none does."""
     both = first.join(again.rename({"relevance": "second"}), on=KEYS, maintain_order="left")
@@ -217,18 +268,9 @@ def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: 
     if moved or not len(both):
         fault = f"The second judgments' {moved}" if moved else apart(first, again, "pairs that were judged again")
         return "NOT USABLE", fault, "Give second judgments with the ids of the first."
-    same = (
-        first.join(both, on="topic_id", how="semi")
-        .group_by("topic_id")
-        .agg(pl.len(), (pl.col("relevance") >= rel).sum())
-    )
-    drawn = both.group_by("topic_id").agg(pl.len().alias("n"), (pl.col("relevance") >= rel).sum().alias("r"))
-    every, good, n, r = same.join(drawn, on="topic_id").select("len", "relevance", "n", "r").to_numpy().astype(float).T
-    spread = n * good * (every - good) * (every - n) / np.maximum(every**2 * (every - 1), 1)
-    far = float((r - n * good / every).sum())
-    # Topic by topic: all pairs of some topics, and as many pairs of each, are random samples, too.
-    if abs(far) > -scipy.special.ndtri(_LEVEL / 2) * np.sqrt(spread.sum()):
-        fault = f"{r.sum() / n.sum():.0%} of them are relevant by the first grades, and {good.sum() / every.sum():.0%}"
+    z, *shares = _chosen(first, again, rel)
+    if abs(z) > -scipy.special.ndtri(_LEVEL / 2):
+        fault = f"{shares[0]:.0%} of them are relevant by the first grades, and {shares[1]:.0%}"
         return (
             "NOT USABLE",
             f"The {len(both):,} pairs that were judged again are not a random sample: {fault} of all on their topics.",

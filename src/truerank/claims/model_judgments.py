@@ -46,7 +46,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     from truerank.claims.judgment_faults import cuts
 
     steps.progress.start("judgments of models")
-    models, divided, strange = cuts(claim.qrels, material.models)
+    models, divided, strange = cuts(claim.qrels, material.models, claim.scoring.rel)
     if not models:
         settles = "Give the model's judgments with the ids of people's."
         return ClaimAnswer("models", "NOT USABLE", strange, "unknown", "", (), settles, remark=strange)

@@ -299,7 +299,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     if again is None:
         raise OptionError("judged_again", "no pair that was judged again", "give judgments of some pairs")
     remark = ""
-    if (cut := best_cut(claim.qrels, again)) is not None:
+    if (cut := best_cut(claim.qrels, again, claim.scoring.rel)) is not None:
         again, remark = cut.at(cut.grade), f"{cut.sentence('the second')} "
     word, fault, remedy = again_fault(claim.qrels, again, claim.scoring.rel, claim.confidence)
     if fault:
