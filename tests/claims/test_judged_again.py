@@ -139,4 +139,5 @@ def test_an_interval_with_zero_and_with_the_first_difference_is_no_exception() -
     row = found.estimates[0]
     assert row.low is not None and row.low < 0
     assert (found.word, found.effect, word) == ("CANNOT TELL", "unknown", "HOLDS")
-    assert "the DCG@10 difference" in found.consequence
+    assert "of the 1,600 pairs, the DCG@10 difference" in found.consequence
+    assert "DCG@10 replaces nDCG@10" in found.consequence

@@ -77,7 +77,7 @@ def test_a_model_whose_grades_are_at_fault_says_nothing_about_the_claim(fault: s
     assert "models" in result.conclusion.unknown and "judge says nothing about the claim" in result.conclusion.brief
     # Beside a model that agrees with people, it is named, too.
     both = checked(judge=FAULTY[fault], other=model(noisy)).answer("models")
-    assert both.word == "NOT USABLE / ORDER UNKNOWN" and fault in both.evidence and both.effect == "stands"
+    assert both.word == "NOT USABLE / SAYS THE SAME" and fault in both.evidence and both.effect == "stands"
 
 
 @pytest.mark.parametrize(("rate", "copied"), [(0.0, True), (0.01, True), (0.15, False)])

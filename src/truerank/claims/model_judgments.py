@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from truerank.claims.judgment_faults import Cut
 
 _NAMED: Final = 3
+#: What judgments say that do not say the same.
+_WORDS: Final = {"stands": "SHOWS IT", "falls": "SHOWS THE OPPOSITE", "not shown": "DOES NOT SHOW IT"}
 _SETTLES: Final = (
     "Make sure that each grade stands beside its own pair, in its order and ids; correct the model's judgments, or "
     "give more of the pairs that people graded."
@@ -33,6 +35,14 @@ class _Look(NamedTuple):
     fault: str = ""
     says: Literal["nothing", "the same", "against", "errs"] = "nothing"
     beyond: ClaimEstimate | None = None
+
+    def word(self, base: Effect) -> str:
+        """What the model's judgments say of the claim, whose own judgments have an effect."""
+        if self.says == "nothing":
+            return "NOT USABLE" if self.fault else "CANNOT TELL"
+        if self.says == "errs":
+            return "ERRS BY CHANCE"
+        return "SAYS THE SAME" if self.row.effect == base else _WORDS.get(self.row.effect, "CANNOT TELL")
 
 
 def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: AuditSteps) -> ClaimAnswer:
@@ -68,8 +78,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     # Few runs have no order to speak of; how the grades agree is known all the same.
     use = "choosing" if found.scores is None or len(found.scores.runs) < FEWEST_RUNS else "order"
     orders = {name: verdicts[name, "order"].word for name in looks}
-    words = ["NOT USABLE" if one.fault else orders[name] for name, one in looks.items()]
-    words = list(dict.fromkeys("ORDER UNKNOWN" if word == "UNKNOWN" else word for word in words))
+    words = dict.fromkeys(one.word(claim.base.effect) for one in looks.values())
     evidence = [one.fault or f"{name}: {verdicts[name, use].sentence}" for name, one in looks.items()]
     by_model = given.sources.judged_by == "model"
     possible, remarks = [_LIMITED] if by_model else [], [_REMARK] if by_model else []

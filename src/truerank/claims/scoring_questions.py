@@ -292,7 +292,6 @@ def _lucky(claim: Claim, name: str, repetitions: Floats, sign: int, known: Ints)
 def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampling) -> ClaimAnswer:
     """What is left of the difference by the grades of pairs that were judged again."""
     # Here: few checks have second judgments.
-    from truerank.audits.assessors.verdicts import copied_grades
     from truerank.audits.collection.label_noise import label_noise
     from truerank.claims.judgment_faults import again_fault, best_cut
 
@@ -312,12 +311,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     noise, found = noise_for(target="topics")
     wrong = found[0]
     evidence = f"{remark}{wrong.count:,d} of {wrong.of:,d} judgments got another grade when they were judged again."
-    both = claim.qrels.join(again.select(*KEYS, second="relevance"), on=KEYS)
-    grades = both.select("relevance", "second").to_numpy() - both["relevance"].min()  # type: ignore[operator]
-    copied = copied_grades(grades[:, 0], grades[:, 1])
-    if copied:
-        copied = f"All {wrong.of:,d} second grades are the first ones" if not wrong.count else f"In all, {copied}"
-        copied += ": make sure that the second grades are no copy."
+    if copied := _copied(claim, again, wrong.count):
         evidence += f" {copied}"
     evidence = f"{evidence} {wrong.here}".strip()
     if noise["beside"]:
@@ -339,7 +333,11 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     if not rows:
         remarks = " ".join((evidence, *noise["remarks"]))
         return ClaimAnswer("labels", "CANNOT TELL", remarks, "unknown", "", (), more, facts=facts, remark=copied)
-    consequence = f"By the second judgments of all pairs {before[0]}."
+    sample = f"Estimated by second judgments of {noise['again']:,d} of the {len(claim.qrels):,d} pairs,"
+    of = sample if noise["again"] < len(claim.qrels) else "By the second judgments of all pairs"
+    used = noise["differences"][0]["measure"]
+    whole = f" {used} replaces {claim.measure}, which needs some topics that were judged again as a whole."
+    consequence = f"{of} {before[0]}.{whole if used != claim.measure else ''}"
     word, settles = "CANNOT TELL", more
     effect: Effect = "unknown"
     if all(row.effect == "stands" for row in rows):
@@ -356,6 +354,19 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         "labels", word, evidence, effect, consequence, tuple(rows), settles,
         exception="by the grades of the pairs that were judged again", facts=facts, remark=copied,
     )  # fmt: skip
+
+
+def _copied(claim: Claim, again: pl.DataFrame, differing: int) -> str:
+    """Says that second grades are the first ones, or nearly so; empty where they are not."""
+    # Here: as in the caller.
+    from truerank.audits.assessors.verdicts import copied_grades
+
+    both = claim.qrels.join(again.select(*KEYS, second="relevance"), on=KEYS)
+    grades = both.select("relevance", "second").to_numpy() - both["relevance"].min()  # type: ignore[operator]
+    if not (few := copied_grades(grades[:, 0], grades[:, 1])):
+        return ""
+    what = f"In all, {few}" if differing else f"All {len(both):,d} second grades are the first ones"
+    return f"{what}: make sure that the second grades are no copy."
 
 
 def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
