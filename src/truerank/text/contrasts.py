@@ -71,9 +71,8 @@ _SCOPE: Final = 2
 _DENYING: Final = ("un", "in", "im", "il", "ir", "dis", "non", "anti", "de")
 _BEGINNINGS: Final = (*_DENYING, *"hyper hypo pre post over under up down micro macro intra extra inter pro".split())
 _FEWEST_LETTERS: Final = 4
-#: Prepositions that say which of two words comes first, and words around which two others change places.
+#: Prepositions that say which of two words comes first.
 _FROM_TO: Final = frozenset({"from", "to", "into"})
-_PIVOTS: Final = frozenset(map(key, "than defeat beat invade attack kill lead".split()))
 #: Words of a name, and how alike two names are that are one.
 _LONGEST_NAME: Final = 3
 _ALIKE: Final = 0.6
@@ -184,6 +183,10 @@ def _sides() -> dict[str, dict[int, int]]:
 
 
 _SIDES: Final = _sides()
+#: Words around which two others change places.
+_PIVOTS: Final = frozenset(map(key, "than defeat beat invade attack kill lead".split())).union(
+    name for name, axes in _SIDES.items() if 0 in axes
+)
 
 
 def _opposed(one: set[str], other: set[str]) -> bool:
@@ -231,7 +234,7 @@ def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
     content = [[key(word) for word in own if word == "by" or word not in FORM_WORDS] for own in (one, other)]
     if {*content[0], "by"} != {*content[1], "by"}:
         return False
-    for pivot in set(content[0]) & (_PIVOTS | {name for name, axes in _SIDES.items() if 0 in axes}):
+    for pivot in _PIVOTS.intersection(content[0]):
         ends = []
         for own in content:
             at = own.index(pivot)
@@ -249,6 +252,8 @@ def _other_names(left: str, right: str) -> bool:
         [one for one in spans(text) if one.form not in FORM_WORDS and not asks(one.form)] for text in (left, right)
     ]
     keys = [[key(one.form) for one in side] for side in sides]
+    if max(len(set(keys[0]) - set(keys[1])), len(set(keys[1]) - set(keys[0]))) > _LONGEST_NAME:
+        return False
     changes = [code for code in SequenceMatcher(None, *keys, autojunk=False).get_opcodes() if code[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
         return False

@@ -32,6 +32,8 @@ MOST_PLANTS: Final = 100
 _MOST_OTHERS: Final = 40
 _ROUNDS: Final = 30
 _ROWS_AT_ONCE: Final = 1024
+#: Other topics whose difference from a topic is read.
+_ALIKE: Final = 20
 
 
 #: Says which texts the prefilter lets through to the encoder.
@@ -142,8 +144,11 @@ def _others(texts: Sequence[TopicText], plan: SearchPlan, test: str, field: str)
         rows = numbers[start : start + _ROWS_AT_ONCE]
         above = rounded(vectors[rows] @ vectors[numbers].T) > np.float32(plan.floor)
         above &= topics[start : start + _ROWS_AT_ONCE, None] != topics
-        pairs = zip(*(side.tolist() for side in np.nonzero(above)), strict=True)
-        by[EVIDENCE[0]].update(start + at for at, other in pairs if not contrast(named[start + at], named[other]))
+        by[EVIDENCE[0]].update(
+            start + at
+            for at, row in enumerate(above)
+            if any(not contrast(named[start + at], named[other]) for other in np.flatnonzero(row)[:_ALIKE].tolist())
+        )
     place_of = {number: place for place, number in enumerate(numbers)}
     for place, number, what in plan.probe(named) if plan.probe is not None else ():
         other = place_of.get(number)
