@@ -536,13 +536,10 @@ class _Topics:
                 if named:
                     self._named[name, topic.topic_id] = topic
                 else:
-                    self._add(topic, spec)
-
-    def _add(self, topic: Topic, spec: str) -> None:
-        there = self.all.setdefault(topic.topic_id, topic)
-        if there.title != topic.title:
-            fault = f"the topic '{topic.topic_id}' is in two test sets with different titles"
-            raise InputError(fault, "name the data sets with `topics`: NAME=SRC", where=spec)
+                    there = self.all.setdefault(topic.topic_id, topic)
+                    if there.title != topic.title:
+                        fault = f"the topic '{topic.topic_id}' is in two test sets with different titles"
+                        raise InputError(fault, "name the data sets with `topics`: NAME=SRC", where=spec)
 
     def completed(self, item: Item, source: str) -> Item:
         """The item with its topic's texts where it lacks them."""

@@ -68,7 +68,8 @@ class _Beside:
             "measured": pl.Series(found.measured.astype(np.uint32)),
             "short": pl.Series(short, dtype=pl.String),
             "shown": pl.Series(
-                [one or _beginning(text) for one, text in zip(short, texts, strict=True)], dtype=pl.String
+                [one or " ".join(text[: 2 * _SHOWN].split())[:_SHOWN] for one, text in zip(short, texts, strict=True)],
+                dtype=pl.String,
             ),
             **({} if self.encoder is None else encoded(texts, self.encoder)),
         }
@@ -207,10 +208,6 @@ def _closing() -> str:
     kinds = ("Po", "Pe", "Pf", "Pi", "Zs")
     marks = (mark for mark in map(chr, range(0x10000)) if unicodedata.category(mark) in kinds)
     return "".join(mark for mark in marks if mark not in _MEANT)
-
-
-def _beginning(text: str) -> str:
-    return " ".join(text[: 2 * _SHOWN].split())[:_SHOWN]
 
 
 _MARKED: Final = re.compile(r"</?[a-zA-Z][^<>]{0,300}>|&#?\w{2,8};")

@@ -84,7 +84,10 @@ def parse(spec: str) -> SourceSpec:
         raise InputError("empty source name", "give a path, irds:ID or hf:org/name")
     scheme, colon, rest = text.partition(":")
     if colon and scheme == "irds":
-        return _irds(rest.strip(), spec)
+        dataset_id = rest.strip()
+        if not dataset_id:
+            raise InputError("no data set id after irds:", "for example irds:msmarco-document/train", where=spec)
+        return SourceSpec("irds", dataset_id, None, None, None, None, dataset_id, spec)
     if colon and scheme == "hf":
         return _hugging_face(rest.strip(), spec)
     if re.match(r"[a-zA-Z][a-zA-Z0-9+.-]+://", text):
@@ -123,12 +126,6 @@ def unique_names(specs: Sequence[SourceSpec]) -> tuple[str, ...]:
         used.add(candidate)
         names[position] = candidate
     return tuple(names)
-
-
-def _irds(dataset_id: str, spec: str) -> SourceSpec:
-    if not dataset_id:
-        raise InputError("no data set id after irds:", "for example irds:msmarco-document/train", where=spec)
-    return SourceSpec("irds", dataset_id, None, None, None, None, dataset_id, spec)
 
 
 def _hugging_face(text: str, spec: str) -> SourceSpec:

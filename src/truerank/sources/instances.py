@@ -163,7 +163,10 @@ class InstanceSource:
                     instance = found.instance
                     if found.by_id[0]:
                         queries = self._queries(found) if queries is None else queries
-                        instance = instance._replace(query=self._query(queries, found))
+                        identifier = found.instance.query_id
+                        if identifier not in queries:
+                            raise self._unknown(f"the topics lack query '{identifier}'", "topics", found)
+                        instance = instance._replace(query=queries[identifier])
                     if found.by_id[1] or found.by_id[2]:
                         texts = self._texts(Path(folder), found) if texts is None else texts
                         instance = self._with_texts(instance, texts, found)
@@ -244,12 +247,6 @@ class InstanceSource:
         if self._topics is None:
             raise self._unknown(f"no text of query '{found.instance.query_id}'", "topics", found)
         return {topic.topic_id: getattr(topic, self._topic_field) for topic in read_topics(self._topics).topics}
-
-    def _query(self, queries: Mapping[str, str], found: _Found) -> str:
-        identifier = found.instance.query_id
-        if identifier not in queries:
-            raise self._unknown(f"the topics lack query '{identifier}'", "topics", found)
-        return queries[identifier]
 
     def _texts(self, folder: Path, found: _Found) -> _Texts:
         if self._docs is None:

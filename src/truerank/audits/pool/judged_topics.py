@@ -21,7 +21,6 @@ from truerank.sources import compressed, formats, grammar
 from truerank.sources.inputs import inputs_of
 from truerank.sources.qrels import read_qrels_frame
 from truerank.sources.rows import Row, rows
-from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
 _TOPIC: Final = ("topic", "topic_id", "query_id", "qid")
@@ -164,19 +163,17 @@ def topics(
         options = {"rel": grades, "min_relevant": min_relevant, "max_ratio": keeping.max_ratio}
         inputs = inputs_of(source=str(source), qrels=list(against.values()))
         with started("pool topics", inputs, options, out, file=True) as job:
-            _write(found, Path(out).name, job)
+            several = len(found.tasks) > 1
+            with job.output(Path(out).name) as stream:
+                for task in found.tasks:
+                    stream.writelines(
+                        f"{task.name}\t{one.topic_id}\n".encode() if several else f"{one.topic_id}\n".encode()
+                        for one in task.kept
+                    )
+            job.skipped = {
+                task.name or "topics": {one.topic_id: one.why_not for one in task.left_out} for task in found.tasks
+            }
     return found
-
-
-def _write(found: TopicStatistics, name: str, job: Run) -> None:
-    several = len(found.tasks) > 1
-    with job.output(name) as stream:
-        for task in found.tasks:
-            stream.writelines(
-                f"{task.name}\t{one.topic_id}\n".encode() if several else f"{one.topic_id}\n".encode()
-                for one in task.kept
-            )
-    job.skipped = {task.name or "topics": {one.topic_id: one.why_not for one in task.left_out} for task in found.tasks}
 
 
 def _by_task(values: Any) -> dict[str, Any]:
