@@ -39,17 +39,7 @@ def shaped(table: GoldenRows, columns: str | Mapping[str, str]) -> tuple[GoldenR
     chosen = named_columns(columns, table)
     several = chosen.get("expected", ())
     if len(several) > 1:
-        signs = {name: separator(table, name) for name in several}
-        rows = []
-        for place, row in enumerate(table.rows):
-            found = [one for name in several for one in items(row.get(name), signs[name], table, place)]
-            graded = any(one.score is not None for one in found)
-            own = {name: cell for name, cell in row.items() if name not in several}
-            listed = (
-                {one.doc_id: one.score for one in found} if graded else list(dict.fromkeys(o.doc_id for o in found))
-            )
-            rows.append(own | {"+".join(several): listed})
-        table = of_rows(table.name, table.where, rows, table.lines, table.remarks)
+        table = _together(table, several)
         chosen["expected"] = ("+".join(several),)
     return placed(turned(table, chosen), chosen), chosen
 
@@ -72,6 +62,19 @@ def _within(cell: Any, name: str) -> Any:
         return value.get(name) if isinstance(value, Mapping) else None
     inner = (_within(one, name.removeprefix(f"{key}.")) for key, one in value.items() if name.startswith(f"{key}."))
     return next((one for one in inner if one is not None), None)
+
+
+def _together(table: GoldenRows, names: Sequence[str]) -> GoldenRows:
+    """The table with one column of lists for several of which each holds expected ids."""
+    signs = {name: separator(table, name) for name in names}
+    rows = []
+    for place, row in enumerate(table.rows):
+        found = [one for name in names for one in items(row.get(name), signs[name], table, place)]
+        graded = any(one.score is not None for one in found)
+        own = {name: cell for name, cell in row.items() if name not in names}
+        listed = {one.doc_id: one.score for one in found} if graded else list(dict.fromkeys(o.doc_id for o in found))
+        rows.append(own | {"+".join(names): listed})
+    return of_rows(table.name, table.where, rows, table.lines, table.remarks)
 
 
 def unfolded(table: GoldenRows) -> GoldenRows:
