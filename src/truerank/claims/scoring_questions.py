@@ -381,9 +381,7 @@ def policies_answer(claim: Claim, measures: str) -> ClaimAnswer:
             # Where no topic is missing, no rule for missing ones changes a score.
             if found is None or any(found.missing.values()):
                 found = claim.scored(measure=" ".join(names), scoring=scoring)
-            for place, name in enumerate(found.measures):
-                if (found.aggregates or ("mean",) * len(found.measures))[place] != "mean":
-                    continue
+            for name in found.averaged:
                 one = claim.estimate(claim.differences_by(found, name), f"by {name}", measure=name)
                 every.append((one, f"{name}, ties {ties}, missing topics {missing}"))
                 if (ties, missing) == (claim.scoring.ties, claim.scoring.missing):

@@ -389,8 +389,7 @@ def _measures(evaluations: Sequence[Any], wanted: str | Sequence[str] | None) ->
     """The measures to compare by, and those that are left out because they are not means over topics."""
     kinds: dict[str, str] = {}
     for evaluation in evaluations:
-        aggregates = evaluation.aggregates or ("mean",) * len(evaluation.measures)
-        kinds.update(zip(evaluation.measures, aggregates, strict=True))
+        kinds.update(zip(evaluation.measures, evaluation.aggregates, strict=True))
     shared = [name for name in kinds if all(name in evaluation.measures for evaluation in evaluations)]
     if wanted is None:
         means = [name for name in shared if kinds[name] == "mean"]

@@ -39,8 +39,7 @@ _MOST_ROWS: Final = 40
 
 def evaluation_pictures(evaluation: Evaluation, confidence: float = 0.95) -> Iterator[Picture]:
     """One figure for each measure that is a mean over topics: the mean of every run with its interval."""
-    kinds = evaluation.aggregates or ("mean",) * len(evaluation.measures)
-    for measure in [name for name, kind in zip(evaluation.measures, kinds, strict=True) if kind == "mean"]:
+    for measure in evaluation.averaged:
         rows = []
         for run in evaluation.runs[:_MOST_ROWS]:
             scores = evaluation.of(run, measure)
@@ -190,9 +189,8 @@ _PAIRS: Final = ("swaps", "overtakings")
 
 def evaluation_table(evaluation: Evaluation) -> Table:
     """One row per run, one column per measure, and how the run fits the qrels."""
-    kinds = evaluation.aggregates or ("mean",) * len(evaluation.measures)
     columns = [Column("run")]
-    for measure, kind in zip(evaluation.measures, kinds, strict=True):
+    for measure, kind in zip(evaluation.measures, evaluation.aggregates, strict=True):
         columns.append(Column(measure, align="right", format=",.0f" if kind == "sum" else ".4f"))
     columns.append(Column("missing", ("topics",), align="right", format=",d"))
     if evaluation.coverage:
@@ -220,9 +218,8 @@ def scores_by_topic(evaluation: Evaluation) -> Table:
 
 def evaluation_notes(evaluation: Evaluation) -> tuple[str, ...]:
     """What a reader has to know of the scores, one sentence each."""
-    kinds = evaluation.aggregates or ("mean",) * len(evaluation.measures)
-    sums = [name for name, kind in zip(evaluation.measures, kinds, strict=True) if kind == "sum"]
-    harmonic = [name for name, kind in zip(evaluation.measures, kinds, strict=True) if kind == "harmonic"]
+    kinds = list(zip(evaluation.measures, evaluation.aggregates, strict=True))
+    sums, harmonic = ([name for name, kind in kinds if kind == asked] for asked in ("sum", "harmonic"))
     notes = list(evaluation.policy.sentences())
     if sums:
         notes.append(f"Sums over topics, not means: {', '.join(sums)}.")

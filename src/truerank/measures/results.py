@@ -74,7 +74,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         missing: by run, how many topics of the qrels it lacks.
         policy: the choices under which they were scored.
         aggregates: by measure, how one number is made of its topics: "mean", "sum" (counts such as NumRet) or
-            "harmonic" (HMFR); empty for "mean" throughout.
+            "harmonic" (HMFR); by default "mean" throughout.
         coverage: by run, how it fits the qrels; empty where the values do not come from runs.
         remarks: what has to be said of single measures, and of runs that hardly mean what they say.
         inputs: what was read: sources and their numbers of rows.
@@ -102,6 +102,7 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         values = self.values.view()
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
+        object.__setattr__(self, "aggregates", self.aggregates or ("mean",) * len(self.measures))
 
     @classmethod
     def of_scores(cls, scores: Mapping[str, pl.DataFrame], policy: Scoring, measure: str = "score") -> Evaluation:
@@ -120,6 +121,11 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         return cls(tuple(scores), (measure,), topics, values, {}, policy, ("mean",))
 
     @property
+    def averaged(self) -> tuple[str, ...]:
+        """The measures that are means over topics."""
+        return tuple(name for name, kind in zip(self.measures, self.aggregates, strict=True) if kind == "mean")
+
+    @property
     def mean(self) -> Floats:
         """One number per run and measure, over the topics that were not skipped: shape (runs, measures).
 
@@ -128,9 +134,8 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         """
         found = np.full(self.values.shape[:2], np.nan)
         for position in range(len(self.measures)):
-            kind = self.aggregates[position] if self.aggregates else "mean"
             for run in range(len(self.runs)):
-                found[run, position] = _aggregated(self.values[run, position], kind)
+                found[run, position] = _aggregated(self.values[run, position], self.aggregates[position])
         return found
 
     def of(self, run: str, measure: str) -> Floats:
@@ -179,11 +184,10 @@ class Evaluation(Result, shown_in="truerank.measures.report"):
         Args:
             per_topic: also each run's scores by measure and topic.
         """
-        kinds = self.aggregates or ("mean",) * len(self.measures)
         return {
             "policy": self.policy.json(),
             "topics": len(self.topics),
-            "measures": dict(zip(self.measures, kinds, strict=True)),
+            "measures": dict(zip(self.measures, self.aggregates, strict=True)),
             "runs": {
                 run: {
                     "measures": {name: plain(value) for name, value in zip(self.measures, means, strict=True)},

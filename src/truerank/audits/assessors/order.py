@@ -90,7 +90,7 @@ def score_systems(
     """
     topics = grades.topics
     found = [evaluate(qrels, dict(runs), measures, scoring) for qrels in grades.qrels.values()]
-    if bad := [m for m, kind in zip(found[0].measures, found[0].aggregates, strict=True) if kind != "mean"]:
+    if bad := [measure for measure in found[0].measures if measure not in found[0].averaged]:
         raise OptionError("measures", f"{bad[0]} is not a mean over topics", "leave it out")
     every = np.stack([values_on(topics, one) for one in found])
     kept: NDArray[np.bool_] = np.asarray(np.isfinite(every).all(axis=(0, 1, 2)))

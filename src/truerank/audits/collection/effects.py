@@ -75,12 +75,11 @@ def measured_effect(
     closing = EquivalenceOptions(equivalent=change.representatives or None)
     before = evaluate(change.before, dict(runs), measures, scoring)
     after = evaluate(change.after, dict(runs), measures, scoring, closing)
-    means = [name for name, kind in zip(before.measures, before.aggregates, strict=True) if kind == "mean"]
-    scores = tuple(_score(before, after, measure, run, confidence) for measure in means for run in before.runs)
+    scores = tuple(_score(before, after, name, run, confidence) for name in before.averaged for run in before.runs)
     edits = _edits(change)
     orders = evaluation_order_changes(before, after) if len(runs) > 1 else ()
     placebos = []
-    for name in means:
+    for name in before.averaged:
         placebo = _placebo(runs, change, edits, name, scoring)
         dropped = sum(placebo.dropped.values())
         if not len(edits) and not dropped:

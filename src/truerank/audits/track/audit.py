@@ -255,7 +255,7 @@ def _alike(scores: Scores, options: TrackReportOptions) -> tuple[RunMap | None, 
 def _compared(scores: Scores) -> Comparison | None:
     """All pairs of runs by the main measure; None without scores by topic."""
     found = scores.evaluation
-    if found is None or len(found.runs) < 2 or (found.aggregates and found.aggregates[0] != "mean"):
+    if found is None or len(found.runs) < 2 or found.aggregates[0] != "mean":
         return None
     return compare_evaluations(found, measures=[scores.main], correction="holm")
 

@@ -331,7 +331,7 @@ def effectiveness(board: Board, options: ReportChoices) -> Effectiveness:
 
 def _comparison(board: Board, found: Mapping[tuple[BoardRow, str], Tuned], options: ReportChoices) -> Comparison | None:
     """Every row under every condition against itself under the baseline; corrected by measure over all of them."""
-    means = [m for m, kind in zip(board.scores.measures, board.scores.aggregates, strict=True) if kind == "mean"]
+    means = board.scores.averaged
     pairs = [
         (row, condition) for row, condition in found if condition != board.baseline and (row, board.baseline) in found
     ]
@@ -356,10 +356,9 @@ def _estimate(
 ) -> EffectivenessEstimate:
     row, condition, measure = key
     one, place = found[row, condition], board.scores.measures.index(measure)
-    kind = (board.scores.aggregates or ("mean",) * len(board.scores.measures))[place]
     values = one.values[place]
     mean = mean_interval(values[~np.isnan(values)], options.confidence)
-    if kind != "mean":
+    if measure not in board.scores.averaged:
         aggregated = float(board.evaluation(["tuned"], [one.values]).mean[0, place])
         mean = MeanInterval(mean.n, aggregated, None, None)
     seeds = one.by_seed[:, place]
@@ -572,8 +571,7 @@ def depth_table(found: Sequence[Effectiveness]) -> Table:
 
 def depths_compared(one: Effectiveness) -> dict[str, Comparison]:
     """All pairs of depths of each model of a benchmark, by model; corrected by measure over those of all models."""
-    kinds = one.board.scores.aggregates or ("mean",) * len(one.measures)
-    means = [measure for measure, kind in zip(one.measures, kinds, strict=True) if kind == "mean"]
+    means = one.board.scores.averaged
     held = {row: [name for name in one.board.designed if (row, name) in one.values] for row in one.shown_rows()}
     held = {row: names for row, names in held.items() if len(names) > 1}
     if not means:

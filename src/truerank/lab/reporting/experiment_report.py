@@ -275,8 +275,7 @@ class Pilot:
             marked = self.comparison is not None and any(
                 one.significant for one in self.comparison.differences if (one.run, one.measure) == (model, measure)
             )
-            whole = (self.scores.aggregates or ("mean",) * number)[number:][:1] == ("mean",)
-            ends: tuple[Cell, ...] = interval[2:] if whole else (None, None)
+            ends: tuple[Cell, ...] = interval[2:] if self.scores.aggregates[number] == "mean" else (None, None)
             cells += [f"{mean:.4f}{'†' if marked else ''}", *ends]
             cells.append(float(seeds.std(ddof=1)) if len(seeds) > 1 else None)
         return tuple(cells)
@@ -298,8 +297,7 @@ def pilot(board: Board, options: ReportChoices) -> Pilot | None:
     order = [means.runs[place] for place in np.argsort(first, kind="stable")]
     scores = board.evaluation(order, [values[name] for name in order])
     held = {row.name: board.values(board.of(row, board.baseline, size)["cell"].to_list()) for row in rows}
-    kinds = scores.aggregates or ("mean",) * len(scores.measures)
-    tested = [measure for measure, kind in zip(scores.measures, kinds, strict=True) if kind == "mean"]
+    tested = scores.averaged
     several = len(order) > 1 and bool(tested)
     seeds = {name: board.evaluation(list(map(str, range(len(v)))), list(v)).mean for name, v in held.items()}
     comparison = compare_evaluations(scores, order[0], measures=tested, method=options.method) if several else None
