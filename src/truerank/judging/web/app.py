@@ -53,10 +53,10 @@ from truerank.judging.web.pages import (
 def create_app(store: Store, access: Access, proposer: Proposer | None = None, batch: int = 1) -> ASGIApp:
     routes = (
         Route("/", _home),
-        Route("/enter", _enter_page),
+        Route("/enter", lambda request: visit_of(request).enter_page()),
         Route("/enter", posted(_enter), methods=["POST"]),
         Route("/leave", posted(_leave), methods=["POST"]),
-        Route("/help", _help),
+        Route("/help", lambda request: entered(request).page("keys")),
         Route("/static/{name}", _static),
         *labelling.routes,
         Route("/overview", _overview),
@@ -81,10 +81,6 @@ def _home(request: Request) -> Response:
     return visit.go("/adjudicate" if adjudicates else "/judge")
 
 
-def _enter_page(request: Request) -> Response:
-    return visit_of(request).enter_page()
-
-
 def _enter(request: Request, form: Form) -> Response:
     visit = visit_of(request)
     if not visit.visitor.owns(form.one("form")):
@@ -103,10 +99,6 @@ def _leave(request: Request, form: Form) -> Response:
     response = visit.go("/enter")
     visit.set_cookie(response, "")
     return response
-
-
-def _help(request: Request) -> Response:
-    return entered(request).page("keys")
 
 
 def _static(request: Request) -> Response:
