@@ -324,8 +324,9 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     joined = " ".join(lowered) + " "
     codes: NDArray[np.unsignedinteger]
     if joined.isascii():
-        codes = np.frombuffer(joined.encode(), np.uint8)
-        kinds = np.frombuffer(joined.encode().translate(_kinds(_FEWEST_CODES)[:256].tobytes()), np.uint8)
+        content = joined.encode()
+        codes = np.frombuffer(content, np.uint8)
+        kinds = np.frombuffer(content.translate(_kinds(_FEWEST_CODES)[:256].tobytes()), np.uint8)
     else:
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
         most = int(codes.max(initial=0))
@@ -338,8 +339,11 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     letters = np.flatnonzero(inside)
     first = np.flatnonzero(begins[letters])
     values = _values()[codes[letters]]
-    place = np.arange(len(letters)) - np.repeat(first, np.diff(np.append(first, len(letters))))
-    hashes = mixed(_sums(values * _powers(int(place.max(initial=0)) + 1)[place], np.append(first, len(letters))))
+    # The powers go on from word to word, and are taken back for each: modulo 2^64, the factor has an inverse.
+    size = max(2 * _AT_ONCE, len(letters))
+    total = np.append(np.uint64(0), np.cumsum(values * _powers(_CHARACTER, size)[: len(letters)]))
+    sums = np.diff(total[np.append(first, len(letters))])
+    hashes = mixed(sums * _powers(pow(_CHARACTER, -1, 1 << 64), size)[first])
     starts = np.append(0, np.searchsorted(letters[first], ends))
     text = np.repeat(np.arange(len(texts)), np.diff(starts))
     last = np.append(first[1:], len(letters))[: len(first)] - 1
@@ -371,15 +375,11 @@ def _values() -> Hashes:
     return mixed((np.arange(_CODES, dtype=np.uint64) + np.uint64(1)) * np.uint64(_CHARACTER))
 
 
-@functools.lru_cache(maxsize=4)
-def _powers_to(size: int) -> Hashes:
-    factors = np.full(size, _CHARACTER, np.uint64)
+@functools.lru_cache(maxsize=2)
+def _powers(factor: int, size: int) -> Hashes:
+    factors = np.full(size, factor, np.uint64)
     factors[0] = 1
     return np.multiply.accumulate(factors)
-
-
-def _powers(size: int) -> Hashes:
-    return _powers_to(1 << max(6, (size - 1).bit_length()))
 
 
 @functools.cache
