@@ -358,7 +358,7 @@ def find_candidates(plan: ComparisonPlan, equals: Shuffle, job: Job) -> tuple[Sh
 
 @dataclass(frozen=True)
 class _SortShingles:
-    """Of each block the shingles of its documents in their order, without those that a small other side lacks."""
+    """Of each block the shingles of its documents by part, without those that a small other side lacks."""
 
     plan: ComparisonPlan
     equals: Shuffle
@@ -383,11 +383,12 @@ class _SortShingles:
             if plan.border is not None and (other := filters[0 if first >= plan.border else 1]) is not None:
                 kept &= other.may_have(shingles)
             shingles, owner = shingles[kept], owner[kept]
-            # Equal ones in any order, as the next step sorts their documents: a stable sort takes three times as long.
-            order = np.argsort(shingles)
+            # Part by part only, which takes a fraction of the time: the next step sorts all of a part.
+            part = (shingles >> np.uint64(1) >> np.uint64(64 - plan.parts.bit_length())).astype(np.uint16)
+            order = np.argsort(part, kind="stable")
             records = np.empty(len(order), list(_POSTINGS))
             records["shingle"], records["document"] = shingles[order], first + owner[order]
-            self.postings.write(piece.number, records, plan.part_bounds(records["shingle"]))
+            self.postings.write(piece.number, records, starts_of(np.bincount(part, minlength=plan.parts)))
 
         return sort
 
