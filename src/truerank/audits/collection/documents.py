@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import heapq
 import json
+import pickle
 import re
 from collections import Counter, deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -57,8 +58,8 @@ _MOST: Final = 20_000
 _SHARED_BY, _OWN_WORDS, _END = 4, 5, 8
 #: The end of a sentence inside a text, and a word before it.
 _INNER: Final = re.compile(r"[.!?…。！？؟।]+[\"'”’»)\]]*\s")
-#: What ends a sentence in ASCII, beside a dot and a blank.
-_OTHER_MARKS: Final = ("!", "?", "..", '."', ".'", ".)", ".]")
+#: What ends a sentence in ASCII, beside a dot and a blank, and marks that are no dots.
+_OTHER_MARKS: Final = ("..", '."', ".'", ".)", ".]")
 _BEFORE: Final = re.compile(r"\b[^\W\d_]+\Z")
 #: A word that should have ended so many texts or sentences by chance, and ended at most this share of them, ends none.
 _EXPECTED, _NEVER = 20.0, 0.05
@@ -66,8 +67,8 @@ _EXPECTED, _NEVER = 20.0, 0.05
 _SPIKE, _AROUND, _LEVEL, _LEAST, _LONGEST = 5, 10, 0.001, 100, 1 << 20
 
 
-#: Bytes of values that stay in memory.
-_IN_MEMORY: Final = 1 << 20
+#: Bytes of values that stay in memory, and rows that are written together.
+_IN_MEMORY, _TOGETHER = 1 << 20, 100
 
 
 class Spool:
@@ -75,23 +76,39 @@ class Spool:
 
     def __init__(self) -> None:
         # No context: it ends with the object.
-        self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii")  # noqa: SIM115
+        self._file = SpooledTemporaryFile(_IN_MEMORY)  # noqa: SIM115
+        self._held: list[tuple[Any, ...]] = []
 
     def __del__(self) -> None:
         self._file.close()
 
     def add(self, *values: Any) -> None:
-        self._file.write(f"{json.dumps(values)}\n")
+        self._held.append(values)
+        if len(self._held) == _TOGETHER:
+            self._write()
 
-    def __iter__(self) -> Iterator[list[Any]]:
+    def _write(self) -> None:
+        pickle.dump(self._held, self._file)
+        self._held = []
+
+    def __iter__(self) -> Iterator[tuple[Any, ...]]:
+        self._write()
+        end = self._file.tell()
         self._file.seek(0)
-        return map(json.loads, self._file)
+        while self._file.tell() < end:
+            yield from pickle.load(self._file)
 
 
-class _Texts(Spool):
+class _Texts:
     """Texts of some documents by id."""
 
-    def add(self, *values: Any) -> None:
+    def __init__(self) -> None:
+        self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii")  # noqa: SIM115
+
+    def __del__(self) -> None:
+        self._file.close()
+
+    def add(self, *values: str) -> None:
         self._file.write("".join(f"{json.dumps(value)}\n" for value in values))
 
     def of(self, wanted: Collection[str]) -> dict[str, str]:
@@ -200,7 +217,8 @@ class Endings:
 
     def add(self, text: str, words: Sequence[str]) -> bool:
         """Takes a normalised text and its words; says whether a sentence ends inside it."""
-        inner = [word.casefold() for sentence in _sentences(text) if (word := _last_word(sentence))]
+        last = [sentence[sentence.rfind(" ") + 1 :] for sentence in _sentences(text)]
+        inner = [word.casefold() for one in last if (word := one if one.isalpha() else _last_word(one))]
         ends = [*inner, *words[-1:]]
         self._total += len(ends)
         self._ends.update(ends if self._wanted is None else filter(self._wanted.__contains__, ends))
@@ -223,8 +241,11 @@ class Endings:
 
 def _sentences(text: str) -> list[str]:
     """The sentences of a normalised text that end inside it, without the marks at their ends."""
-    if text.isascii() and not any(map(text.__contains__, _OTHER_MARKS)):  # faster than the pattern
-        return text.split(". ")[:-1]
+    if text.isascii() and "!" not in text and "?" not in text:  # faster than the pattern
+        *sentences, end = text.split(". ")
+        # Most dots stand before a blank, or at the end.
+        if text.count(".") == len(sentences) + end.endswith(".") or not any(map(text.__contains__, _OTHER_MARKS)):
+            return sentences
     return _INNER.split(text)[:-1]
 
 
