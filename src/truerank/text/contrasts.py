@@ -158,8 +158,8 @@ def _other_numbers(left: str, right: str) -> bool:
     short = any(a.endswith(b) or b.endswith(a) for a in mine for b in theirs if {len(a), len(b)} == {2, 4})
     if mine and theirs and not short and "".join(one) != "".join(other):
         return True
-    mine, theirs = map(_letters, (left, right))
-    return bool(mine - theirs and theirs - mine)
+    alone = _letters(left), _letters(right)
+    return bool(alone[0] - alone[1] and alone[1] - alone[0])
 
 
 def _letters(text: str) -> set[str]:
@@ -254,7 +254,8 @@ def _other_names(left: str, right: str) -> bool:
     keys = [[key(one.form) for one in side] for side in sides]
     if max(len(set(keys[0]) - set(keys[1])), len(set(keys[1]) - set(keys[0]))) > _LONGEST_NAME:
         return False
-    changes = [code for code in SequenceMatcher(None, *keys, autojunk=False).get_opcodes() if code[0] != "equal"]
+    matcher = SequenceMatcher(None, keys[0], keys[1], autojunk=False)
+    changes = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     if len(changes) != 1 or changes[0][0] != "replace":
         return False
     _, *places = changes[0]

@@ -84,7 +84,9 @@ class TestTexts:
 
     def bare(self, training: TrainingTexts, fields: Collection[str]) -> TestTexts:
         """The same without what stands around most topics and is no part of them."""
-        topics = bare(self.topics, lambda: islice((text for _, text in training.distinct(("query",), str)), _FIRST))
+        topics = bare(
+            self.topics, lambda: islice((text for _, text in training.distinct(("query",), ComparedForm())), _FIRST)
+        )
         return replace(self, topics=topics, texts=topic_texts([topics], tuple(fields)))
 
     def queries(self, form: Callable[[str], str]) -> Iterator[tuple[str, str]]:
