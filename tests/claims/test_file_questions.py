@@ -128,6 +128,23 @@ def test_lists_that_were_cut_for_some_topics_are_an_exception_where_they_decide(
     assert "without the 195 topics for which plain has fewer than 10 results" in found.conclusion.exceptions[0]
 
 
+def test_topics_with_results_that_fit_none_are_an_exception_where_they_decide() -> None:
+    draw = random.Random(3)
+    qrels = {f"t{at}": {f"d{at}.{one}": int(one < 4) for one in range(40)} for at in range(80)}
+    every = [doc for grades in qrels.values() for doc in grades]
+    runs: Runs = {"good": {}, "plain": {}}
+    for at, (topic, grades) in enumerate(qrels.items()):
+        for name, lists in runs.items():
+            own = sorted(grades, key=lambda doc: -1.5 * grades[doc] - draw.gauss(0, 1))[:30]
+            docs = draw.sample(every, 30) if name == "plain" and at % 4 == 1 else own
+            lists[topic] = {doc: float(-place) for place, doc in enumerate(docs)}
+    found = truerank.check(qrels=qrels, run=runs, measure="nDCG@10", system="good", baseline="plain")
+    assert found.conclusion.word == "HOLDS EXCEPT"
+    assert found.conclusion.exceptions[0].startswith("without the 20 topics for which the results of plain fit no")
+    # The scores of 0 of these topics have no second name, and the remedy names the topics.
+    assert "exactly 0" not in found.conclusion.reason and "t1, t13" in found.answer("files").settles
+
+
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.52, 0.7, 1.0])
 @pytest.mark.parametrize("whole", [(10, 10), (6, 9)])
 def test_lists_that_were_cut_make_no_lead_whatever_their_share(share: float, whole: tuple[int, int]) -> None:

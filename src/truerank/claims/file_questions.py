@@ -162,9 +162,13 @@ def files_answer(given: Inquiry, material: ClaimMaterial, qrels: pl.DataFrame, c
         faults += (*misplaced, *renumbered) if misplaced else (*origins, *(claim_origins(claim) if claim else ()))
     # A run that is alone is looked at as both of a pair.
     faults = tuple(dict.fromkeys(faults))
-    named = {(fault.run, topic) for fault in faults if fault.weight == "topics" for topic in fault.topics}
+    left_out = {(fault.run, topic) for fault in faults if fault.weight == "topics" for topic in fault.topics}
+    # Results of a form that is no document's fit no topic, either.
     faults = tuple(
-        one for one in faults if one.kind != "failed-topics" or named.isdisjoint((one.run, t) for t in one.topics)
+        one
+        for one in faults
+        if one.kind != "failed-topics"
+        or 2 * sum((one.run, topic) in left_out for topic in one.topics) < len(one.topics)
     )
     grave = [fault for fault in faults if fault.weight == "fault" and fault.run in ("", *pair)]
     facts: dict[str, Any] = {"faults": [_plain(fault) for fault in faults]}

@@ -406,8 +406,8 @@ def _offset(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
         reason += " The other topics, taken together, have more in common with that step, too."
     remedy = f"Write the ids of {name} as the collection has them."
     # The others have too few results in common to say so each, and say so together.
-    weighed = ("fault", frozenset[str]()) if every_topic else _weighed(topics, len(base))
-    return [RunFault("other-numbers", name, *weighed, reason, remedy)]
+    weight, touched = _weighed(topics, len(topics) if every_topic else len(base))
+    return [RunFault("other-numbers", name, weight, touched, reason, remedy)]
 
 
 def _meets(own: pl.DataFrame, relevant: pl.DataFrame, numbers: _Numbers) -> bool:
