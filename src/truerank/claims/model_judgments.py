@@ -18,10 +18,8 @@ if TYPE_CHECKING:
 _NAMED: Final = 3
 #: What judgments say that do not say the same.
 _WORDS: Final = {"stands": "SHOWS IT", "falls": "SHOWS THE OPPOSITE", "not shown": "DOES NOT SHOW IT"}
-_SETTLES: Final = (
-    "Make sure that each grade stands beside its own pair, in its order and ids; correct the model's judgments, or "
-    "give more of the pairs that people graded."
-)
+_SETTLES: Final = "Give more of the pairs that people graded."
+_MENDS: Final = "Make sure that each grade stands beside its own pair, in its order and ids, or correct the grades."
 #: What no figure tells where the truth itself may come from a model.
 _REMARK: Final = "This holds by these judgments, which a model made."
 _LIMITED: Final = "All figures rest on a model's judgments; people's may differ."
@@ -89,6 +87,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         possible.append(f"The judgments of {listed(errs)} do not show the difference; errors by chance explain that.")
     remarks += [one.sentences[-1] for one in looks.values() if one.says == "nothing" and not one.fault]
     remarks += [strange] if strange else []
+    mends = _MENDS if any(one.fault for one in looks.values()) else ""
     facts = {
         "verdicts": orders,
         "faults": {name: one.fault for name, one in looks.items() if one.fault},
@@ -101,7 +100,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
     return ClaimAnswer(
         "models", " / ".join(words), " ".join(evidence[:_NAMED]), effect,
         " ".join(sentence for one in looks.values() for sentence in one.sentences),
-        tuple(one.row for one in looks.values()), "" if usable else _SETTLES, "models",
+        tuple(one.row for one in looks.values()), "" if usable else mends or _SETTLES, "models",
         " and ".join(row.label for row in against), facts, " ".join(possible), remark=" ".join(remarks),
     )  # fmt: skip
 

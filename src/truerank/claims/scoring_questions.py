@@ -362,8 +362,10 @@ def _copied(claim: Claim, again: pl.DataFrame, differing: int) -> str:
     from truerank.audits.assessors.verdicts import copied_grades
 
     both = claim.qrels.join(again.select(*KEYS, second="relevance"), on=KEYS)
-    grades = both.select("relevance", "second").to_numpy() - both["relevance"].min()  # type: ignore[operator]
-    if not (few := copied_grades(grades[:, 0], grades[:, 1])):
+    lowest = pl.col("relevance").min().cast(pl.Int64)
+    codes = both.select(pl.col("relevance", "second").cast(pl.Int64) - lowest)
+    first, second = (codes[name].to_numpy() for name in ("relevance", "second"))
+    if not (few := copied_grades(first, second)):
         return ""
     what = f"In all, {few}" if differing else f"All {len(both):,d} second grades are the first ones"
     return f"{what}: make sure that the second grades are no copy."
