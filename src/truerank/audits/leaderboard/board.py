@@ -130,7 +130,7 @@ def _table(table: GoldenRows) -> tuple[pl.DataFrame, list[str]]:
     about = {name: column for name, names in _ABOUT.items() if (column := _column(table, names)) is not None}
     if system and score and (task or "item" in about):
         return _long(table, (system, task, score), about)
-    remarks = []
+    remarks = list[str]()
     if system is None and task is None and table.names[0].strip().lower() in _UNNAMED:
         system = table.names[0]
         remarks.append("The first column has no name; its rows are taken for systems.")
@@ -163,7 +163,7 @@ def _long(
 ) -> tuple[pl.DataFrame, list[str]]:
     """A row for each score."""
     system, task, score = names
-    repeat, remarks = _column(table, _REPEAT), []
+    repeat, remarks = _column(table, _REPEAT), list[str]()
     single = Path(table.name).stem or "the task"
     rows: list[dict[str, Any]] = []
     for row, cells in enumerate(table.rows):
