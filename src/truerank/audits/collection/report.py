@@ -30,7 +30,7 @@ from truerank.records import Input, Qrel
 from truerank.sources.grammar import parse
 from truerank.sources.qrels import qrel_lines
 from truerank.text.printable import listed
-from truerank.work.publishing import write_pictures, write_tables
+from truerank.work.publishing import publish
 from truerank.work.runs import Run
 
 #: Instances of one kind that the page lists.
@@ -416,13 +416,8 @@ def _write(result: CollectionAudit, job: Run) -> None:
         job.text("items.jsonl", "".join(result.items))
     if result.suspects:
         job.text("suspects.run", result.suspects)
-    report = _report(result)
-    write_tables(job, report.tables)
-    drawn = write_pictures(job, report.pictures())
     job.text("findings.sarif", review(result, job.inputs))
-    job.json("summary.json", result.json())
-    page = report.page(lambda picture: drawn[picture.name], job.provenance(), job.names())
-    job.text("report.html", page.html())
+    publish(_report(result), job)
 
 
 def _findings_table(result: CollectionAudit) -> Table:
