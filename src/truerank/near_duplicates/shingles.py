@@ -324,9 +324,8 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     joined = " ".join(lowered) + " "
     codes: NDArray[np.unsignedinteger]
     if joined.isascii():
-        content = joined.encode()
-        codes = np.frombuffer(content, np.uint8)
-        kinds = np.frombuffer(content.translate(_kinds(_FEWEST_CODES)[:256].tobytes()), np.uint8)
+        codes = np.frombuffer(joined.encode(), np.uint8)
+        kinds = np.frombuffer(joined.encode().translate(_kinds(_FEWEST_CODES)[:256].tobytes()), np.uint8)
     else:
         codes = np.frombuffer(joined.encode("utf-32-le", "surrogatepass"), np.uint32)
         most = int(codes.max(initial=0))
@@ -342,8 +341,8 @@ def _words(texts: Sequence[str], *, with_letters: bool = False) -> _Words:
     # The powers go on from word to word, and are taken back for each: modulo 2^64, the factor has an inverse.
     size = max(2 * _AT_ONCE, len(letters))
     total = np.append(np.uint64(0), np.cumsum(values * _powers(_CHARACTER, size)[: len(letters)]))
-    sums = np.diff(total[np.append(first, len(letters))])
-    hashes = mixed(sums * _powers(pow(_CHARACTER, -1, 1 << 64), size)[first])
+    inverse = _powers(pow(_CHARACTER, -1, 1 << 64), size)[first]
+    hashes = mixed(np.diff(total[np.append(first, len(letters))]) * inverse)
     starts = np.append(0, np.searchsorted(letters[first], ends))
     text = np.repeat(np.arange(len(texts)), np.diff(starts))
     last = np.append(first[1:], len(letters))[: len(first)] - 1
@@ -377,9 +376,7 @@ def _values() -> Hashes:
 
 @functools.lru_cache(maxsize=2)
 def _powers(factor: int, size: int) -> Hashes:
-    factors = np.full(size, factor, np.uint64)
-    factors[0] = 1
-    return np.multiply.accumulate(factors)
+    return np.multiply.accumulate(np.append(np.uint64(1), np.full(size - 1, factor, np.uint64)))
 
 
 @functools.cache

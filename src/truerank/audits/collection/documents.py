@@ -7,7 +7,6 @@ tell whether something is wrong with them.
 from __future__ import annotations
 
 import heapq
-import json
 import pickle
 import re
 from collections import Counter, deque
@@ -68,7 +67,7 @@ _SPIKE, _AROUND, _LEVEL, _LEAST, _LONGEST = 5, 10, 0.001, 100, 1 << 20
 
 
 #: Bytes of values that stay in memory, and rows that are written together.
-_IN_MEMORY, _TOGETHER = 1 << 20, 100
+_IN_MEMORY, _TOGETHER = 1 << 20, 20
 
 
 class Spool:
@@ -97,26 +96,6 @@ class Spool:
         self._file.seek(0)
         while self._file.tell() < end:
             yield from pickle.load(self._file)
-
-
-class _Texts:
-    """Texts of some documents by id."""
-
-    def __init__(self) -> None:
-        self._file = SpooledTemporaryFile(_IN_MEMORY, "w+", encoding="ascii")  # noqa: SIM115
-
-    def __del__(self) -> None:
-        self._file.close()
-
-    def add(self, *values: str) -> None:
-        self._file.write("".join(f"{json.dumps(value)}\n" for value in values))
-
-    def of(self, wanted: Collection[str]) -> dict[str, str]:
-        """Those of some; others are not decoded."""
-        lines = {f"{json.dumps(one)}\n" for one in wanted}
-        self._file.seek(0)
-        pairs = zip(self._file, self._file, strict=True) if lines else ()
-        return {json.loads(one): json.loads(text) for one, text in pairs if one in lines}
 
 
 class _Twice:
@@ -396,7 +375,7 @@ class DocumentTable:
     sketches: Sketches | None = None
     counts: dict[str, int] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
-    kept: _Texts = field(default_factory=_Texts)
+    kept: Spool = field(default_factory=Spool)
 
     def distinct(self) -> Iterator[Document]:
         """The first document of each id, those without a text left out."""
@@ -428,7 +407,8 @@ class DocumentTable:
         """The texts of some documents; only those that were not asked for cost a pass over all."""
         chosen = frozenset(wanted)
         others = chosen - self.asked
-        found = self.kept.of((chosen & self.present) - self.empty)
+        held = (chosen & self.present) - self.empty
+        found = {doc_id: text for doc_id, text in self.kept if doc_id in held} if held else {}
         return found | ({one.doc_id: one.text for one in self.distinct() if one.doc_id in others} if others else {})
 
     def instances(self) -> Iterator[Instances]:
