@@ -42,6 +42,7 @@ from truerank.audits.collection.references import (
 )
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
 from truerank.audits.collection.suspects import KINDS, Suspects, suspects
+from truerank.audits.collection.titles import Titles
 from truerank.audits.collection.together import (
     VERBATIM,
     ceiling_instances,
@@ -475,13 +476,14 @@ def _read(
         engine = replace(job.engine, ahead=False) if isinstance(job.engine, LocalEngine) else job.engine
         return keep(stream, shingles, replace(job.part(folder), engine=engine)), counted
 
-    beside, scripts = None if around is None else around.add, None if topics is None else topics.scripts()
-    scan = DocumentScan(source, asked, beside, scripts)
+    titles = Titles()
+    beside = [titles.add] if around is None else [titles.add, around.add]
+    scan = DocumentScan(source, asked, beside, None if topics is None else topics.scripts())
     sketches, counted = kept(scan.documents(), "sketches")
     table = scan.finish()
     if table.repeated:
         sketches, counted = kept(table.distinct(), "sketches-of-first")
-    table.sketches = sketches
+    table.sketches, table.titles = sketches, tuple(titles.instances())
     return table, counted
 
 

@@ -21,10 +21,11 @@ from truerank.arrays import Floats
 from truerank.audits.collection.documents import Spool
 from truerank.audits.collection.fit import FEWEST, Fit, bm25, natural
 from truerank.audits.collection.texts import plain_words
+from truerank.records import Document
 
 #: Steps that are asked; the place on the other side is twice as far.
-_STEPS: Final = (1, -1, 2, -2)
-_REACH: Final = 2 * max(_STEPS)
+STEPS: Final = (1, -1, 2, -2)
+_REACH: Final = 2 * max(STEPS)
 #: Relevant pairs that are looked at, and characters of a text.
 _PAIRS, _READ = 500, 4_000
 #: The level, after correction; and that at which the two places beside the text that fits are unlike.
@@ -49,9 +50,10 @@ class Neighbours:
         self._count = self._left = 0
         self.kept = Spool()
 
-    def add(self, doc_id: str, text: str) -> None:
+    def add(self, document: Document) -> None:
         """Takes the next document."""
-        self._last.append((self._count, doc_id, text[:_READ]))
+        doc_id = document.doc_id
+        self._last.append((self._count, doc_id, document.text[:_READ]))
         self._count += 1
         if doc_id in self.wanted:
             self._left = _REACH + 1
@@ -94,6 +96,58 @@ def displacement(
         texts[place] = texts[doc_id] = text
         at[doc_id] = place
     pairs = [(topic, doc) for topic, doc in around.pairs.iter_rows() if doc in at and topics.get(topic)]
+    if (found := moved(pairs, topics, texts, at)) is None:
+        return None
+    first, last = found.first, found.last
+    text = (
+        f"By the text of the document {found.where}, {found.more:,d} of {found.of:,d} relevant documents that were "
+        f"looked at, from {first} to {last}, fit their topic better than by their own, and {found.less:,d} worse."
+    )
+    there = set(around.relevant["doc_id"]) & places.keys()
+    ordered = sorted(there, key=places.__getitem__ if found.order == "file" else natural)
+    if not found.whole:
+        ordered = ordered[ordered.index(first) : ordered.index(last) + 1]
+    touched = around.relevant.with_columns(detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))
+    return Fit("displaced", text, p=found.p, offset=found.offset, order=found.order, source="words"), touched
+
+
+class Moved(NamedTuple):
+    """A stretch of documents whose topics fit the texts of neighbours better, and worse, and how surely.
+
+    Attributes:
+        of: documents of the stretch that were looked at.
+        whole: whether it is all of them.
+    """
+
+    first: str
+    last: str
+    offset: int
+    order: str
+    more: int
+    less: int
+    of: int
+    whole: bool
+    p: float
+
+    @property
+    def where(self) -> str:
+        """Where the neighbours stand."""
+        far = "just" if abs(self.offset) == 1 else "two places"
+        side = "after" if self.offset > 0 else "before"
+        return f"{far} {side} them {'in the file' if self.order == 'file' else 'by number'}"
+
+
+def moved(
+    pairs: list[tuple[str, str]], topics: Mapping[str, str], texts: Mapping[str | int, str], at: Mapping[str, int]
+) -> Moved | None:
+    """Whether topics fit the neighbours of their documents better, by one step for all in a stretch.
+
+    Args:
+        pairs: ids of topics and documents.
+        topics: texts by id.
+        texts: those of documents by id and by place.
+        at: places by id.
+    """
     asked = {topic: column for column, topic in enumerate(dict.fromkeys(topic for topic, _ in pairs))}
     if len(asked) < FEWEST:
         return None
@@ -101,8 +155,8 @@ def displacement(
     scores = bm25([*rows], [topics[topic] for topic in asked])[0]
     most, found = 0.0, list[_Three]()
     for order in ("file", "number"):
-        pairs.sort(key=lambda one: at[one[1]] if order == "file" else natural(one[1]))
-        for step in _STEPS:
+        pairs = sorted(pairs, key=lambda one: at[one[1]] if order == "file" else natural(one[1]))
+        for step in STEPS:
             rule = []
             for topic, doc in pairs:
                 by = [texts.get(at[doc] + way if order == "file" else _by(doc, way), "") for way in (step, 2 * step)]
@@ -111,27 +165,16 @@ def displacement(
                     three = (texts[doc], *by)
                     fits = (float(scores[rows[one], asked[topic]]) for one in three)
                     rule.append(_Three(doc, three, *fits))
-            size, start, end = _stretch(np.array([np.sign(one.there - one.own) for one in rule]))
+            size, start, end = stretch(np.array([np.sign(one.there - one.own) for one in rule]))
             if size > most:
                 most, found, offset, way = size, rule[start:end], step, order
     more, less = (sum(sign * (one.there - one.own) > 0 for one in found) for sign in (1, -1))
     # Any stretch may have been found, by any of the rules.
-    p = len(pairs) ** 2 * len(_STEPS) * float(scipy.special.betainc(more, less + 1, 0.5)) if found else 1.0
+    p = len(pairs) ** 2 * len(STEPS) * float(scipy.special.betainc(more, less + 1, 0.5)) if found else 1.0
     if p > _LEVEL or more < _TIMES * less or not _even(found, most):
         return None
-    side = "after" if offset > 0 else "before"
-    text = (
-        f"By the text of the document {'just' if abs(offset) == 1 else 'two places'} {side} them "
-        f"{'in the file' if way == 'file' else 'by number'}, {more:,d} of {len(found):,d} relevant documents that were "
-        f"looked at, from {found[0].doc_id} to {found[-1].doc_id}, fit their topic better than by their own, and "
-        f"{less:,d} worse."
-    )
-    there = set(around.relevant["doc_id"]) & places.keys()
-    ordered = sorted(there, key=places.__getitem__ if way == "file" else natural)
-    if len(found) < _ALL * len(pairs):
-        ordered = ordered[ordered.index(found[0].doc_id) : ordered.index(found[-1].doc_id) + 1]
-    touched = around.relevant.with_columns(detail=pl.lit(text)).filter(pl.col("doc_id").is_in(ordered))
-    return Fit("displaced", text, p=min(1.0, p), offset=offset, order=way, source="words"), touched
+    ends, whole = (found[0].doc_id, found[-1].doc_id), len(found) >= _ALL * len(pairs)
+    return Moved(*ends, offset, way, more, less, len(found), whole, min(1.0, p))
 
 
 def _even(found: Sequence[_Three], most: float) -> bool:
@@ -144,7 +187,7 @@ def _even(found: Sequence[_Three], most: float) -> bool:
     return abs(fits) <= _SIDES * most and bool(scipy.stats.binomtest(times, max(1, of)).pvalue > _UNLIKE)
 
 
-def _stretch(values: Floats) -> tuple[float, int, int]:
+def stretch(values: Floats) -> tuple[float, int, int]:
     """The largest sum of values next to each other, where it starts, and the place after its end."""
     sums = np.concatenate([[0.0], np.cumsum(values)])
     gains = sums - np.minimum.accumulate(sums)

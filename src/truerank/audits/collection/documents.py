@@ -360,6 +360,7 @@ class DocumentTable:
         asked: the ids that were asked for.
         kept: the texts of those that exist, the first of each id.
         sketches: what near-duplicates are found by, of the documents that `distinct` gives; None where nobody kept it.
+        titles: what is wrong with titles beside bodies.
         counts: how many instances there are of the kinds of which not each has a row.
     """
 
@@ -373,6 +374,7 @@ class DocumentTable:
     lengths: dict[str, int] = field(default_factory=dict)
     places: dict[str, int] = field(default_factory=dict)
     sketches: Sketches | None = None
+    titles: Sequence[Instances] = ()
     counts: dict[str, int] = field(default_factory=dict)
     asked: frozenset[str] = frozenset()
     kept: Spool = field(default_factory=Spool)
@@ -415,6 +417,7 @@ class DocumentTable:
         """What was found, by kind."""
         for kind, rows in self.found.items():
             yield instances(kind, rows, self.count, self.counts.get(kind))
+        yield from self.titles
 
 
 def read_document_table(source: str, asked: Collection[str] = (), progress: Progress | None = None) -> DocumentTable:
@@ -431,7 +434,7 @@ class DocumentScan:
     """What is gathered over the documents in one pass: rows by kind, and how often each length comes.
 
     Args:
-        beside: takes the id and text of every document as well.
+        beside: take every document as well.
         topics: how many topics there are in each script; None for no topics.
     """
 
@@ -439,7 +442,7 @@ class DocumentScan:
         self,
         source: str,
         asked: Collection[str] = (),
-        beside: Callable[[str, str], None] | None = None,
+        beside: Sequence[Callable[[Document], None]] = (),
         topics: Mapping[str, int] | None = None,
     ) -> None:
         self._beside, self._topics = beside, topics
@@ -480,8 +483,8 @@ class DocumentScan:
         document = record.document
         row: Row = {"doc_id": document.doc_id, "line": record.line}
         raw = document.text
-        if self._beside is not None:
-            self._beside(document.doc_id, raw)
+        for take in self._beside:
+            take(document)
         text = normalise(raw)
         self.table.extremes.add(document.doc_id, len(text))
         if document.doc_id in self.table.asked:
