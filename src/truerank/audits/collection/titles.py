@@ -63,8 +63,7 @@ class Titles:
                 f"{found.last}, fit the document {found.where} better, and of {found.less:,d} worse."
             )
             count = self._titled if found.whole else at[found.last] - at[found.first] + 1
-            row = {"doc_id": found.first, "other": found.last, "detail": text}
-            yield instances("displaced-title", [row], self.count, count)
+            yield instances("displaced-title", [{"detail": text}], self.count, count)
         elif text := _unrelated([*words.values()], [*held.values()]):
             yield instances("unrelated-title", [{"detail": text}], self.count, self._titled)
 
