@@ -231,7 +231,7 @@ def test_paper_gets_the_filtered_list_and_open_facts(browser, report):
     assert page.locator("thead button").count() == 0
     page.evaluate("window.dispatchEvent(new Event('afterprint'))")
     assert page.locator("tbody tr[role=row]").count() == 25
-    assert page.locator("th[data-key] button").count() == 10
+    assert page.locator("th[data-key] button").count() == 11
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

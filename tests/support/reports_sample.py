@@ -92,7 +92,7 @@ def made_candidates(pairs: int, seed: int = 7) -> pl.DataFrame:
                     source, query_id = rng.choice(SOURCES), str(rng.randrange(10_000, 2_000_000))
                     shown = query if round_ == 0 else f"{query} {rng.randrange(9999)}"
                     common = (test, str(301 + number), field, variant, text, source, query_id, shown, similarity, 1)
-                    rows.append((*common, type_, type_, "encoder", None))
+                    rows.append((*common, type_, type_, "encoder", None, ""))
                 if len(rows) >= pairs:
                     frame = pl.DataFrame(rows[:pairs], schema=CANDIDATE_SCHEMA, orient="row")
                     return frame.sort("test", "topic_id", "field", "variant_no", "source", maintain_order=True)

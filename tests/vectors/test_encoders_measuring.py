@@ -263,7 +263,8 @@ def audited(folder: Path, log: Path, topics: Path, way: str, monkeypatch: pytest
 @pytest.fixture
 def data(tmp_path: Path) -> tuple[Path, Path]:
     lines = [f"{number}\tpapers about subject {number * 7 % 1009} of {number % 13}" for number in range(2100)]
-    lines += [f"x{number}\thow deep is lake number {number}" for number in range(60)]
+    words = ("now", "really", "then", "there", "exactly", "today", "about", "again")
+    lines += [f"{one}-{other}\thow deep {one} is lake number 7 {other}" for one in words for other in words]
     log, topics = tmp_path / "log.tsv", tmp_path / "topics.tsv"
     log.write_text("\n".join(lines) + "\n")
     topics.write_text("1\thow deep is lake number 7\n2\tpapers about subject 12 of 5\n3\tnothing like it\n")

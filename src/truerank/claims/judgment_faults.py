@@ -61,7 +61,7 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
     return f"its grades {apart.cause}: it calls {apart.figures} ({len(codes):,} pairs{few})." if apart.cause else ""
 
 
-class Disagreement(NamedTuple):
+class GradeMismatch(NamedTuple):
     """Why second grades are not those of their pairs, and how often they call these relevant; empty where they agree.
 
     Attributes:
@@ -73,7 +73,7 @@ class Disagreement(NamedTuple):
     few: bool = False
 
 
-def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence: float, whom: str) -> Disagreement:
+def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence: float, whom: str) -> GradeMismatch:
     """What second grades, in the order of their file, lack beside the first ones of their pairs."""
     both = second.with_row_index("at").join(first.select(*KEYS, own="relevance"), on=KEYS, maintain_order="left")
     topic = both["topic_id"].rank("dense").to_numpy().astype(np.int64) - 1
@@ -82,13 +82,13 @@ def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence
     called, least = second["relevance"].to_numpy() >= rel, float(scipy.special.ndtri((1 + confidence) / 2))
     share, error = _agreement(topic, codes[at], relevant)
     if not error or share - least * error >= _MODEST:
-        return Disagreement()
+        return GradeMismatch()
     high, rest = (called[at[of]].mean() for of in (relevant, ~relevant))
     figures = f"{high:.0%} of what {whom} call relevant so, and {rest:.0%} of the rest"
     # Rows that moved within a topic agree less there than by chance; grades the wrong way round do so everywhere.
     turned, reach = _agreement(np.zeros_like(topic), -codes[at], relevant)
     if turned - least * reach >= _MODEST:
-        return Disagreement("are the wrong way round", figures)
+        return GradeMismatch("are the wrong way round", figures)
     orders = {"the file": np.arange(len(second)), "the ids": second.select(pl.struct(KEYS).arg_sort()).to_numpy().T[0]}
     tried = []
     for (name, order), step in product(orders.items(), _STEPS):
@@ -102,11 +102,11 @@ def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence
             tried.append((max(p, scipy.special.ndtr(-moved / reach)), f"{rows} in the order of {name}"))
     least_p, rows = min(tried, default=(1.0, ""), key=itemgetter(0))
     if len(orders) * len(_STEPS) * least_p <= _LEVEL:
-        return Disagreement(f"do not stand beside their pairs, but {rows}", figures)
+        return GradeMismatch(f"do not stand beside their pairs, but {rows}", figures)
     if share > least * error:
-        return Disagreement()
+        return GradeMismatch()
     cause = f"are not shown to agree with {whom} beyond chance"
-    return Disagreement(cause, figures, share + least * error >= _MODEST)
+    return GradeMismatch(cause, figures, share + least * error >= _MODEST)
 
 
 def _agreement(topic: Ints, codes: Ints, relevant: Flags) -> tuple[float, float]:

@@ -141,7 +141,8 @@ def without_zeros(claim: Claim, answer: ClaimAnswer | None, every: Claim | None 
     if answer is not None and answer.repair is not None:
         claim = claim.repaired((answer.repair,)) or claim
     # What is named by its results needs no second name.
-    failed = [one for one in (answer.facts.get("faults", ()) if answer else ()) if one["kind"] == "failed-topics"]
+    faults = answer.facts.get("faults", ()) if answer is not None and claim.runs else ()
+    failed = [one for one in faults if one["kind"] == "failed-topics"]
     named = frozenset((one["run"], topic) for one in failed for topic in one["topics"])
     every_zero = _zeros_of_failures(every or claim)
     left_zeros = {name: tuple(one for one in own if (name, one) not in named) for name, own in every_zero.items()}

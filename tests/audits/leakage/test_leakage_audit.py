@@ -492,7 +492,9 @@ def test_alike_texts_with_a_contrast_are_listed_and_no_leaks(tmp_path: Path) -> 
     found = leakage.audit([str(tmp_path / "log.tsv")], topics, **OPTIONS)
     one = found.summary["tests"]["test"]
     assert (one["verdict"], one["leaked_topics"]) == ("CLEAN", [])
-    assert "2 pairs are listed as related and not as leaks: their texts differ in a number" in one["why"]
+    assert (
+        "2 pairs above the threshold are listed as related and not as leaks: the texts differ in a number" in one["why"]
+    )
     pairs = found.candidates.select("topic_id", "query_text", "evidence", "differs").rows()
     assert pairs == [("1", log[0], "", "number"), ("2", log[1], "", "negation")]
     assert found.candidates["similarity"].min() > 0.91

@@ -124,6 +124,7 @@ def test_every_pair_is_in_the_page(result, page):
         "similarity",
         "type",
         "evidence",
+        "differs",
     ]
 
 

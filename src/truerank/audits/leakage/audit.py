@@ -96,6 +96,7 @@ def summarise(
     candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
     judged = None if judgments is None else annotate(pairs, judgments)
     above = held_for_leaks(options.threshold)
+    similar = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
     unsettled = (pairs if judged is None else judged.filter(pl.col("judged").fill_null(value=True))).filter(
         ~above & (pl.col("evidence") != "")
     )
@@ -124,7 +125,7 @@ def summarise(
                     sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
-                    candidates.filter(pl.col("differs") != "", test=test.name).height,
+                    candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
                 ),
                 proposed.counts,
                 prefilter=prefilter,

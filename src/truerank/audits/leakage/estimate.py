@@ -62,8 +62,8 @@ class TestEvidence:
     `below` are pairs that words or letters propose and nobody judged away, `judged` counts the leaks and the others
     among those that were judged. `confirmed` are topics with a confirmed leak and topics with an unjudged candidate,
     where labels were given; `silent` topics have no text to compare, `unread` ones a text that the encoder cannot read.
-    From the share `common` of training texts on, a word is a common one. `related` counts the pairs whose texts differ
-    in what decides.
+    From the share `common` of training texts on, a word is a common one. `related` counts the pairs above the threshold
+    whose texts differ in what decides.
     """
 
     __test__ = False
@@ -182,12 +182,9 @@ class _Reasons:
     def silence(self) -> Iterator[str]:
         """What was left out of the comparison, what decided otherwise, and what the encoder was not asked about."""
         if count := self.known.related:
-            listed = (
-                "pair is listed as related and not as a leak: its"
-                if count == 1
-                else ("pairs are listed as related and not as leaks: their")
-            )
-            yield f"{count:,d} {listed} texts differ in a number, an opposite, a negation, a direction or a name."
+            pairs = "pair above the threshold is" if count == 1 else "pairs above the threshold are"
+            what = "the texts differ in a number, an opposite, a negation, a direction or a name"
+            yield f"{count:,d} {pairs} listed as related and not as leaks: {what}."
         carriers = [(f"Training queries of {name}", count.get("carrier")) for name, count in self.counts.items()]
         for texts, around in ((self.test.noun.capitalize(), self.test.carrier), *carriers):
             if around:
