@@ -582,13 +582,14 @@ def _failed(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
     number allows, from 0 to half of what is usual: a failure of some topics is a peak there with nothing behind it.
     """
     width = numbers.shape[1]
-    often = np.bincount(every % width, minlength=width)[own["pair"].to_numpy() % width]
+    of_topic, of_document = np.divmod(every, width)
+    often = np.bincount(of_document, minlength=width)[own["pair"].to_numpy() % width]
     columns = pl.len().alias("size"), pl.col("shared").sum(), pl.col("often").sum()
     lists = own.with_columns(often=often).group_by("topic", "topic_id").agg(*columns)
-    asked = np.unique(every // width)
-    lists = lists.filter((pl.col("size") >= _TOPICS) & pl.col("topic").is_in(pl.lit(asked).implode()))
+    shown_of = np.bincount(of_topic, minlength=numbers.shape[0])
+    lists = lists.filter((pl.col("size") >= _TOPICS) & pl.Series(shown_of[lists["topic"].to_numpy()] > 0))
     size, met, of = (lists[column].to_numpy().astype(np.float64) for column in ("size", "shared", "often"))
-    theirs = np.bincount(every // width, minlength=numbers.shape[0])[lists["topic"].to_numpy()]
+    theirs = shown_of[lists["topic"].to_numpy()]
     chance = (of - met) * theirs / np.maximum(1, len(every) - theirs)
     least, most = chance + 3 * np.sqrt(chance), np.minimum(size, theirs)
     low = met <= least
