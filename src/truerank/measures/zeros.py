@@ -62,6 +62,7 @@ def lone_zeros(scores: Floats, others: Floats) -> Flags:
     ratio = float(scores[rest].sum() / max(others[rest].sum(), 1e-9))
     spread = float((scores[rest] - ratio * others[rest]).std(ddof=1)) * np.sqrt(1 + 1 / count)
     with np.errstate(divide="ignore", invalid="ignore"):
-        chance = scipy.stats.t.sf(ratio * others / spread, count - 1)
+        # `scipy.stats` takes most of a second to load.
+        chance = scipy.special.stdtr(count - 1, -ratio * others / spread)
     found |= zero & (chance * len(scores) <= _CHANCE)
     return found
