@@ -247,7 +247,9 @@ def test_honest_zeros_are_scores(tmp_path: Path) -> None:
     hard = [pair if number < 90 else (0.0, 0.0) for number, pair in enumerate(hard)]
     ranks = [(draw.choice((1, 1, 0.5, 0)), draw.choice((0, 0, 0, 0.25, 1))) for _ in range(200)]
     weak = [(a, b if draw.random() < 0.4 else 0.0) for a, b in rows]
-    for number, own in enumerate((rows, hard, ranks, weak)):
+    # One topic with few relevant documents, among topics of a good system.
+    alone = [(draw.gauss(0.6, 0.08), draw.gauss(0.6, 0.08) if number != 7 else 0.0) for number in range(54)]
+    for number, own in enumerate((rows, hard, ranks, weak, alone)):
         assert "exactly 0" not in truerank.check(table(tmp_path / f"{number}.csv", own)).conclusion.reason
 
 
