@@ -347,7 +347,8 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
         not one["corrected_low"] <= one["model"] <= one["corrected_high"]
         for one in noise_for(target="collection")[0]["differences"]
     ):
-        word, effect, settles = "WRONG JUDGMENTS MAY EXPLAIN IT", rows[0].effect, "Correct the judgments."
+        word, effect = "WRONG JUDGMENTS MAY EXPLAIN IT", rows[0].effect
+        settles = "Find out which grades are right where the two differ, and correct the others."
     else:
         consequence += " That they differ is not shown, nor is the second one above 0."
     return ClaimAnswer(
