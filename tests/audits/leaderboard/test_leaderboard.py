@@ -280,6 +280,56 @@ def test_scores_on_another_scale_are_in_no_order_and_no_claim(tmp_path: Path) ->
     assert words["rows"].word == "NOT COMPARABLE" and "without 12 scores on another scale" in words["rows"].settles
 
 
+def holes(lead: float, lost: int) -> list[dict[str, object]]:
+    """A board of six systems, each worse than the one before; the first one has that lead, and lacks scores."""
+    draw = random.Random(5)
+    rows: list[dict[str, object]] = [
+        {"system": f"m{at}", "task": task, "score": 0.6 - 0.04 * at + (lead if at == 0 else 0) + draw.gauss(0, 0.008)}
+        for at in range(6) for task in TASKS
+    ]  # fmt: skip
+    return rows[lost:]
+
+
+@pytest.mark.parametrize(
+    ("lead", "word", "text"),
+    [
+        (0.0, "CANNOT TELL", "better than m1 on the tasks that both have (5): +0.0"),
+        (-0.04, "CANNOT TELL", "not shown worse than m1 on the tasks that both have (5)"),
+        (-0.1, "FIRST", "better than all others, also than those left out, on the tasks that both have: m0."),
+    ],
+)
+def test_no_system_is_first_past_a_better_one_that_lacks_tasks(
+    lead: float, word: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = holes(lead, 3)
+    found = leaderboard(rows)
+    verdict = found.verdicts[0]
+    assert verdict.word == word and text in verdict.sentence
+    assert ("better than all others" in verdict.sentence) == (word == "FIRST")
+    (left,) = found.facts["left_out"]
+    assert (left["system"], left["why"], left["tasks"]) == ("m0", "no score on Task0, Task1, Task2", 5)
+    pl.DataFrame(rows).write_csv(tmp_path / "board.csv")
+    run(["leaderboard", str(tmp_path / "board.csv"), "--out", str(tmp_path / "out")])
+    for shown in (capsys.readouterr().out, (tmp_path / "out/report.html").read_text()):
+        assert "no score on Task0, Task1, Task2" in shown
+    # Asked about others only, nothing is left out.
+    others = LeaderboardOptions(systems=tuple(f"m{at}" for at in range(1, 6)))
+    assert leaderboard(rows, others).verdicts[0].sentence == "m1 is first: better than all others."
+
+
+def test_why_a_system_is_left_out_and_where_nothing_is_shared() -> None:
+    rows = [
+        row | {"score": row["score"] * (100 if (row["system"], row["task"]) in scaled else 1)}  # type: ignore[operator]
+        for scaled in [{("m0", "Task3"), ("m0", "Task4"), *(("m5", task) for task in TASKS)}]
+        for row in holes(0.0, 0)
+    ]
+    found = leaderboard(rows)
+    why = {one["system"]: (one["why"], one["tasks"]) for one in found.facts["left_out"]}
+    every = "another scale on Task0, Task1, Task2, Task3, Task4 and 3 more"
+    assert why == {"m0": ("another scale on Task3, Task4", 6), "m5": (every, 0)}
+    assert found.verdicts[0].word == "CANNOT TELL" and "not shown worse: 1 more" in found.verdicts[0].sentence
+
+
 def test_a_claim_that_rests_on_training(tmp_path: Path) -> None:
     rows = [("a", task, 0.5 + 0.1 * (at < 5)) for at, task in enumerate(TASKS)]
     rows += [("b", task, 0.5 + 0.001 * (-1) ** at) for at, task in enumerate(TASKS)]

@@ -9,12 +9,13 @@ from typing import Annotated, Any, ClassVar, Final
 import polars as pl
 
 from truerank.audits.leaderboard.board import ChosenScores, ScoreBoard, block, chosen, read_board, with_types
-from truerank.audits.leaderboard.claims import resolved, task_claim
+from truerank.audits.leaderboard.claims import resolved, standings, task_claim
 from truerank.audits.leaderboard.comparability import RULES, findings, odd_scales, trained_tasks
 from truerank.audits.leaderboard.options import LeaderboardOptions
 from truerank.audits.leaderboard.order import (
     SharedScores,
     by_other_ways,
+    left_out,
     neighbours_apart,
     places,
     questions_of,
@@ -47,7 +48,7 @@ class Leaderboard(Audit, shown_in="truerank.core.audit"):
     `frames["systems"]` has each system's mean, rank and intervals of ranks: of its own pairs, and of all pairs; with
     scores of questions on these tasks, and `frames["kind"]` on other tasks of their kind. `frames["without_task"]` and
     `frames["ways"]` say what the order rests on, `frames["trained"]` has ranks without the tasks that a system was
-    trained on.
+    trained on, and `frames["left_out"]` the systems that are in no order, each against the first one.
     """
 
     verdict_words: ClassVar[tuple[str, ...]] = (
@@ -99,13 +100,17 @@ def leaderboard(
     if cells["system"].n_unique() < 2:
         cells, odd = board.cells, odd.clear()
     scores = chosen(cells)
-    shared = _block(scores, options.first)
+    whole = SharedScores(*block(scores.means))
+    shared = _first(whole, scores, options.first)
     trained = trained_tasks(board)
     orders = _orders(scores, shared, resampling)
     found = tuple(findings(board))
     main = board.main
+    why = left_out(main, odd, scores.means, frozenset(whole.systems))
+    left = [standings(scores, one["leader"], why, one["noun"], resampling.confidence) for _, one in orders.values()]
     frames = {
         **{name: ranked(shared.systems, groups) for name, (groups, _) in orders.items()},
+        "left_out": left[0],
         "without_task": without_task(shared),
         "ways": by_other_ways(shared, board.types, scores),
         "trained": without_trained(shared, trained),
@@ -116,7 +121,8 @@ def leaderboard(
         "compared": len(shared.systems), "shared_tasks": len(shared.tasks), "confidence": resampling.confidence,
         "orders": {name: fact for name, (_, fact) in orders.items()},
         "chance_over": _FIXED if "kind" in orders else _SAMPLE,
-        "tasks_compared": shared.tasks, "training_unknown": len(set(main["system"]) - set(board.trained)),
+        "left_out": left[0].drop("shown").to_dicts(), "tasks_compared": shared.tasks,
+        "training_unknown": len(set(main["system"]) - set(board.trained)),
         "on_another_scale": len(odd), "remarks": list(board.remarks), **_gallery(board),
         "remarks_text": " ".join(board.remarks),
     }  # fmt: skip
@@ -126,7 +132,7 @@ def leaderboard(
     subjects = ("order on these tasks", "order on tasks of this kind") if "kind" in orders else ("order",)
     verdicts = (
         *(_claimed(text, cells, frozenset(odd["system"]), trained, level, many=many) for text in options.claim),
-        *(order_verdict(fact, subject) for subject, (_, fact) in zip(subjects, orders.values(), strict=True)),
+        *(order_verdict(*one) for one in zip(facts["orders"].values(), subjects, left, strict=True)),
         rows_verdict(counts, facts),
     )
     result = Leaderboard(verdicts, found, frames, facts)
@@ -169,9 +175,8 @@ def _restricted(board: ScoreBoard, options: LeaderboardOptions) -> ScoreBoard:
     return replace(board, cells=cells)
 
 
-def _block(scores: ChosenScores, first: int | None) -> SharedScores:
+def _first(found: SharedScores, scores: ChosenScores, first: int | None) -> SharedScores:
     """What all compared systems have; of the first ones, what these have."""
-    found = SharedScores(*block(scores.means))
     if first is not None and first < len(found.systems):
         own = [system for system, place in zip(found.systems, places(found.means), strict=True) if place <= first]
         means = scores.means.filter(pl.col("system").is_in(own))
@@ -201,5 +206,5 @@ def _facts(groups: RankGroups, shared: SharedScores, noun: Any, rows: Any) -> Ma
     return {
         "noun": noun, "rows": rows, "enough": groups.enough, "first_group": int(groups.first.sum()),
         "compared": len(shared.systems), "leader": shared.systems[int(places(groups.means).argmin())],
-        **neighbours_apart(groups, _NEIGHBOURS),
+        "tasks": len(shared.tasks), **neighbours_apart(groups, _NEIGHBOURS),
     }  # fmt: skip

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Mapping, Set
 from typing import NamedTuple
 
 import numpy as np
 import polars as pl
 import scipy
 
-from truerank.audits.leaderboard.board import chosen
-from truerank.audits.leaderboard.order import Questions, questions_of
+from truerank.audits.leaderboard.board import ChosenScores, chosen
+from truerank.audits.leaderboard.order import SHOWN, Questions, questions_of
 from truerank.errors import OptionError
 from truerank.measures.magnitudes import difference_interval
 
@@ -59,14 +59,35 @@ def task_claim(text: str, cells: pl.DataFrame, trained: dict[str, frozenset[str]
             "claim", f"'{unknown}' is not a system of this board", "write 'A > B' with two of its systems"
         )
     own = chosen(cells.filter(pl.col("system").is_in(parts)))
-    one, other = (own.means.filter(pl.col("system") == part).select("task", "score") for part in parts)
-    both = one.join(other, on="task", suffix="_other").sort("task")
+    both = _shared(own.means, *parts)
     if not len(both):
         raise OptionError("claim", f"{text}: no task in common", "name systems that were scored on one task")
     seen = both["task"].is_in([*{task for part in parts for task in trained.get(part, ())}])
     every = _difference(both, own.items, parts, confidence)
     untrained = _difference(both.filter(~seen), own.items, parts, confidence) if seen.any() else None
     return TaskClaim(parts[0], parts[1], every, untrained)
+
+
+def standings(scores: ChosenScores, leader: str, why: Mapping[str, str], noun: str, confidence: float) -> pl.DataFrame:
+    """The systems that are left out of an order, by `why`, each minus its first one on the tasks that both have.
+
+    Intervals are over tasks, or over questions where `noun` says so and both systems have them; each holds by itself.
+    """
+    rows = []
+    for system, reason in why.items():
+        found = _difference(_shared(scores.means, system, leader), scores.items, [system, leader], confidence)
+        ends = (noun == "questions" and found.fixed) or (found.low, found.high)
+        rows.append((system, reason, found.tasks, found.value if found.tasks else None, *ends))
+    numbers = dict.fromkeys(("difference", "difference_low", "difference_high"), pl.Float64)
+    schema = {"system": pl.String, "why": pl.String, "tasks": pl.Int64, **numbers}
+    frame = pl.DataFrame(rows, schema, orient="row").sort("difference", descending=True, nulls_last=True)
+    return frame.with_columns(shown=pl.int_range(pl.len()) < SHOWN)
+
+
+def _shared(means: pl.DataFrame, system: str, other: str) -> pl.DataFrame:
+    """The scores of two systems on the tasks that both have."""
+    one, two = (means.filter(pl.col("system") == name).select("task", "score") for name in (system, other))
+    return one.join(two, on="task", suffix="_other").sort("task")
 
 
 def resolved(name: str, known: Set[str]) -> str:

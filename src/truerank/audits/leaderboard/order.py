@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -12,9 +12,10 @@ from truerank.arrays import Floats, Ints
 from truerank.audits.leaderboard.board import ChosenScores
 from truerank.measures.orders import kendall
 from truerank.measures.rank_groups import RankGroups, letters, order_by
+from truerank.sources.golden_rows import first_names
 
 #: Systems in the terminal.
-_SHOWN: Final = 15
+SHOWN: Final = 15
 _WAYS: Final = ("mean", "mean rank", "standardised mean", "median")
 
 
@@ -77,7 +78,7 @@ def ranked(systems: list[str], groups: RankGroups) -> pl.DataFrame:
             for place in range(len(order))
         ],
         "first": groups.first[order],
-        "shown": np.arange(len(order)) < _SHOWN,
+        "shown": np.arange(len(order)) < SHOWN,
     }  # fmt: skip
     return pl.DataFrame(columns)
 
@@ -86,6 +87,16 @@ def _letter(number: int) -> str:
     """a … z, aa, ab, …"""
     more, last = divmod(number, 26)
     return (_letter(more - 1) if more else "") + chr(ord("a") + last)
+
+
+def left_out(main: pl.DataFrame, odd: pl.DataFrame, means: pl.DataFrame, compared: Set[str]) -> dict[str, str]:
+    """Why systems are not compared: the tasks on which each has no score, or none of the `means` that count."""
+    found = dict[str, str]()
+    for system in sorted({*main["system"]} - compared):
+        own, scale, counted = ({*frame.filter(system=system)["task"]} for frame in (main, odd, means))
+        lacking = {"no score": {*means["task"]} - own, "another scale": scale, "another split": own - scale - counted}
+        found[system] = "; ".join(f"{what} on {first_names(sorted(of))}" for what, of in lacking.items() if of)
+    return found
 
 
 def neighbours_apart(groups: RankGroups, most: int) -> dict[str, int]:

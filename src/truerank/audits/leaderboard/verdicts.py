@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import polars as pl
+
 from truerank.audits.leaderboard.claims import TaskClaim, TaskDifference
 from truerank.core.verdict import Verdict
+from truerank.sources.golden_rows import first_names
 from truerank.text.printable import listed
 
 
@@ -30,16 +33,19 @@ def rows_verdict(counts: Mapping[str, int], facts: Mapping[str, Any]) -> Verdict
     return Verdict(word, f"The rows mix {', '.join(found)}.", rests, order, "rows")
 
 
-def order_verdict(order: Mapping[str, Any], subject: str) -> Verdict:
+def order_verdict(order: Mapping[str, Any], subject: str, left: pl.DataFrame) -> Verdict:
     """Whether there is a first place.
 
     Args:
         order: facts of one order.
         subject: what it is on.
+        left: the systems that are left out of it, against the first one: see `standings`.
     """
-    noun, rows = order["noun"], order["rows"]
+    noun, rows, leader = order["noun"], order["rows"], order["leader"]
+    rivals = left.filter(~(pl.col("difference_high") < 0).fill_null(value=False))
+    rival = _rival(rivals, leader) if len(rivals) else ""
     if not order["enough"]:
-        sentence = f"Too few {noun} for any test: {rows:,d}. Give six or more."
+        sentence = f"Too few {noun} for any test: {rows:,d}. Give six or more.{rival}"
         return Verdict("CANNOT TELL", sentence, subject=subject)
     group, neighbours = order["first_group"], order["neighbours"]
     told, alone = order["neighbours_told"], order["neighbours_alone"]
@@ -48,11 +54,31 @@ def order_verdict(order: Mapping[str, Any], subject: str) -> Verdict:
         f"pairs differ where all {order['compared'] - 1:,d} neighbours are tested together ({told:,d} where all pairs "
         f"are, {alone:,d} where each is tested alone)."
     )
+    if group == 1 and rival:
+        sentence = f"{leader} is first of the {order['compared']:,d} systems compared, which have all "
+        sentence += f"{order['tasks']:,d} tasks.{rival}"
+        settles = "A score of each of these systems on each task, all on one scale, would settle it."
+        return Verdict("CANNOT TELL", sentence, rests, settles, subject)
     if group == 1:
-        return Verdict("FIRST", f"{order['leader']} is first: better than all others.", rests, subject=subject)
+        sentence = f"{leader} is first: better than all others"
+        if len(left):
+            sentence += f", also than those left out, on the tasks that both have: {first_names(left['system'])}"
+        return Verdict("FIRST", f"{sentence}.", rests, subject=subject)
     sentence = f"The first group has {group:,d} of {order['compared']:,d} systems: no two of them are told apart."
+    sentence += rival
     settles = "Take these ranks as equal; more tasks, or scores by question, would divide them."
     return Verdict("TIED", sentence, rests, settles, subject)
+
+
+def _rival(rivals: pl.DataFrame, leader: str) -> str:
+    """The first of the systems that are left out and not shown worse: of those that are better, where there are."""
+    name, why, tasks, *ends = rivals.sort(pl.col("difference_low").fill_null(-1) <= 0, maintain_order=True).row(0)[:6]
+    how = "better" if (ends[1] or 0) > 0 else "not shown worse"
+    text = f"which shares no task with {leader}"
+    if tasks:
+        text = f"{how} than {leader} on the tasks that both have ({tasks:,d}): {_ends(*ends)}"
+    text = f" Left out is {name} ({why}), {text}."
+    return text if len(rivals) == 1 else f"{text} Left out and not shown worse: {len(rivals) - 1:,d} more."
 
 
 def claim_verdict(claim: TaskClaim, claims: int = 1) -> Verdict:

@@ -19,6 +19,8 @@ _RANKS: Final = columns(
     "rank:d, system, mean:.4f, best rank=own_low:d, worst rank=own_high:d, best of all=rank_low:d, "
     "worst of all=rank_high:d, group=letters"
 )
+_LEFT: Final = columns("system, why, shared tasks=tasks:d, difference~+.4f")
+_MINUS: Final = "Each minus the first one, on the tasks that both have; {confidence:.0%} for one system that you name."
 _NOTES: Final = (
     "Best and worst rank: not excluded by the pairs of this system. {confidence:.0%} for one system that you named "
     "before you saw the scores, and not for the one that these scores put first.",
@@ -65,6 +67,11 @@ LOOK: Final = Look(
             (*_NOTES, "{chance_over} {remarks_text}"), section="order", where={"shown": True},
         ),
         View("systems", "systems", "All systems", _RANKS, section="order", place="page", by="system"),
+        View(
+            "left_first", "left_out", "Left out of the order, against the first one", _LEFT, (_MINUS,),
+            section="order", where={"shown": True},
+        ),
+        View("left_out", "left_out", "All that are left out", _LEFT, section="order", place="page", by="system"),
         View(
             "kind", "kind", "The order on other tasks of this kind", _RANKS,
             (*_NOTES, "Tasks, with their questions, are taken for a sample of tasks of this kind."),
