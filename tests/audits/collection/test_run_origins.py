@@ -80,6 +80,24 @@ def test_clean_runs_show_nothing(seed: int) -> None:
     assert kinds(run_origins(files(runs, relevant), 1), "one") == set()
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_an_order_that_shows_more_on_some_topics_than_on_others_is_one(seed: int) -> None:
+    """The other run's lists are cut, or the documents of the run were not judged."""
+    draw = np.random.default_rng(seed)
+    runs: Runs = {"one": {}, "two": {}}
+    relevant = {}
+    for topic in map(str, range(50)):
+        about, fit = [f"E{topic}-{at}" for at in range(600)], draw.normal(0, 1, 600)
+        relevant[topic] = {about[at] for at in np.argsort(-fit - draw.normal(0, 1, 600))[: draw.integers(3, 60)]}
+        sight = draw.gamma(4, 0.25)
+        for lists in runs.values():
+            lists[topic] = [about[at] for at in np.argsort(-sight * fit - draw.normal(0, 1, 600))[:100]]
+    judged = {topic: good & {*runs["two"][topic][:30]} for topic, good in relevant.items()}
+    cut = {topic: docs[: 3 if draw.random() < 0.6 else 100] for topic, docs in runs["two"].items()}
+    for given in (files(runs, judged, documents=False), files({**runs, "two": cut}, relevant, documents=False)):
+        assert "no-order" not in kinds(run_origins(given, 1), "one")
+
+
 def other_rows(runs: Runs, relevant: Mapping[str, set[str]], draw: np.random.Generator) -> None:
     runs["two"] |= {topic: runs["three"][topic] for topic in list(runs["two"])[:15]}
 

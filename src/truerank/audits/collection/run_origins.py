@@ -33,6 +33,8 @@ _DRAWS: Final = 1000
 _UPPER: Final = 0.1
 #: A mean is not one of no order where it is so many of its errors away.
 _SURE: Final = 4.0
+#: Mean and spread of what is normal and not among the lowest 5%.
+_ABOVE: Final = (0.11, 0.9)
 #: Down to a rank, every result is relevant; the share of topics, and how far it falls at the next rank.
 _EVERY, _FALL, _SHALLOWEST = 0.97, 0.75, 3
 #: Offsets of numbered documents that are tried.
@@ -328,15 +330,13 @@ def _no_order(name: str, own: pl.DataFrame, good: pl.Series, relevant: pl.Series
     depths = depths.filter(pl.col("size") >= 2 * pl.col("len"))
     if 2 * len(depths) < own["topic_id"].n_unique():
         return
-    error = (1 / 12 / pl.col("len")).sqrt()
-    lacking = depths.filter(pl.col("depth") > 0.5 - scipy.special.ndtri(0.95) * error)
-    if len(lacking) < max(_TOPICS, 2 * _SOME * len(depths)):
+    depths = depths.with_columns(((pl.col("depth") - 0.5) * (12 * pl.col("len")).sqrt()).alias("away"))
+    lacking = depths.filter(pl.col("away") > scipy.special.ndtri(0.05))
+    if len(lacking) < max(_TOPICS, 2 * _SOME * len(depths)) or not _apart(depths["away"].to_numpy(), len(lacking)):
         return
-    several = lacking["len"].to_numpy()
-    middle, sure = np.average(lacking["depth"].to_numpy(), weights=several), np.sqrt(1 / 12 / several.sum())
+    middle = np.average(lacking["depth"].to_numpy(), weights=lacking["len"].to_numpy())
     rest = depths.join(lacking, on="topic_id", how="anti")["depth"].mean()
-    # Together they have no order, either; topics that merely look so are in the upper part on average.
-    if middle < 0.5 - 2 * sure or (rest is not None and rest > middle - _UPPER):
+    if rest is not None and rest > middle - _UPPER:
         return
     depth, by_chance, _ = _depths(lists.join(lacking, on="topic_id", how="semi"), relevant)
     # Where what is relevant stands above, it is the others that have no order.
@@ -350,6 +350,29 @@ def _no_order(name: str, own: pl.DataFrame, good: pl.Series, relevant: pl.Series
         "of other rows.",
         f"Write {name} anew: each id with the score of its own row.",
     )  # fmt: skip
+
+
+def _apart(away: Floats, lacking: int) -> bool:
+    """Whether topics of no order stand apart, or are merely those of an ordered run that show its order least.
+
+    Without an order, a topic is as often below the middle of the list as above it. Ordered topics differ, too: the
+    better half of those that seem ordered shows how much. Tested is whether more are below the middle than that puts
+    there, and whether those that show none are, on average, where topics of no order are.
+
+    Args:
+        away: of each topic, how many of its errors what is good stands away from the middle of the list.
+        lacking: how many topics show no order by themselves.
+    """
+    away = np.sort(away)
+    if away[-lacking:].mean() < _ABOVE[0] - 2 * _ABOVE[1] / np.sqrt(lacking):
+        return False
+    below = int((away > 0).sum())
+    ordered = away[: max(0, len(away) - 2 * below)]
+    if len(ordered) < _TOPICS:
+        return True
+    low, middle = np.quantile(ordered, (0.16, 0.5))
+    usual = scipy.special.ndtr(middle / max(1.0, middle - low))
+    return bool(scipy.special.bdtrc(below - 1, len(away), usual) <= _CHANCE)
 
 
 def _offset(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, numbers: _Numbers) -> list[RunFault]:
