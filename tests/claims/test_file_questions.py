@@ -145,6 +145,24 @@ def test_topics_with_results_that_fit_none_are_an_exception_where_they_decide() 
     assert "exactly 0" not in found.conclusion.reason and "t1, t13" in found.answer("files").settles
 
 
+@pytest.mark.parametrize("alone", [True, False])
+def test_lists_of_one_result_that_nothing_else_has_are_failures(alone: bool) -> None:
+    draw = random.Random(5)
+    runs: Runs = {"good": {}, "plain": {}}
+    qrels: Runs = {}
+    for at in range(60):
+        qrels[f"t{at}"] = {f"d{at}.{one}": int(one < 4) for one in range(60)}
+        for lists in runs.values():
+            order = sorted(qrels[f"t{at}"], key=lambda doc: int(doc.split(".")[1]) / 20 + draw.gauss(0, 1))[:40]
+            lists[f"t{at}"] = {doc: float(-place) for place, doc in enumerate(order)}
+    for at in range(0, 60, 6):
+        # A system that answers a few questions with one sure result returns what others have, too.
+        runs["good"][f"t{at}"] = {"d99.1" if alone else next(iter(runs["plain"][f"t{at}"])): 1.0}
+    found = truerank.check(qrels=qrels, run=runs, measure="nDCG@10", system="good", baseline="plain")
+    told = "Without the 10 topics for which good has a few results that nothing else has the difference is"
+    assert (told in found.answer("files").consequence) == alone
+
+
 @pytest.mark.parametrize("share", [0.25, 0.5, 0.52, 0.7, 1.0])
 @pytest.mark.parametrize("whole", [(10, 10), (6, 9)])
 def test_lists_that_were_cut_make_no_lead_whatever_their_share(share: float, whole: tuple[int, int]) -> None:
