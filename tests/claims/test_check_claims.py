@@ -165,12 +165,14 @@ def test_a_lead_that_rests_on_leaked_topics_goes_with_them_and_any_other_stays()
     assert "without the 20 leaked topics" in conclusion.reason and carried.base.figures() in conclusion.reason
     gone = Repair("without the 2 documents that are gone", documents=frozenset({"t1-d9", "t2-d9"}))
     other = ClaimAnswer("versions", "CHANGED", "", "stands", "", repair=gone, facts={"moved": False})
-    both = change_by(carried, [repaired.repair, gone], "", resampling)
-    told = concluded(carried, both, [repaired, other]).reason
-    assert "Of 2 repairs one changes it by more than chance explains: without the 20 leaked topics." in told
+    every = change_by(carried, [repaired.repair, gone], "", resampling)
+    told = concluded(carried, every, [repaired, other]).reason
+    assert "repaired: without the 20 leaked topics; without the 2 documents that are gone." in told
+    told = concluded(carried, every, [repaired, other, other]).reason
+    assert "Of 3 repairs one changes it by more than chance explains: without the 20 leaked topics." in told
     assert "that are gone" not in told
-    told = concluded(carried, both, [replace(repaired, facts={}), other]).reason
-    assert "No one of 2 repairs changes it by more than chance explains; together they do." in told
+    told = concluded(carried, every, [replace(repaired, facts={}), other, other]).reason
+    assert "No one of 3 repairs changes it by more than chance explains; together they do." in told
     even = claim(*collection(topics=40, lead=1.5))
     assert without_leaked(even, listed, leaked, frozenset(), resampling).effect == "stands"
     clean = ClaimAnswer("leakage", "CLEAN", "", "unknown", "")

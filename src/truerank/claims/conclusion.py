@@ -19,6 +19,8 @@ from truerank.text.printable import listed
 
 #: Questions whose exceptions speak against a claim: none of them shows one.
 _OF_THE_DATA: Final = ("files", "leakage", "collection", "versions")
+#: So many repairs are all named; of more, those that change the difference by more than chance explains.
+_NAMED: Final = 2
 #: How the sentence begins where the word is about the claim.
 _FELL: Final = "The repair changes the difference by more than chance explains."
 
@@ -52,7 +54,7 @@ def concluded(claim: Claim, change: ClaimChange | None, answers: Sequence[ClaimA
     by = f"{final.figures()} {claim.measure} on {final.topics} {claim.unit}"
     fell = _FELL if change is not None and change.moved else ""
     before = f"As the files are, it is {claim.base.figures()}; repaired: {'; '.join(repairs)}." if change else ""
-    if change is not None and len(repairs) > 1:
+    if change is not None and len(repairs) > _NAMED:
         before, fell = f"As the files are, it is {claim.base.figures()}. {_outline(answers, change)}", ""
     if final.effect == "falls" and not nothing:
         opposite = "The data show the opposite"
