@@ -55,6 +55,9 @@ def findings(options: argparse.Namespace) -> None:
         print(f"{time.process_time() - start:.1f} s of processor time\n")
         for verdict in found.verdicts:
             print(f"{verdict.subject}: {verdict.word}. {verdict.sentence} {verdict.rests_on} {verdict.settles}\n")
+        left = found.frames["left_out"]
+        better = left.filter(pl.col("difference_high") >= 0).height
+        print(f"{left.height} systems are left out of the order; {better} are not shown worse than the first one.\n")
         rules = Counter((one.rule.code, one.rule.title) for one in found.findings)
         print(table(("rule", "what", "places"), [(*key, count) for key, count in sorted(rules.items())]) + "\n")
         for code in ("BOARD06", "BOARD11", "BOARD14", "BOARD15", "BOARD18"):

@@ -292,7 +292,7 @@ def _exceptions(claim: Claim, faults: Iterable[RunFault]) -> Iterable[tuple[str,
 
 
 def _beside(claim: Claim, fault: RunFault) -> ClaimEstimate | None:
-    """What is told beside the difference in any case: with lists of one depth, without topics that failed."""
+    """What is told beside the difference in any case: with lists of one length, or without topics that failed."""
     if fault.kind == "short-lists":
         return _as_deep(claim, fault)
     if fault.kind != "failed-topics" or (left := claim.repaired((Repair("", fault.topics),))) is None:

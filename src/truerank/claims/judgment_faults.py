@@ -56,9 +56,9 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
     if len(np.unique(codes)) == 1:
         grade = grades.scale[codes[0]]
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
-    apart = disagreement(grades.qrels[""], grades.qrels[judge], rel, confidence, "people")
-    few = ", and these are too few to show a modest agreement" * apart.few
-    return f"its grades {apart.cause}: it calls {apart.figures} ({len(codes):,} pairs{few})." if apart.cause else ""
+    lack = disagreement(grades.qrels[""], grades.qrels[judge], rel, confidence, "people")
+    few = ", and these are too few to show a modest agreement" * lack.few
+    return f"its grades {lack.cause}: it calls {lack.figures} ({len(codes):,} pairs{few})." if lack.cause else ""
 
 
 class GradeMismatch(NamedTuple):

@@ -121,9 +121,7 @@ def _zeros_of_failures(claim: Claim) -> dict[str, tuple[str, ...]]:
 def _in_order(claim: Claim, name: str) -> list[int]:
     """The places of the topics that a system answers, in the order in which it has them."""
     places = {topic: place for place, topic in enumerate(claim.evaluation.topics)}
-    if not claim.runs:
-        return [*places.values()]
-    own = claim.runs[name]["topic_id"].unique(maintain_order=True)
+    own = claim.runs[name]["topic_id"].unique(maintain_order=True) if claim.runs else places
     return [places[topic] for topic in own if topic in places]
 
 
@@ -139,16 +137,17 @@ def without_zeros(claim: Claim, answer: ClaimAnswer | None, every: Claim | None 
         answer: what was found before; None where nothing was asked.
         every: the claim with the scores of all systems, where it has those of two only.
     """
+    if answer is not None and answer.word == "FILES AT FAULT":
+        return answer
     if answer is not None and answer.repair is not None:
         claim = claim.repaired((answer.repair,)) or claim
     # What is named by its results needs no second name.
     faults = answer.facts.get("faults", ()) if answer is not None and claim.runs else ()
     failed = [one for one in faults if one["kind"] == "failed-topics"]
     named = frozenset((one["run"], topic) for one in failed for topic in one["topics"])
-    every_zero = _zeros_of_failures(every or claim)
-    left_zeros = {name: tuple(one for one in own if (name, one) not in named) for name, own in every_zero.items()}
-    zeros = {name: own for name, own in left_zeros.items() if own}
-    if not zeros or (answer is not None and answer.word == "FILES AT FAULT"):
+    every_zero = _zeros_of_failures(every or claim).items()
+    zeros = {name: rest for name, own in every_zero if (rest := tuple(one for one in own if (name, one) not in named))}
+    if not zeros:
         return answer
     noun = claim.unit.removesuffix("s")
     parts = [

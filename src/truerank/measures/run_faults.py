@@ -28,7 +28,6 @@ class RunFault(NamedTuple):
         topics: the judged topics that it touches; empty where it touches all.
         reason: a sentence with its figures.
         remedy: what to mend.
-        depth: where lists are short, the results that both runs have.
         exception: how a conclusion names it, where nothing repairs it.
         documents: those that it touches, where it is about documents.
     """
@@ -39,7 +38,6 @@ class RunFault(NamedTuple):
     topics: frozenset[str]
     reason: str
     remedy: str
-    depth: int = 0
     exception: str = ""
     documents: frozenset[str] = frozenset()
 

@@ -273,7 +273,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
         both = counts[name].join(counts[other], on="topic_id", suffix="_other")
         ends = both.filter(pl.col("count") < pl.min_horizontal("count_other", files.depth))
         stubs = ends.filter(_FAR * pl.col("count") <= (counts[name]["count"].median() or 0))["topic_id"]
-        if failed := _strangers(files, name, stubs):
+        if failed := _lone_lists(files, name, stubs):
             ends = ends.filter(~pl.col("topic_id").is_in(failed))
             yield RunFault(
                 "failed-topics", name, "doubt", failed,
@@ -285,13 +285,12 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             )  # fmt: skip
         if 2 * len(ends) > len(own[name]):
             # Of lists that are cut for most topics, the others say nothing.
-            depth = int(ends["count"].quantile(0.5, "lower") or 0)
+            usual = int(ends["count"].quantile(0.5, "lower") or 0)
             yield RunFault(
                 "short-lists", name, "doubt", frozenset(),
-                f"{name} has fewer results than {other} for {len(ends):,d} of {len(own[name]):,d} topics, {depth:,d} "
+                f"{name} has fewer results than {other} for {len(ends):,d} of {len(own[name]):,d} topics, {usual:,d} "
                 f"in the median of these; the measure looks at {files.depth}.",
                 "Retrieve as many results with both.",
-                depth,
             )  # fmt: skip
         elif len(ends) > max(_FEW, _SOME * len(judged)):
             which = f"{len(ends):,d} topics for which {name} has fewer than {files.depth} results and {other} has more"
@@ -303,7 +302,7 @@ def _lacking(files: Files) -> Iterable[RunFault]:
             )  # fmt: skip
 
 
-def _strangers(files: Files, name: str, stubs: pl.Series) -> frozenset[str]:
+def _lone_lists(files: Files, name: str, stubs: pl.Series) -> frozenset[str]:
     """Of some topics with short lists those whose results nothing else has, where this is no accident.
 
     Of the other lists, as many as the run shows have a first result that nothing else has.
