@@ -167,7 +167,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
             found: dict[str, list[dict[str, Any]]] = {version: [] for version in sources}
             for _ in range(options.rounds):
                 for version, source in sources.items():
-                    environment = os.environ | {"PYTHONPATH": str(source.resolve())}
+                    # As the command line has it.
+                    environment = os.environ | {"PYTHONPATH": str(source.resolve()), "OPENBLAS_THREAD_TIMEOUT": "16"}
                     done = subprocess.run(own, capture_output=True, text=True, check=True, env=environment)
                     found[version].append(json.loads(done.stdout.splitlines()[-1]))
         same = {version: {one["answers"] for one in rounds} for version, rounds in found.items()}

@@ -14,6 +14,7 @@ from truerank.arrays import Floats
 from truerank.claims.claim import Claim, Repair
 from truerank.claims.results import ClaimAnswer
 from truerank.measures.grammar import lower_is_better
+from truerank.measures.topic_lists import TopicLists
 from truerank.measures.zeros import lone_zeros, zeros_in_a_row
 from truerank.sources.golden_rows import first_names
 from truerank.sources.mteb_results import one_score_each
@@ -104,6 +105,8 @@ def _zeros_of_failures(claim: Claim) -> dict[str, tuple[str, ...]]:
     if lower_is_better(claim.measure):
         return found
     for number, name in enumerate(names):
+        if not (scores[number] == 0).any():
+            continue
         others = np.delete(scores, number, axis=0)
         with np.errstate(invalid="ignore"):
             known = (~np.isnan(others)).sum(axis=0)
@@ -121,7 +124,7 @@ def _zeros_of_failures(claim: Claim) -> dict[str, tuple[str, ...]]:
 def _in_order(claim: Claim, name: str) -> list[int]:
     """The places of the topics that a system answers, in the order in which it has them."""
     places = {topic: place for place, topic in enumerate(claim.evaluation.topics)}
-    own = claim.runs[name]["topic_id"].unique(maintain_order=True) if claim.runs else places
+    own = TopicLists(claim.runs[name]).topics if claim.runs else places
     return [places[topic] for topic in own if topic in places]
 
 

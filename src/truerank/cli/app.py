@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import sys
@@ -38,6 +39,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     words = [word for word in words if word != "--debug"]
     # NumPy reads it once: threads of OpenBLAS that wait for work would spin for longer than a small command takes.
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
+    # Modules are objects that stay: looking for garbage among them while they load finds none.
+    gc.set_threshold(200_000)
     streams.prepare()
     with warnings.catch_warnings():
         warnings.showwarning = _warned

@@ -651,7 +651,12 @@ def _failed(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
 def mean_ranks(values: Floats) -> Floats:
     """Ranks from 1, equal values share their mean rank; SciPy's rankdata would take half a second to load."""
     ordered = np.sort(values)
-    return np.asarray((np.searchsorted(ordered, values) + np.searchsorted(ordered, values, "right") + 1) / 2)
+    # Often most are equal to the lowest one.
+    more = np.flatnonzero(values > ordered[0]) if len(ordered) else []
+    others, least = values[more], len(values) - len(more)
+    ranks = np.full(len(values), (least + 1) / 2)
+    ranks[more] = (np.searchsorted(ordered, others) + np.searchsorted(ordered, others, "right") + 1) / 2
+    return ranks
 
 
 def _structure(one: Floats, other: Floats) -> float:
