@@ -18,9 +18,9 @@ TOPICS = ["who mapped the kelp forest", "salt marsh loss", "bog"]
         ("Represent this sentence for retrieval: {}", Carrier(("Represent this sentence for retrieval: ",))),
         ("<s>[INST] Find what answers. [/INST] {}", Carrier(("<s>[INST] Find what answers. [/INST] ",))),
         ("please find papers on {}", Carrier(("please find papers on ",))),
-        ("{} | cite a source", Carrier((), " | cite a source")),
-        ("{}. Cite a source.", Carrier((), " Cite a source.")),
-        ("{} Answer:", Carrier((), " Answer:")),
+        ("{} | cite a source", Carrier((), (" | cite a source",))),
+        ("{}. Cite a source.", Carrier((), (" Cite a source.",))),
+        ("{} Answer:", Carrier((), (" Answer:",))),
         ("{}", Carrier()),
         ("{}?", Carrier()),
         # Queries of one form: what they have in common is a part of each.
@@ -39,6 +39,22 @@ def test_what_most_texts_share_is_no_part_of_them(around: str, expected: Carrier
     if expected:
         assert [found(around.format(query)).rstrip(".") for query in QUERIES] == QUERIES
     assert found("another text") == "another text"
+
+
+def test_several_templates_are_taken_off_each_with_its_end() -> None:
+    templates = ["query: {}", "Given a question, find passages: {} Answer:", "<|im_start|>user {}<|im_end|>", "{}"]
+    texts = [templates[number % 4].format(f"{one} {other} {number}") for number, (one, other) in enumerate(
+        (one, other) for one in WORDS for other in WORDS[:4])]  # fmt: skip
+    found = carrier_of(texts, TOPICS)
+    assert found.before == ("Given a question, find passages: ", "<|im_start|>user ", "query: ")
+    assert found.after == ("<|im_end|>", " Answer:")
+    assert {found(text) for text in texts} == {f"{one} {other} {number}" for number, (one, other) in enumerate(
+        (one, other) for one in WORDS for other in WORDS[:4])}  # fmt: skip
+    # Both sides may have several.
+    assert shared_carrier(texts, texts) == found
+    # What some texts are about, and a mark inside of some, stay.
+    kinds = ["Birds: {}", "{} (river)", "acid rain: {}", "{}"]
+    assert not carrier_of([kinds[number % 4].format(text) for number, text in enumerate(map(found, texts))], TOPICS)
 
 
 def test_few_texts_and_names_have_no_carrier() -> None:

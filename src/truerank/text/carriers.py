@@ -1,13 +1,15 @@
 """What stands around the queries of a source and is no part of them: an instruction, a label, a template.
 
-*Shared*: more than half of the texts begin or end with it. It ends with a bracket, or it is a label ("query:") or three
-words before a colon; or else it has three words, tells somebody to search ("please find"), and leaves queries of three
-words. What a source is about ("side effects of", "COVID-19:") is part of its texts. *Of topics*: at least three topics
+*Shared*: a twentieth of the texts begin with it, and it is a label ("query:") or three words before a mark; or more
+than half do, and it ends with a bracket, or has three words, tells somebody to search ("please find"), and leaves
+queries of three words. More than half of all texts, or of those that begin so, end with it. What a source is about
+("side effects of", "COVID-19:") is part of its texts. *Of topics*: at least three topics
 follow the same words, and hardly anything else does, which no log of its own has.
 """
 
 from __future__ import annotations
 
+import math
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
@@ -22,10 +24,13 @@ from truerank.text.wording import folded, without_form
 #: Texts that it takes to say what most of them share, and words of it, and of what it leaves, where it has no mark.
 _FEWEST_TEXTS: Final = 10
 _FEWEST_WORDS: Final = 3
+#: The share of the texts that have one of several templates, and where a template ends at the latest.
+_MANY: Final = 0.05
+_LONGEST: Final = 1000
 #: Words that stand before a text as its kind, and words with which an instruction begins.
 _LABELS: Final = frozenset(
     """
-    anchor claim document human input instruct instruction keyword keywords passage prompt q query question request
+    anchor claim document human input inst instruct instruction keyword keywords passage prompt q query question request
     search sentence statement task text title topic user utterance
     """.split()
 )
@@ -36,24 +41,25 @@ _TELLING: Final = frozenset(
 _FEWEST_TOPICS: Final = 3
 _TOPIC_SHARE: Final = 0.5
 #: A beginning up to the last mark, or to the last blank; an end from the first mark, sentence or label on.
-_TO_MARK: Final = re.compile(r"\A.*[:>\])}|]\s*", re.DOTALL)
+_MARK: Final = re.compile(r"[:>\])}|]\s*(?:user\s+)?")
+_TO_MARK: Final = re.compile(rf"\A.*{_MARK.pattern}", re.DOTALL)
 _TO_BLANK: Final = re.compile(r"\A.*\s", re.DOTALL)
-_FROM_MARK: Final = re.compile(r"(?:(?:\s+|\A)[\[(<{|]|(?<=[.!?])\s+(?=\S+\s)).*\Z|\s+[^\s:]+:\Z", re.DOTALL)
+_FROM_MARK: Final = re.compile(r"(?:(?:\s+|\A)[\[(<{|]|\s*<[|/]|(?<=[.!?])\s+(?=\S+\s)).*\Z|\s+[^\s:]+:\Z", re.DOTALL)
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """What texts begin with, the longest first, and end with; called, it gives a text without it."""
+    """What texts begin with, the longest first, and end with; called, it gives a text without one of either."""
 
     before: tuple[str, ...] = ()
-    after: str = ""
+    after: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return bool(self.before or self.after)
 
     def __call__(self, text: str) -> str:
-        query = text.removeprefix(next((begins for begins in self.before if text.startswith(begins)), ""))
-        return query.removesuffix(self.after).strip() or text
+        query = text.removeprefix(next(filter(text.startswith, self.before), ""))
+        return query.removesuffix(next(filter(query.endswith, self.after), "")).strip() or text
 
 
 def carrier_of(read: Iterable[str], topic_texts: Iterable[str]) -> Carrier:
@@ -65,30 +71,65 @@ def carrier_of(read: Iterable[str], topic_texts: Iterable[str]) -> Carrier:
 
 
 def shared_carrier(read: Iterable[str], others: Iterable[str]) -> Carrier:
-    """What most texts of a side share; where a text of the other side has it, it is part of a text, but not behind a
-    mark where most texts there have it, too.
+    """What texts of a side share; where a text of the other side has it, it is part of a text, but not with a mark
+    where many texts there have it, too.
     """
     distinct, theirs = (list(dict.fromkeys(map(normalise, side))) for side in (read, others))
-    before = _shared(distinct)
-    if marked := _TO_MARK.match(before):
-        before = marked[0] if _is_label(marked[0]) else ""
-    else:
-        before = found[0] if (found := _TO_BLANK.match(before)) else ""
-        left = [len(text.removeprefix(before).split()) for text in distinct if text.startswith(before)]
-        named = len(before.split()) < _FEWEST_WORDS or before.split()[0].lower() not in _TELLING
-        before = "" if named or median(left) < _FEWEST_WORDS else before
-    backwards = _shared([text[::-1] for text in distinct])
-    after = found[0] if (found := _FROM_MARK.search(backwards[::-1])) else ""
-    begin, end = sum(text.startswith(before) for text in theirs), sum(text.endswith(after) for text in theirs)
-    most = max(len(theirs) // 2, _FEWEST_TEXTS - 1)
-    begins = bool(before) and (not begin or (marked is not None and begin > most))
-    return Carrier((before,) if begins else (), after if end > most or not end else "")
+    before = [*_labels(distinct), *_telling(distinct)]
+    groups = [distinct, *([text for text in distinct if text.startswith(begin)] for begin in before)]
+    after = sorted({*filter(None, map(_end, groups))}, key=lambda one: (-len(one), one))
+    begun = {begin: sum(text.startswith(begin) for text in theirs) for begin in before}
+    ended = {end: sum(text.endswith(end) for text in theirs) for end in after}
+    many = _many(theirs)
+    return Carrier(
+        tuple(one for one, count in begun.items() if not count or (_TO_MARK.fullmatch(one) and count >= many)),
+        tuple(one for one, count in ended.items() if not count or count >= many),
+    )
 
 
-def _is_label(before: str) -> bool:
-    """Whether what ends with a mark names the kind of text, or is an instruction; a name alone is part of the text."""
+def _many(texts: Sequence[str]) -> int:
+    return max(_FEWEST_TEXTS, math.ceil(_MANY * len(texts)))
+
+
+def _labels(texts: Sequence[str]) -> list[str]:
+    """The beginnings up to a mark that many texts have, without those that begin with a longer one."""
+    found = defaultdict[str, set[int]](set)
+    for row, text in enumerate(texts):
+        for mark in _MARK.finditer(text, 0, _LONGEST):
+            found[text[: mark.end()]].add(row)
+    labels, left = list[str](), {*range(len(texts))}
+    for begin in sorted(found, key=lambda one: (-len(one), one)):
+        own = found[begin] & left
+        if len(own) >= _many(texts) and _is_label(begin, most=2 * len(own) > len(texts)):
+            labels.append(begin)
+            left -= own
+    return labels
+
+
+def _is_label(before: str, *, most: bool) -> bool:
+    """Whether it names the kind of text, or is an instruction; a name before a colon is part of the text.
+
+    Any other mark will do where most texts have it.
+    """
     own = _words(before)
-    return before.rstrip()[-1] != ":" or len(own) >= _FEWEST_WORDS or not _LABELS.isdisjoint(own)
+    return len(own) >= _FEWEST_WORDS or not _LABELS.isdisjoint(own) or (most and before.rstrip()[-1] != ":")
+
+
+def _telling(texts: Sequence[str]) -> list[str]:
+    """The words without a mark with which most texts tell somebody to search."""
+    shared = _shared(texts)
+    if _TO_MARK.match(shared) or not (found := _TO_BLANK.match(shared)):
+        return []
+    left = [len(text.removeprefix(found[0]).split()) for text in texts if text.startswith(found[0])]
+    words = found[0].split()
+    tells = len(words) >= _FEWEST_WORDS and words[0].lower() in _TELLING and median(left) >= _FEWEST_WORDS
+    return [found[0]] if tells else []
+
+
+def _end(texts: Sequence[str]) -> str:
+    """What most texts end with, from a mark, a sentence or a label on."""
+    found = _FROM_MARK.search(_shared([text[::-1] for text in texts])[::-1])
+    return found[0] if found else ""
 
 
 def _shared(texts: Sequence[str]) -> str:

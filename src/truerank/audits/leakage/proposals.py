@@ -62,7 +62,7 @@ def bare(test: TopicSet, texts: Callable[[], Iterable[str]]) -> TopicSet:
                        **{name: taken(name, getattr(topic, name)) for name in FIELDS[:3]})
         for topic in test.topics
     )  # fmt: skip
-    around = [text for one in carriers.values() for text in (*one.before, one.after) if text]
+    around = [text for one in carriers.values() for text in (*one.before, *one.after)]
     return replace(test, topics=tuple(topics), carrier=tuple(dict.fromkeys(around)))
 
 
@@ -147,7 +147,7 @@ def propose(
         if (like := ids_among(first, topics)) is not None:
             counts[name] = {**counts[name], "ids": like}
         if carrier:
-            counts[name] = {**counts[name], "carrier": [*carrier.before, *filter(None, [carrier.after])]}
+            counts[name] = {**counts[name], "carrier": [*carrier.before, *carrier.after]}
     pairs = _joined(texts, [name for name, _ in sources], found)
     pairs, common = _with_shared(pairs, [source for _, source in sources])
     return Proposed(pairs, counts, found, common)
