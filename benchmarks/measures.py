@@ -177,15 +177,19 @@ def digest(printed: Iterable[str]) -> str:
 
 
 def generate(folder: Path, topics: int, depth: int, runs: int, seed: int = 0) -> tuple[Path, list[Path]]:
-    """Qrels with 50 judgments a topic, about half of them retrieved, and runs with different documents in each."""
+    """Qrels with 50 judgments a topic, of which each run retrieves the same half, and runs that share nothing else."""
     import numpy as np
     import polars as pl
 
     generator = np.random.default_rng(seed)
     paths, retrieved = [], np.empty((topics, 0), np.int64)
+    chosen = generator.permuted(np.tile(np.arange(depth), (topics, 1)), axis=1)[:, :25]
     for number in range(runs):
         # Distinct within a topic: consecutive stretches of a line of documents, one document drawn from each.
         documents = generator.integers(0, 8_800, (topics, depth)) + np.arange(depth) * 8_800
+        if number == 0:
+            retrieved = np.take_along_axis(documents, chosen, axis=1)
+        np.put_along_axis(documents, chosen, retrieved, axis=1)
         documents = generator.permuted(documents, axis=1)
         scores = -np.sort(-generator.random((topics, depth)) * 30, axis=1)
         path = folder / f"run-{number}.run"
@@ -200,11 +204,7 @@ def generate(folder: Path, topics: int, depth: int, runs: int, seed: int = 0) ->
             }
         ).write_csv(path, include_header=False, separator=" ", float_precision=6)
         paths.append(path)
-        if number == 0:
-            retrieved = documents
-    columns = generator.permuted(np.tile(np.arange(depth), (topics, 1)), axis=1)[:, :25]
-    judged = np.concatenate([np.take_along_axis(retrieved, columns, axis=1), 8_800 * depth + np.tile(
-        np.arange(25), (topics, 1))], axis=1)  # fmt: skip
+    judged = np.concatenate([retrieved, 8_800 * depth + np.tile(np.arange(25), (topics, 1))], axis=1)
     grades = generator.choice(4, judged.shape, p=(0.55, 0.2, 0.15, 0.1))
     qrels = folder / "test.qrels"
     pl.DataFrame(
