@@ -60,13 +60,13 @@ def test_several_templates_are_taken_off_each_with_its_end() -> None:
 def test_few_texts_and_names_have_no_carrier() -> None:
     assert not carrier_of([f"query: {query}" for query in QUERIES[:9]], TOPICS)
     assert not carrier_of([f"side effects of the {word}" for word in WORDS], TOPICS)
-    assert not carrier_of([f"query: {query}" for query in QUERIES], ["query: bog"])
 
 
 def test_what_most_texts_of_both_sides_have_is_taken_off_both() -> None:
     around = "Given a question, find passages: {}"
     texts, others = [around.format(text) for text in QUERIES], [around.format(f"the {word}") for word in WORDS]
     assert shared_carrier(texts, others) == shared_carrier(others, texts) == Carrier((around[:-2],))
+    assert shared_carrier(["query: bog"], [f"query: {query}" for query in QUERIES]) == Carrier(("query: ",))
     # Without a mark, what others begin with, too, may be what the texts are about.
     assert not shared_carrier([f"find the way to {text}" for text in QUERIES], ["find the way to rome"])
 

@@ -41,10 +41,13 @@ _TELLING: Final = frozenset(
 _FEWEST_TOPICS: Final = 3
 _TOPIC_SHARE: Final = 0.5
 #: A beginning up to the last mark, or to the last blank; an end from the first mark, sentence or label on.
-_MARK: Final = re.compile(r"[:>\])}|]\s*(?:user\s+)?")
-_TO_MARK: Final = re.compile(rf"\A.*{_MARK.pattern}", re.DOTALL)
+_MARK: Final = re.compile(r"[:>\])}|]\s*(?:user\s+)?|[.?!]\s+|(?<=\s)[\"“]")
+_TO_MARK: Final = re.compile(rf"\A.*(?:{_MARK.pattern})", re.DOTALL)
+_OF_SENTENCES: Final = frozenset('.?!"“')
 _TO_BLANK: Final = re.compile(r"\A.*\s", re.DOTALL)
-_FROM_MARK: Final = re.compile(r"(?:(?:\s+|\A)[\[(<{|]|\s*<[|/]|(?<=[.!?])\s+(?=\S+\s)).*\Z|\s+[^\s:]+:\Z", re.DOTALL)
+_FROM_MARK: Final = re.compile(
+    r"(?:(?:\s+|\A)[\[(<{|]|\s*<[|/]|[\"”](?=\s)|(?<=[.!?])\s+(?=\S+\s)).*\Z|\s+[^\s:]+:\Z", re.DOTALL
+)
 
 
 @dataclass(frozen=True)
@@ -67,24 +70,32 @@ def carrier_of(read: Iterable[str], topic_texts: Iterable[str]) -> Carrier:
     distinct, topics = (list(dict.fromkeys(map(normalise, side))) for side in (read, topic_texts))
     found = shared_carrier(distinct, topics)
     begins = [one for one in _before_topics(distinct, topics) if not any(topic.startswith(one) for topic in topics)]
-    return Carrier(tuple(sorted({*found.before, *begins}, key=lambda one: (-len(one), one))), found.after)
+    return Carrier(tuple(sorted({*found.before, *begins}, key=_longest)), found.after)
 
 
 def shared_carrier(read: Iterable[str], others: Iterable[str]) -> Carrier:
-    """What texts of a side share; where a text of the other side has it, it is part of a text, but not with a mark
-    where many texts there have it, too.
+    """What texts of a side share. What many texts of either side begin with up to a mark is no part of any text; what
+    else a text of the other side has is part of a text.
     """
     distinct, theirs = (list(dict.fromkeys(map(normalise, side))) for side in (read, others))
-    before = [*_labels(distinct), *_telling(distinct)]
-    groups = [distinct, *([text for text in distinct if text.startswith(begin)] for begin in before)]
-    after = sorted({*filter(None, map(_end, groups))}, key=lambda one: (-len(one), one))
-    begun = {begin: sum(text.startswith(begin) for text in theirs) for begin in before}
-    ended = {end: sum(text.endswith(end) for text in theirs) for end in after}
-    many = _many(theirs)
-    return Carrier(
-        tuple(one for one, count in begun.items() if not count or (_TO_MARK.fullmatch(one) and count >= many)),
-        tuple(one for one, count in ended.items() if not count or count >= many),
-    )
+    labels = {*_labels(distinct), *_labels(theirs)}
+    before = {begin for begin in labels if any(text.startswith(begin) for text in distinct)}
+    alike = ([text for text in side if text.startswith(begin)] for begin in before for side in (distinct, theirs))
+    after = {*map(_end, alike)} - {""}
+    telling, end = {*_telling(distinct)}, {_end(distinct, labelled=False)} - {""}
+    before |= {one for one in telling if not any(text.startswith(one) for text in theirs)}
+    after |= {one for one in end if sum(text.endswith(one) for text in theirs) not in range(1, _many(theirs))}
+    return Carrier(tuple(sorted(before, key=_longest)), tuple(sorted(after, key=_longest)))
+
+
+def _longest(text: str) -> tuple[int, str]:
+    return -len(text), text
+
+
+def may_be_labelled(texts: Iterable[str]) -> bool:
+    """Whether a text begins with what may be a label."""
+    read = map(normalise, texts)
+    return any(_is_label(text[: one.end()], most=False) for text in read for one in _MARK.finditer(text, 0, _LONGEST))
 
 
 def _many(texts: Sequence[str]) -> int:
@@ -98,7 +109,7 @@ def _labels(texts: Sequence[str]) -> list[str]:
         for mark in _MARK.finditer(text, 0, _LONGEST):
             found[text[: mark.end()]].add(row)
     labels, left = list[str](), {*range(len(texts))}
-    for begin in sorted(found, key=lambda one: (-len(one), one)):
+    for begin in sorted(found, key=_longest):
         own = found[begin] & left
         if len(own) >= _many(texts) and _is_label(begin, most=2 * len(own) > len(texts)):
             labels.append(begin)
@@ -109,10 +120,13 @@ def _labels(texts: Sequence[str]) -> list[str]:
 def _is_label(before: str, *, most: bool) -> bool:
     """Whether it names the kind of text, or is an instruction; a name before a colon is part of the text.
 
-    Any other mark will do where most texts have it.
+    A sentence has to name it, too; a bracket will do where most texts have it.
     """
-    own = _words(before)
-    return len(own) >= _FEWEST_WORDS or not _LABELS.isdisjoint(own) or (most and before.rstrip()[-1] != ":")
+    own, mark = _words(before), before.rstrip()[-1]
+    names, long = not _LABELS.isdisjoint(own), len(own) >= _FEWEST_WORDS
+    if mark in _OF_SENTENCES:
+        return long and (names or own[0] in _TELLING)
+    return long or names or (most and mark != ":")
 
 
 def _telling(texts: Sequence[str]) -> list[str]:
@@ -126,9 +140,12 @@ def _telling(texts: Sequence[str]) -> list[str]:
     return [found[0]] if tells else []
 
 
-def _end(texts: Sequence[str]) -> str:
-    """What most texts end with, from a mark, a sentence or a label on."""
-    found = _FROM_MARK.search(_shared([text[::-1] for text in texts])[::-1])
+def _end(texts: Sequence[str], *, labelled: bool = True) -> str:
+    """What most texts end with, from a mark, a sentence or a label on; or three words, where they begin alike."""
+    shared = _shared([text[::-1] for text in texts])[::-1]
+    found = _FROM_MARK.search(shared)
+    if found is None and labelled and len(shared.split(" ")[1:]) >= _FEWEST_WORDS:
+        return shared[shared.index(" ") :]
     return found[0] if found else ""
 
 

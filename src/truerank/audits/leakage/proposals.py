@@ -15,7 +15,7 @@ from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import TopicText
 from truerank.sources import QuerySource, TopicSet
 from truerank.sources.distinct import DistinctTexts
-from truerank.text.carriers import Carrier, carrier_of, shared_carrier
+from truerank.text.carriers import Carrier, carrier_of, may_be_labelled, shared_carrier
 from truerank.text.mojibake import repair
 from truerank.text.normalising import normalise
 from truerank.text.wording import core, folded, key, tokens
@@ -48,7 +48,7 @@ def bare(test: TopicSet, texts: Callable[[], Iterable[str]]) -> TopicSet:
     columns: dict[str, list[str]] = {name: [getattr(topic, name) for topic in test.topics] for name in FIELDS[:3]}
     columns["variants"] = [variant for topic in test.topics for variant in topic.variants]
     carriers = {name: Carrier() for name in columns}
-    if any(shared_carrier(filter(None, column), ()) for column in columns.values()):
+    if any(may_be_labelled(column) or shared_carrier(filter(None, column), ()) for column in columns.values()):
         others = list(texts())
         carriers = {name: shared_carrier(filter(None, column), others) for name, column in columns.items()}
     if not any(carriers.values()):
