@@ -17,6 +17,7 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import pairwise
+from os.path import commonprefix
 from typing import Final
 
 from truerank.text.wording import FORM_WORDS, asks, key
@@ -113,7 +114,9 @@ def contrast(left: str, right: str) -> str:
     only = set(one) - set(other), set(other) - set(one)
     denied = (_denials(one, other) + _denials(other, one) + _denied(*only)) % 2 == 1
     opposed = _opposed(*only)
-    if opposed and not denied:
+    # "On" and "off" are prepositions, too.
+    switched = sorted(map(sorted, only)) == [["off"], ["on"]] and len(one) == len(other)
+    if (opposed or switched) and not denied:
         return "opposite"
     # "Not safe" is "dangerous", and "without sleep" is "sleep loss".
     if denied and not opposed and not any(_SIDES.get(key(word), {}).get(0) == 1 for own in only for word in own):
@@ -230,6 +233,12 @@ def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
     mine, theirs = ({word: before for before, word in pairwise(own) if before in _FROM_TO} for own in (one, other))
     turned = {(mine[word], theirs[word]) for word in mine.keys() & theirs.keys()}
     if any(before != after and (after, before) in turned for before, after in turned):
+        return True
+    start = len(commonprefix([[*one], [*other]]))
+    end = len(commonprefix([[*one[start:]][::-1], [*other[start:]][::-1]]))
+    middle, turned_to = ([*own[start : len(own) - end]] for own in (one, other))
+    if any(word in _FROM_TO and [*middle[at + 1 :], word, *middle[:at]] == turned_to != middle
+           for at, word in enumerate(middle)):  # fmt: skip
         return True
     content = [[key(word) for word in own if word == "by" or word not in FORM_WORDS] for own in (one, other)]
     if {*content[0], "by"} != {*content[1], "by"}:
