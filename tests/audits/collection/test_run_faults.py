@@ -89,6 +89,16 @@ def test_ids_that_do_not_meet(how: str, documents: bool) -> None:
     assert (part.weight, part.topics) == ("topics", frozenset(some))
 
 
+def test_ids_that_are_written_otherwise_in_part_of_all_lists() -> None:
+    third = pl.when(pl.col("rank") % 3 == 0).then("D00" + pl.col("doc_id")).otherwise("doc_id").alias("doc_id")
+    part = named(with_run(files(), lambda run: run.with_columns(third)))["foreign-results"]
+    assert (part.weight, part.topics) == ("fault", frozenset()) and "'D00' too much" in part.reason
+    # Ids that differ in nothing that shows may be those of documents that are not given.
+    given = files()
+    held = given.documents.filter(given.documents.str.slice(-1) != "7") if given.documents is not None else None
+    assert named(replace(given, documents=held))["foreign-results"].weight == "doubt"
+
+
 @pytest.mark.parametrize(("share", "weight"), [(0.3, "fault"), (0.6, "topics")])
 @pytest.mark.parametrize("ids", [DOCUMENTS, [str(n) for n in range(300)]], ids=["padded", "numbers"])
 def test_documents_that_are_cut_short_lack_the_end_of_the_order(ids: list[str], share: float, weight: str) -> None:
