@@ -71,8 +71,8 @@ def read_run_frame(path: str | Path, columns: Collection[str] = tuple(RUN_SCHEMA
         for name, some in parts.items():
             some.append(part[name])
     del part
-    # One column after the other, so that no more than one is held twice.
-    frame = pl.DataFrame([pl.concat(parts.pop(name), rechunk=True) for name in wanted])
+    # One column after the other, so that no more than one is held twice; those of a small file are good as they are.
+    frame = pl.DataFrame([pl.concat(some := parts.pop(name), rechunk=len(some) > 2) for name in wanted])
     if pair := lines.repeated_pair(frame["topic_id"], frame["doc_id"]):
         refuse_repeat(_file(path)[0], frame, pair)
     return frame
