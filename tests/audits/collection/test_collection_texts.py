@@ -146,8 +146,10 @@ _RUSSIAN = "Радиосвязь на коротких волнах зависи
         (40, (0, 0), 40, 0),  # no topics are given
         (40, (20, 10), 0, 40),  # topics in both languages
         (40, (0, 30), 0, 40),  # topics in the language of the few
-        (200, (30, 0), 0, 200),  # a third of the collection
-        (400, (30, 0), 0, 400),  # half of it
+        (200, (30, 0), 200, 0),  # a third of the collection
+        (400, (30, 0), 400, 0),  # half of it
+        (200, (0, 0), 0, 200),  # nobody says what is asked for
+        (400, (15, 15), 0, 400),  # topics in both
     ],
 )
 def test_documents_in_another_script_than_nearly_all(
@@ -167,6 +169,15 @@ def test_documents_in_another_script_than_nearly_all(
     if asked == (30, 0) and foreign < len(usual):
         said = [*found.rows("foreign-script")["detail"], *found.rows("several-scripts")["detail"]]
         assert all("no topic is" in one for one in said)
+
+
+def test_relevant_documents_in_another_script_are_meant(tmp_path: Path) -> None:
+    records = [(f"d{at}", text(at)) for at in range(400)] + [(f"r{at}", f"{_RUSSIAN} {at}") for at in range(200)]
+    (tmp_path / "topics.tsv").write_text("".join(f"q{at}\t{text(900 + at, 7)}\n" for at in range(30)))
+    (tmp_path / "qrels").write_text("".join(f"q{at} 0 {name}{at} 1\n" for at in range(30) for name in "dr"))
+    given = {"docs": docs(tmp_path / "docs.jsonl", records), "topics": str(tmp_path / "topics.tsv")}
+    found = collection.audit(**given, qrels=str(tmp_path / "qrels"))
+    assert not len(found.rows("foreign-script")) and found.finding("several-scripts") is not None
 
 
 def test_documents_in_another_language_than_the_topics_are_no_fault(tmp_path: Path) -> None:

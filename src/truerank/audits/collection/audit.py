@@ -478,7 +478,8 @@ def _read(
 
     titles = Titles()
     beside = [titles.add] if around is None else [titles.add, around.add]
-    scan = DocumentScan(source, asked, beside, None if topics is None else topics.scripts())
+    texts = None if topics is None else [*topics.texts().values()]
+    scan = DocumentScan(source, asked, beside, texts, frozenset() if around is None else {*around.relevant["doc_id"]})
     sketches, counted = kept(scan.documents(), "sketches")
     table = scan.finish()
     if table.repeated:

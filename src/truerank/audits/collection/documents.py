@@ -35,7 +35,7 @@ from truerank.audits.collection.texts import (
     script_of,
     speaks_as_notice,
 )  # fmt: skip
-from truerank.audits.collection.topics import asked_scripts
+from truerank.audits.collection.topics import several_of
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.records import Document
 from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
@@ -291,8 +291,8 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 #: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
-#: Documents in another script than nearly all are foreign, and in any collection those in a script that so few have;
-#: from so many documents on.
+#: Documents in another script than nearly all are foreign, and in any collection those in a script that so
+#: few have; from so many documents on.
 _NEARLY_ALL, _SCRIPT_SHARE, _SCRIPT_FEWEST = 0.85, 0.01, 50
 #: The share of the letters of a document in another script that names in the usual one make, at most.
 _NAMES: Final = 0.15
@@ -435,7 +435,8 @@ class DocumentScan:
 
     Args:
         beside: take every document as well.
-        topics: how many topics there are in each script; None for no topics.
+        topics: the texts of the topics; None for no topics.
+        relevant: the ids of relevant documents.
     """
 
     def __init__(
@@ -443,9 +444,10 @@ class DocumentScan:
         source: str,
         asked: Collection[str] = (),
         beside: Sequence[Callable[[Document], None]] = (),
-        topics: Mapping[str, int] | None = None,
+        topics: Collection[str] | None = None,
+        relevant: Collection[str] = (),
     ) -> None:
-        self._beside, self._topics = beside, topics
+        self._beside, self._topics, self._relevant = beside, topics, relevant
         self.table = DocumentTable(open_documents(source, keep_empty=True), asked=frozenset(asked))
         self.ids = _Twice()
         #: How many documents have each number of characters, words and letters, and of characters of the body.
@@ -453,6 +455,7 @@ class DocumentScan:
         self.sized = 0
         self.endings: Counter[str] = Counter()
         self.scripts: Counter[str] = Counter()
+        self.relevant_scripts: Counter[str] = Counter()
         self.in_sentences: Counter[str] = Counter()
         self.words: Counter[str] = Counter()
         self.held: Counter[str] = Counter()
@@ -533,6 +536,8 @@ class DocumentScan:
             self.long.add(row, size.letters)
         script = script_of(text)
         self.scripts[script] += 1
+        if script and row["doc_id"] in self._relevant:
+            self.relevant_scripts[script] += 1
         usual = self.scripts.most_common(1)[0][0]
         if script and script != usual and self.held[script] < _MOST_HELD:
             self.held[script] += 1
@@ -639,29 +644,32 @@ class DocumentScan:
         total = known.total()
         if total < _SCRIPT_FEWEST:
             return []
-        usual, most = known.most_common(1)[0]
+        topics = Counter(filter(None, map(script_of, self._topics or ())))
+        asked = several_of(topics) & known.keys()
+        wanted = asked | several_of(self.relevant_scripts)
+        large = [script for script in known if script in asked and known[script] > (1 - _NEARLY_ALL) * total]
+        usual = max(large or known, key=known.__getitem__)
         others = [script for script in known if script != usual]
-        few = total if most >= _NEARLY_ALL * total else _SCRIPT_SHARE * total
-        asked = asked_scripts(self._topics or {})
-        rare = {script for script in others if known[script] <= few and script not in asked}
+        few = total if known[usual] >= _NEARLY_ALL * total or asked else _SCRIPT_SHARE * total
+        rare = {script for script in others if known[script] <= few and script not in wanted}
         several = {script: known[script] for script in others if script not in rare}
         self.table.counts["several-scripts"] = sum(several.values())
         self.kinds["several-scripts"] = [
-            {"detail": f"{count / total:.1%} of the documents are {script.lower()}{self._in_topics(script)}"}
+            {"detail": f"{count / total:.1%} of the documents are {script.lower()}{self._in_topics(topics, script)}"}
             for script, count in several.items()
         ]
         whole = all(self.held[script] >= min(known[script], _MOST_HELD) for script in rare)
         return [
-            {**row, "detail": f"{script.lower()}, not {usual.lower()}{self._in_topics(script)}: '{text[:60]}'"}
+            {**row, "detail": f"{script.lower()}, not {usual.lower()}{self._in_topics(topics, script)}: '{text[:60]}'"}
             for row, script, text in (self.foreign if whole else self._read_again(rare))
             if script in rare and not has_script(text, usual, _NAMES)
         ]
 
-    def _in_topics(self, script: str) -> str:
+    def _in_topics(self, topics: Counter[str], script: str) -> str:
         if self._topics is None:
             return ""
-        count, total = self._topics.get(script, 0), sum(self._topics.values())
-        return f"; {count:,d} of {total:,d} topics are" if count else "; no topic is"
+        count = topics[script]
+        return f"; {count:,d} of {topics.total():,d} topics are" if count else "; no topic is"
 
     def _read_again(self, scripts: Collection[str]) -> Iterator[tuple[Row, str, str]]:
         """Documents in some scripts: of those at the beginning of the source nobody knew that others follow."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import damage, has_script, markup, measured, placeholder, script_of
@@ -29,6 +29,7 @@ _LONG, _LONG_LETTERS = 12, 300
 #: A script that fewer than this share of the texts have is another one, if there are enough texts to say so.
 _FOREIGN_SHARE: Final = 0.02
 _FEWEST_FOR_SCRIPT: Final = 20
+T = TypeVar("T")
 _PAIR: Final = ("left", "right", "kind", "jaccard")
 
 
@@ -69,16 +70,12 @@ class TopicTable:
         """The text of each topic that has one."""
         return {record.topic.topic_id: record.text for record in self.distinct()}
 
-    def scripts(self) -> Counter[str]:
-        """How many topics there are in each script."""
-        return Counter(filter(None, map(script_of, self.texts().values())))
 
-
-def asked_scripts(counts: Mapping[str, int]) -> frozenset[str]:
-    """The scripts that so many topics have, without those of single ones among many."""
+def several_of(counts: Mapping[T, int]) -> frozenset[T]:
+    """The scripts or languages that so many texts have, without those of single ones among many."""
     total = sum(counts.values())
     least = max(1, _FOREIGN_SHARE * total) if total >= _FEWEST_FOR_SCRIPT else 0
-    return frozenset(script for script, count in counts.items() if count > least)
+    return frozenset(one for one, count in counts.items() if count > least)
 
 
 def read_topic_table(source: str | SourceSpec) -> TopicTable:
@@ -169,7 +166,7 @@ def _texts(records: Sequence[TopicRecord], total: int) -> Iterator[Instances]:
 
 def _foreign(records: Sequence[TopicRecord], scripts: dict[str, str]) -> list[dict[str, Any]]:
     counts = Counter(script for script in scripts.values() if script)
-    if not (rare := counts.keys() - asked_scripts(counts)):
+    if not (rare := counts.keys() - several_of(counts)):
         return []
     usual = counts.most_common(1)[0][0]
     rows = []
