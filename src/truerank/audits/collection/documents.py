@@ -22,6 +22,7 @@ import scipy
 
 from truerank.arrays import Hashes
 from truerank.audits.collection.instances import Instances, instances
+from truerank.audits.collection.languages import LanguageSample, asked_languages, language_of
 from truerank.audits.collection.texts import (
     damage,
     doubled,
@@ -291,7 +292,7 @@ _ODD_SHARE, _ODD_IN_SENTENCES, _ODD_FEWEST = 0.02, 0.05, 100
 #: Documents whose words are counted; a last word may be the beginning of one that stands so often in them.
 _COUNTED: Final = 50_000
 _OFTEN: Final = 5
-#: Documents in another script than nearly all are foreign, and in any collection those in a script that so
+#: Documents in another script or language than nearly all are foreign, and in any collection those in a script that so
 #: few have; from so many documents on.
 _NEARLY_ALL, _SCRIPT_SHARE, _SCRIPT_FEWEST = 0.85, 0.01, 50
 #: The share of the letters of a document in another script that names in the usual one make, at most.
@@ -461,7 +462,7 @@ class DocumentScan:
         self.held: Counter[str] = Counter()
         self.short, self.long, self.last, self.foreign, self.notices = Spool(), Spool(), Spool(), Spool(), Spool()
         self.titles, self.lone_titles = Spool(), 0
-        self.ends, self.usual = Endings(), UsualWords()
+        self.ends, self.usual, self.sample = Endings(), UsualWords(), LanguageSample()
         self.kinds: dict[str, list[Row]] = {
             kind: []
             for kind in (
@@ -551,6 +552,7 @@ class DocumentScan:
             self.ends.only(self.words)
         if script == usual:
             self.usual.add(row, words)
+            self.sample.add(text)
         kind, sentences = ending(text), self.ends.add(text, words if counted else ())
         self.endings[kind] += 1
         self.in_sentences[kind] += sentences
@@ -580,7 +582,9 @@ class DocumentScan:
         self.kinds["error-page"] = alone(self.notices)
         self.kinds["cut-document"] = self._cut()
         self.kinds["foreign-script"] = self._foreign()
-        self.kinds["foreign-words"] = self.usual.unlike()
+        self.kinds["foreign-language"] = self._other_languages()
+        named = {row["doc_id"] for row in self.kinds["foreign-language"]}
+        self.kinds["foreign-words"] = [row for row in self.usual.unlike() if row["doc_id"] not in named]
         self._repeats()
         self.table.found = self.kinds
         return self.table
@@ -670,6 +674,37 @@ class DocumentScan:
             return ""
         count = topics[script]
         return f"; {count:,d} of {topics.total():,d} topics are" if count else "; no topic is"
+
+    def _other_languages(self) -> list[Row]:
+        """Documents in languages that neither topics nor relevant documents are in; they are read once more for it."""
+        languages = self.sample.languages()
+        if not languages:
+            return []
+        asked = several_of(asked_languages(self._topics or (), languages))
+        sizes = [one.texts for one in languages]
+        large = [at for at in asked if sizes[at] > (1 - _NEARLY_ALL) * sum(sizes)]
+        usual = max(large or range(len(sizes)), key=sizes.__getitem__)
+        if not asked and sizes[usual] < _NEARLY_ALL * sum(sizes):
+            return []
+        told = "; no topic is" if asked else ""
+        foreign = {at for at in range(len(sizes)) if at != usual and at not in asked}
+        rows: dict[int, list[Row]] = {at: [] for at in foreign}
+        count, relevant = Counter[int](), Counter[int]()
+        for block in self.table.source.records() if foreign else ():
+            for document, line in ((record.document, record.line) for record in block):
+                text = normalise(document.text[:_LETTERS_LOOKED_AT])[:_BEGINNING]
+                if (at := language_of(text, languages)) is None:
+                    continue
+                relevant[at] += document.doc_id in self._relevant
+                count[at] += at in foreign
+                if at in foreign and len(rows[at]) < _MOST_HELD:
+                    words = ", ".join(f"'{word}'" for word in languages[at].keys[:3])
+                    detail = f"words such as {words}, not '{languages[usual].keys[0]}'{told}: '{text[:60]}'"
+                    rows[at].append({"doc_id": document.doc_id, "line": line, "detail": detail})
+        judged = several_of(relevant)
+        foreign -= judged
+        self.table.counts["foreign-language"] = sum(count[at] for at in foreign)
+        return [row for at in sorted(foreign) for row in rows[at]]
 
     def _read_again(self, scripts: Collection[str]) -> Iterator[tuple[Row, str, str]]:
         """Documents in some scripts: of those at the beginning of the source nobody knew that others follow."""
