@@ -33,6 +33,8 @@ _FITS, _HARDLY = 0.5, 1 / 3
 #: shorter than its other words, by a factor of at most the third: names and terms are not. The longer they are, the
 #: larger the share has to be, by the fourth.
 _TEN, _LEAST, _MOST, _SHORTER, _BY_LENGTH = 10, 0.08, 0.5, 0.8, 0.2
+#: So many keys are in such a share of its texts, unlike the words of a subject.
+_SEVERAL, _MANY = 3, 0.35
 #: Between blanks are words, unlike in code and formulas; inside a sentence keys begin with no capital, unlike names.
 _PROSE, _CAPITALS = 0.8, 0.5
 _MARKS, _ENDS = ".,;:!?()\"'", ".:!?"
@@ -210,7 +212,8 @@ class _Table:
         texts = [self.texts[at] for at in np.flatnonzero(group.members)[:500]]
         others = [len(word) for text in texts for word in plain_words(text) if word not in keys]
         length = float(rates[ten] @ letters[ten]) / share / fmean(others or [1])
-        if length > _SHORTER or not max(_LEAST, _BY_LENGTH * length) <= share <= _MOST:
+        many = np.sort(self._held(group.members)[group.keys])[-_SEVERAL] >= _MANY
+        if not many or length > _SHORTER or not max(_LEAST, _BY_LENGTH * length) <= share <= _MOST:
             return False
         pieces = [text.split() for text in texts]
         prose = [_WORD.fullmatch(piece) is not None for some in pieces for piece in some]
