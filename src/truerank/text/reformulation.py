@@ -11,6 +11,7 @@ say: this floor knows no encoder.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import Final, Literal, NamedTuple, TypeAlias
 
 import numpy as np
@@ -114,6 +115,7 @@ def propose_types(
     pairs: Sequence[tuple[str, str]],
     word_similarity: WordSimilarity,
     sentence_similarities: Sequence[float] | NDArray[np.floating] | None = None,
+    differs: Mapping[tuple[str, str], str] = MappingProxyType({}),
 ) -> list[Type]:
     """Proposes the types of many pairs; `word_similarity` is asked once per distinct topic text and 4,096 queries.
 
@@ -121,6 +123,7 @@ def propose_types(
         pairs: (topic text, query text); pairs with the same topic text need not be neighbours.
         word_similarity: cosines between words.
         sentence_similarities: the cosines of the pairs' texts, shape (len(pairs),), or nothing.
+        differs: what `contrasts.contrast` says of pairs, where that is known.
 
     Returns:
         One type per pair, in their order.
@@ -134,11 +137,11 @@ def propose_types(
     scores = coefficients[:, 0] + np.nan_to_num(features) @ coefficients[:, 1:].T
     best = scores.argmax(axis=1)
     best[same_words(features)] = TYPES.index("identical")
-    differs = [contrast(*pair) for pair in pairs]
-    turned = [at for at, what in enumerate(differs) if what == "direction" and best[at] == TYPES.index("identical")]
+    contrasts = [differs[pair] if pair in differs else contrast(*pair) for pair in pairs]
+    turned = [at for at, what in enumerate(contrasts) if what == "direction" and best[at] == TYPES.index("identical")]
     scores[turned, TYPES.index("identical")] = -np.inf
     best[turned] = scores[turned].argmax(axis=1)
-    best[[what == "number" for what in differs]] = TYPES.index("different topic")
+    best[[what == "number" for what in contrasts]] = TYPES.index("different topic")
     wordless = np.isnan(features[:, 0])
     types = [TYPES[number] for number in best]
     for at in np.flatnonzero(wordless).tolist():

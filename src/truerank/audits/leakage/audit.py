@@ -245,9 +245,14 @@ def with_types(pairs: pl.DataFrame, tests: Sequence[TopicSet], encoder: Encoder)
     every = sorted({text for pair in (*against_field, *against_title) for text in pair})
     words = WordVectors(encoder, (word for text in every for word in content_words(text)))
     similarity = dict(zip(against_field, pairs["similarity"], strict=True))
-    similarity.update(_sentence_similarities([pair for pair in set(against_title) if pair not in similarity], encoder))
+    similarity.update(
+        _sentence_similarities([pair for pair in dict.fromkeys(against_title) if pair not in similarity], encoder)
+    )
+    distinct = list(similarity)
+    differs = dict(zip(against_field, pairs["differs"], strict=True))
+    types = dict(zip(distinct, propose_types(distinct, words, list(similarity.values()), differs), strict=True))
     return pairs.with_columns(
-        pl.Series(name, propose_types(wanted, words, [similarity[pair] for pair in wanted]), dtype=pl.String)
+        pl.Series(name, [types[pair] for pair in wanted], dtype=pl.String)
         for name, wanted in (("type", against_field), ("title_type", against_title))
     )
 
