@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 
 if TYPE_CHECKING:
@@ -203,24 +204,14 @@ class Check(Result, shown_in="truerank.claims.page"):
         claim = None
         if self.claim is not None and self.base is not None:
             claim = {
-                "system": self.claim.system,
-                "baseline": self.claim.baseline,
-                "measure": self.claim.measure,
-                "comparisons": self.claim.comparisons,
-                "confidence": self.claim.confidence,
-                **{name: getattr(self.base, name) for name in ("value", "low", "high", "topics")},
-                "repaired": None if self.repaired is None else asdict(self.repaired),
+                **picked(self.claim, "system, baseline, measure, comparisons, confidence"),
+                **picked(self.base, "value, low, high, topics"),
+                "repaired": plain(self.repaired),
             }
         return {
-            "verdict": self.conclusion.word,
-            "sentence": self.sentence(),
-            "conclusion": asdict(self.conclusion),
-            "test": self.test,
+            **picked(self, "verdict=conclusion.word, sentence, conclusion, test"),
             "claim": claim,
             **({} if self.single is None else {"single": self.single._asdict()}),
-            "answers": [one.json() for one in self.answers],
-            "plan": [asdict(one) for one in self.plan],
-            "settings": dict(self.settings),
-            "files": [one.json() for one in self.readings],
+            **picked(self, "answers, plan, settings, files=readings"),
             **({} if self.benchmark is None else {"gallery": [self.benchmark.json()]}),
         }

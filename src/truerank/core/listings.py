@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
+from truerank.core.plain import picked
 from truerank.text.words import MarkedPiece, mark, stem, words
 
 #: More distinct values than this are typed, fewer are chosen from a list.
@@ -74,17 +75,8 @@ class ListingColumn:
 
     def data(self) -> dict[str, Any]:
         """What the script needs of the column; repeated texts are stored once."""
-        about: dict[str, Any] = {
-            "key": self.key,
-            "title": self.title,
-            "kind": self.kind,
-            "filter": self.filter,
-            "start": "" if self.start is None else f"{self.start:g}",
-            "digits": self.digits,
-            "shown": self.shown,
-            "exported": self.exported,
-            "searched": self.searched,
-        }
+        start = "" if self.start is None else f"{self.start:g}"
+        about = picked(self, "key, title, kind, filter, start, digits, shown, exported, searched") | {"start": start}
         if self.kind == "number":
             return {**about, "values": [round(float(value), 6) for value in self.values]}
         codes = {value: code for code, value in enumerate(dict.fromkeys(self.values))}

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 import math
+import operator
 from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
@@ -46,3 +48,16 @@ def plain(value: Any, *without: str) -> Any:  # noqa: PLR0911 - one return for e
     if value is None or isinstance(value, str | int):
         return value
     raise TypeError(f"there is no JSON for a {type(value).__name__}")
+
+
+def picked(value: Any, names: str) -> dict[str, Any]:
+    """Parts of a value as JSON has them, in the order of a text such as `"runs, sets=options.sets, sentences"`.
+
+    Each is a field, a property, a path to one, or a method that is called; `KEY=` before it is what JSON calls it.
+    """
+    found = {}
+    for name in names.split(", "):
+        key, _, path = name.rpartition("=")
+        part = operator.attrgetter(path)(value)
+        found[key or path] = plain(part() if inspect.ismethod(part) else part)
+    return found

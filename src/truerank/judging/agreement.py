@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.coefficients import Coefficients, Score, drawn_weights, interval
@@ -89,17 +89,13 @@ class AnnotatorAgreement(Result, shown_in="truerank.judging.report"):
             "annotators": [{**annotator._asdict(), "labelled": n} for annotator, n in self.annotators],
             "definitions": [
                 {
-                    "definition": part.definition.name,
-                    "meaning": part.definition.meaning,
-                    "level": part.definition.level,
+                    **picked(part, "definition=definition.name, meaning=definition.meaning, level=definition.level"),
                     "items": part.units,
                     **plain(part, "definition", "units"),
                 }
                 for part in self.compared
             ],
-            "models": plain(self.models),
-            "about": plain(self.about),
-            "notes": list(self.notes),
+            **picked(self, "models, about, notes"),
         }
 
 

@@ -16,6 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, Protocol, runtime_checkable
 
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.endpoints import Client, Patience, RefusedError, UnavailableError
@@ -344,9 +345,8 @@ class ModelRun(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        names = ("store", "annotator", "about", "labelled", "labels", "skipped", "already", "failed", "left")
         return {
-            **{name: getattr(self, name) for name in names},
+            **picked(self, "store, annotator, about, labelled, labels, skipped, already, failed, left"),
             "tokens": {"read": self.tokens[0], "written": self.tokens[1]},
             "requests": {"sent": self.requests[0], "repeated": self.requests[1]},
         }

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from truerank.arrays import Floats
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
@@ -176,13 +177,8 @@ class ItemSample:
 
     def json(self) -> dict[str, Any]:
         """The plan and its outcome as a JSON object."""
-        return {
-            "sample": list(self.plans),
-            "seed": self.seed,
-            "population": self.population,
-            "drawn": len(self.items),
-            "strata": [stratum._asdict() for stratum in self.strata],
-        }
+        known = picked(self, "sample=plans, seed, population")
+        return {**known, "drawn": len(self.items), "strata": [stratum._asdict() for stratum in self.strata]}
 
 
 @dataclass(frozen=True)
@@ -556,13 +552,8 @@ class NewStore(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """The store as a JSON object."""
-        return {
-            "store": str(self.path),
-            "scheme": self.scheme,
-            **self.sample.json(),
-            **self.assignment.json(),
-            "adjudicators": list(self.adjudicators),
-        }
+        known = picked(self, "store=path, scheme")
+        return {**known, **self.sample.json(), **self.assignment.json(), "adjudicators": list(self.adjudicators)}
 
 
 @command

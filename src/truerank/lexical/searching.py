@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, NamedTuple, cast
 import numpy as np
 import polars as pl
 
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.lexical.expansions import Expansion
@@ -93,15 +94,10 @@ class SearchResult(Result, shown_in="truerank.lexical.report"):
     def json(self) -> dict[str, Any]:
         """All but the rows."""
         return {
-            "tag": self.tag,
-            "model": dict(self.model),
-            "k": self.k,
-            "topics": dict(self.topics),
+            **picked(self, "tag, model, k, topics"),
             "retrieved_topics": self.run["topic_id"].n_unique(),
             "rows": len(self.run),
-            "no_text": list(self.no_text),
-            "no_terms": list(self.no_terms),
-            "weights": dict(self.weights),
+            **picked(self, "no_text, no_terms, weights"),
             "index": {key: self.index[key] for key in ("documents", "terms", "analyser", "fingerprint")},
             "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
         }

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 import polars as pl
 
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import OptionError
 from truerank.lexical.index import Index, open_index
@@ -67,11 +68,7 @@ class Tuning(Result, shown_in="truerank.lexical.report"):
         """Everything but the runs."""
         base, tuned = (self.evaluation.values[self.evaluation.runs.index(name), 0] for name in ("base", "tuned"))
         return {
-            "preset": self.preset,
-            "base": dict(self.base),
-            "measure": self.measure,
-            "options": dict(self.options),
-            "grid": {name: list(values) for name, values in self.grid.items()},
+            **picked(self, "preset, base, measure, options, grid"),
             "means": {"base": float(np.mean(base)), "tuned": float(np.mean(tuned))},
             "difference": difference_interval(tuned, base)._asdict(),
             "validation": self.validation.json(),

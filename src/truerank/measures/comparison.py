@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 
 from truerank.arrays import Floats
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import OptionError
 from truerank.measures.grammar import lower_is_better
@@ -147,20 +148,8 @@ class Significance(Options):
 
     def json(self) -> dict[str, Any]:
         """The choices by the names that `comparison.json` has for them."""
-        return {
-            "test": self.significance,
-            "correction": self.correction,
-            "alpha": self.alpha,
-            "family": self.family,
-            "effect": self.effect,
-            "zeros": self.zeros,
-            "permutations": self.permutations,
-            "bootstrap": self.bootstrap,
-            "resamples": self.draws,
-            "seed": self.seed,
-            "tie": self.tie,
-            "power": self.power,
-        }
+        names = "test=significance, correction, alpha, family, effect, zeros, permutations, bootstrap, resamples=draws"
+        return picked(self, f"{names}, seed, tie, power")
 
 
 #: Stands at a significant difference.
@@ -272,16 +261,7 @@ class Comparison(Result, shown_in="truerank.measures.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "baseline": self.baseline,
-            "runs": list(self.runs),
-            "measures": list(self.measures),
-            "left_out": list(self.left_out),
-            "method": self.method.json(),
-            "policies": {name: policy.json() for name, policy in self.policies.items()},
-            "differences": [{**row._asdict(), "n": list(row.n)} for row in self.differences],
-            "sentences": list(self.sentences()),
-        }
+        return picked(self, "baseline, runs, measures, left_out, method, policies, differences, sentences")
 
     def _sentences(self, measure: str) -> Iterator[str]:
         rows = [row for row in self.differences if row.measure == measure]

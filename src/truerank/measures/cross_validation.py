@@ -13,7 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_json, whole_number
@@ -223,19 +223,7 @@ class CrossValidation(Result, shown_in="truerank.measures.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything but the runs, as plain numbers and texts."""
-        return {
-            "folds": [list(fold) for fold in self.folds],
-            "origin": self.origin,
-            "settings": list(self.settings),
-            "minimised": list(self.minimised),
-            "unjudged": list(self.unjudged),
-            "choices": [
-                {**choice._asdict(), "train": plain(choice.train), "test": plain(choice.test)}
-                for choice in self.choices
-            ],
-            "scores": self.evaluation.json(),
-            "grid": self.grid.json(),
-        }
+        return picked(self, "folds, origin, settings, minimised, unjudged, choices, scores=evaluation, grid")
 
 
 def cross_validate(

@@ -19,6 +19,7 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.grammar import lower_is_better
@@ -352,20 +353,10 @@ class OrderChanges(Result, shown_in="truerank.measures.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "measure": self.measure,
-            "conditions": list(self.conditions),
-            "ascending": self.ascending,
-            "before": dict(self.before),
-            "after": dict(self.after),
-            "swaps": [swap._asdict() for swap in self.swaps],
-            "overtakings": [overtaking._asdict() for overtaking in self.overtakings],
-            "kendall": self.tau._asdict(),
-            "tau_ap": self.tau_ap._asdict(),
-            "largest_drop": self.drop._asdict(),
-            "only_before": list(self.only_before),
-            "only_after": list(self.only_after),
-        }
+        names = (
+            "measure, conditions, ascending, before, after, swaps, overtakings, kendall=tau, tau_ap, largest_drop=drop"
+        )
+        return picked(self, f"{names}, only_before, only_after")
 
 
 def order_changes(

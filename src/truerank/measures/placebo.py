@@ -24,6 +24,7 @@ from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats, Ints
+from truerank.core.plain import picked
 from truerank.errors import OptionError
 from truerank.measures import effectiveness
 from truerank.measures.effectiveness import RankedJudgments
@@ -204,18 +205,7 @@ class Placebo:
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "measure": self.measure,
-            "what": self.what,
-            "verdict": self.word,
-            "reason": self.reason,
-            "draws": self.draws,
-            "confidence": self.confidence,
-            "smallest": self.smallest,
-            "p": self.p,
-            "order": self.order._asdict(),
-            "systems": [one._asdict() for one in self.systems],
-        }
+        return picked(self, "measure, what, verdict=word, reason, draws, confidence, smallest, p, order, systems")
 
 
 def placebo_removal(

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 import numpy as np
 
 from truerank.arrays import Floats
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures.comparison import Comparison, Significance, compare_evaluations
@@ -83,17 +83,8 @@ class TopicDifferences(Result, shown_in="truerank.measures.report"):
         """Everything, as plain numbers and texts; None for what is not finite."""
         columns = (self.scores.tolist(), self.baseline_scores.tolist(), self.differences.tolist(), self.outcomes)
         keys = ("topic_id", "score", "baseline_score", "difference", "outcome")
-        return {
-            "measure": self.measure,
-            "run": self.run,
-            "baseline": self.baseline,
-            "tie": self.tie,
-            "topics": [
-                {key: plain(value) for key, value in zip(keys, row, strict=True)}
-                for row in zip(self.topics, *columns, strict=True)
-            ],
-            "sentence": self.sentence(),
-        }
+        topics = [plain(dict(zip(keys, row, strict=True))) for row in zip(self.topics, *columns, strict=True)]
+        return {**picked(self, "measure, run, baseline, tie"), "topics": topics, "sentence": self.sentence()}
 
 
 def topic_differences(
@@ -179,13 +170,7 @@ class RunComparison(Result, shown_in="truerank.measures.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        return {
-            "comparison": None if self.comparison is None else self.comparison.json(),
-            "per_topic": [result.json() for result in self.topics],
-            "orders": [order.json() for order in self.orders],
-            "conventions": [plain(one) for one in self.conventions],
-            "repeated": [plain(one) for one in self.repeated],
-        }
+        return picked(self, "comparison, per_topic=topics, orders, conventions, repeated")
 
 
 #: Bytes of the runs whose conventions are varied without being asked for.

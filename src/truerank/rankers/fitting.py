@@ -16,6 +16,7 @@ from typing import Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
+from truerank.core.plain import picked
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.rankers.base import Pair
@@ -307,14 +308,8 @@ class Fitted:
 
     def json(self) -> dict[str, Any]:
         """All but the time, which differs from run to run."""
-        return {
-            "recipe": self.recipe.json(),
-            "seed": self.seed,
-            "instances": self.instances,
-            "steps": self.steps,
-            "device": self.device,
-            "loss": {"first_tenth": self._mean(0), "last_tenth": self._mean(-1)},
-        }
+        known = picked(self, "recipe, seed, instances, steps, device")
+        return {**known, "loss": {"first_tenth": self._mean(0), "last_tenth": self._mean(-1)}}
 
     def table(self) -> Table:
         """Mean loss and gradient norm of each tenth of the run."""

@@ -21,6 +21,7 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import SPREAD, Hashes, mixed
+from truerank.core.plain import picked
 
 _FILE: Final = "benchmarks.json"
 #: Cells of the tables of sums: of topics and of judgments; half as many differences can mostly be read from them. Each
@@ -87,9 +88,7 @@ class KnownBenchmark(NamedTuple):
 
     def json(self) -> dict[str, Any]:
         """The recognised benchmark as plain values."""
-        parts = {name: None if (found := getattr(self, name)) is None else found._asdict()
-                 for name in ("topics", "judgments")}  # fmt: skip
-        return {"name": self.name, "version": self.version, "page": self.page, **parts, "note": self.note()}
+        return picked(self, "name, version, page, topics, judgments, note")
 
 
 def recognised(

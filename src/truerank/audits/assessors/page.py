@@ -28,6 +28,7 @@ from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import IntervalPanel, IntervalValue, interval_panels
 from truerank.core.figures.lines import LinePanel, LineSeries, Panel, Series, line_panels, scatter_panels
 from truerank.core.page import Prose
+from truerank.core.plain import picked
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Table
@@ -307,14 +308,10 @@ def _facts(audit: AssessorAudit) -> dict[str, Any]:
     return {
         "verdicts": [_verdict_facts(one) for one in verdicts_of(audit)],
         "panel_verdict": None if panel is None else _verdict_facts(panel),
-        "people": list(audit.grades.people),
-        "models": list(audit.grades.judges),
-        "best": list(audit.best()),
-        "scale": list(audit.grades.scale),
+        **picked(audit, "people=grades.people, models=grades.judges, best, scale=grades.scale"),
         "pairs": len(audit.grades.reference),
         "topics": len(audit.grades.topics),
-        "undecided": audit.grades.undecided,
-        "outside": [one._asdict() for one in audit.grades.outside],
+        **picked(audit.grades, "undecided, outside"),
         "runs": [] if audit.scores is None else list(audit.scores.runs),
         "families": dict(audit.families),
         "limits": {**LIMITS, "margin": audit.rules.margin},
@@ -323,17 +320,8 @@ def _facts(audit: AssessorAudit) -> dict[str, Any]:
 
 
 def _verdict_facts(one: UseVerdict) -> dict[str, Any]:
-    return {
-        "judge": one.judge,
-        "use": (USES | PANEL)[one.use],
-        "rule": RULES[one.use].code,
-        "word": one.word,
-        "reason": one.sentence,
-        "settles": one.settles,
-        "value": one.value,
-        "low": one.low,
-        "high": one.high,
-    }
+    known = picked(one, "word, reason=sentence, settles, value, low, high")
+    return {"judge": one.judge, "use": (USES | PANEL)[one.use], "rule": RULES[one.use].code, **known}
 
 
 def _plain(frame: pl.DataFrame) -> list[dict[str, Any]]:

@@ -25,7 +25,7 @@ import scipy
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.item_sources import read_items
@@ -119,8 +119,8 @@ class Calibration(Result, shown_in="truerank.audits.leakage.summaries"):
             plain({"threshold": t, "pairs": n, "precision": p, "low": low, "high": high})
             for t, n, p, low, high in zip(self.thresholds, self.n, self.precision, self.low, self.high, strict=True)
         ]
-        names = "encoder", "chosen", "estimate", "interval", "reason", "label_next", "settings", "counts", "notes"
-        return {**plain({name: getattr(self, name) for name in names}), "curve": curve}
+        names = "encoder, chosen, estimate, interval, reason, label_next, settings, counts, notes"
+        return {**picked(self, names), "curve": curve}
 
     @property
     def remedy(self) -> str:

@@ -21,7 +21,7 @@ from truerank.audits.pool.simulation import Simulation
 from truerank.audits.pool.standings import ALL_TEAMS, COMPLETE, LEAVE_OUT_UNIQUES, Change, found_by
 from truerank.audits.pool.stopping import OriginalSize
 from truerank.audits.pool.unlike import UNLIKE, UNLIKE_PASSED
-from truerank.core.plain import plain
+from truerank.core.plain import picked
 from truerank.core.verdict import Verdict
 
 #: Judgments for each topic that the next gain is told for.
@@ -199,11 +199,8 @@ class MeasureVerdict(Verdict):
         return tuple(one.sentence(self.trials, self.teams) for one in self.evidence)
 
     def json(self) -> dict[str, Any]:
-        return {
-            "measure": self.subject, "word": self.word, "reason": self.sentence, "evidence": plain(self.evidence),
-            "what_would_change_it": self.settles, "trials": self.trials, "teams": self.teams, "unmoved": self.unmoved,
-            "all_tau": self.all_tau, "all_drop": self.all_drop, "seen": plain(self.seen),
-        }  # fmt: skip
+        names = "measure=subject, word, reason=sentence, evidence, what_would_change_it=settles, trials, teams, unmoved"
+        return picked(self, f"{names}, all_tau, all_drop, seen")
 
 
 @dataclass(frozen=True)
@@ -307,13 +304,7 @@ class Conclusion:
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         return {
-            "sentences": list(self.sentences()),
-            "criteria": self.criteria(),
-            "measures": [one.json() for one in self.measures],
-            "depth": self.depth,
-            "overlaps": dict(self.overlaps),
-            "unlike": dict(self.unlike),
-            "blind": self.blind,
+            **picked(self, "sentences, criteria, measures, depth, overlaps, unlike, blind"),
             "topics": [{**topic._asdict(), "ratio": topic.ratio} for topic in self.topics],
             "next_gain": {**self.gain._asdict(), "price": self.gain.price},
         }

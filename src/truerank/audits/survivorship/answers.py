@@ -26,7 +26,7 @@ from truerank.audits.survivorship.answer_pools import (
     top_results,
 )
 from truerank.audits.survivorship.queries import named_sources, whole_numbers
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.errors import InputError, OptionError
 from truerank.judging import Item, LabelCounts, Ratings, read_items, read_ratings, table
 from truerank.judging.ratings import RatingSource, label_inputs, label_rules
@@ -442,15 +442,9 @@ class Answerable(AnswersOfDiscarded):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        options = self.options
-        found = {
-            "options": {"cutoffs": options.ranks, "confidence": options.confidence, "rel": options.rel},
-            "corpora": {corpus.name: corpus for corpus in self.corpora},
-            "answerable_anywhere": self.anywhere,
-            "reasons": self.reasons,
-            "notes": self.notes,
-        }
-        return {name: plain(value) for name, value in found.items()}
+        options = picked(self.options, "cutoffs=ranks, confidence, rel")
+        corpora = {corpus.name: corpus.json() for corpus in self.corpora}
+        return {"options": options, "corpora": corpora, **picked(self, "answerable_anywhere=anywhere, reasons, notes")}
 
 
 @command

@@ -13,6 +13,7 @@ import polars as pl
 
 from truerank.audits.survivorship.mapping import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import whole_number
@@ -179,13 +180,9 @@ class Depths(Result, shown_in="truerank.audits.survivorship.report"):
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return {
-            "name": self.name,
-            "queries": self.queries,
+            **picked(self, "name, queries"),
             "depths": [one._asdict() | {"discarded": self.discarded(one)} for one in self.levels],
-            "repeated": self.repeated,
-            "unplaced": self.unplaced,
-            "unmapped": self.unmapped,
-            "log": self.counts.json(),
+            **picked(self, "repeated, unplaced, unmapped, log=counts"),
         }
 
     def discarded(self, one: DepthCount) -> float | None:
@@ -471,15 +468,11 @@ class TrainingEffect(Result, shown_in="truerank.audits.survivorship.evaluation_r
 
     def json(self) -> dict[str, Any]:
         """Means, losses and comparisons."""
-        return {
-            "depths": list(self.depths),
-            "losses": [one._asdict() for one in self.losses],
-            "comparisons": [one._asdict() for one in self.comparison.differences],
-            "marks": {
-                measure: {depth: self.marks(measure, depth) for depth in self.depths}
-                for measure in self.evaluation.measures
-            },
+        marks = {
+            measure: {depth: self.marks(measure, depth) for depth in self.depths}
+            for measure in self.evaluation.measures
         }
+        return {**picked(self, "depths, losses, comparisons=comparison.differences"), "marks": marks}
 
     def p_against_full(self, measure: str, depth: str) -> tuple[float | None, float | None]:
         """The p of a depth against the full one, before and after the correction."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Floats
 from truerank.audits.survivorship.depths import by_depth, depth_label
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures import (
@@ -306,21 +306,14 @@ class DepthEvaluation(Result, shown_in="truerank.audits.survivorship.evaluation_
             {"judgments": variant, "measure": measure, "depth": label, "swaps": found.swaps, "tau": found.tau.tau}
             for (variant, measure, label), found in self.orders.items()
         ]
-        found = {
-            "name": self.name,
-            "depths": self.labels,
-            "systems": self.systems,
-            "measures": self.measures,
-            "options": {"measures": self.measures, **plain(self.options), **self.scoring.json()},
+        return {
+            **picked(self, "name, depths=labels, systems, measures"),
+            "options": {"measures": list(self.measures), **plain(self.options), **self.scoring.json()},
             "counts": counts,
-            "cells": self.cells,
-            "trends": self.trends,
-            "orders": orders,
-            "first_judgments_derived": self.derived,
-            "strays": self.strays,
-            "unknown_queries": self.unknown,
+            **picked(self, "cells, trends"),
+            "orders": plain(orders),
+            **picked(self, "first_judgments_derived=derived, strays, unknown_queries=unknown"),
         }
-        return {name: plain(value) for name, value in found.items()}
 
     def frame(self) -> pl.DataFrame:
         """The scores as a long table, columns as in `SCORE_SCHEMA`."""

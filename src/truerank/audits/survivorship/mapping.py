@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import SPREAD, Hashes, Ints
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures.magnitudes import Proportion, proportion
@@ -331,11 +332,11 @@ class LaterLoss:
     documents: int
 
     def json(self) -> dict[str, Any]:
+        levels = {f"{level:g}": share for level, share in self.levels.items()}
         return {
             "discarded": self.discarded.json(),
-            "discarded_by_required_overlap": {f"{level:g}": share for level, share in self.levels.items()},
-            "kinds": None if self.kinds is None else self.kinds.json(),
-            "documents": self.documents,
+            "discarded_by_required_overlap": levels,
+            **picked(self, "kinds, documents"),
         }
 
 
@@ -378,16 +379,7 @@ class PassageMap(Result, shown_in="truerank.audits.survivorship.report"):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
-            "queries": self.queries,
-            "survivors": self.survivors,
-            "shown": self.shown._asdict(),
-            "selected": self.selected._asdict(),
-            "lost": None if self.lost is None else self.lost.json(),
-            "collection": dict(self.table_counts),
-            "later": None if self.later is None else self.later.json(),
-            "log": self.counts.json(),
-        }
+        return picked(self, "queries, survivors, shown, selected, lost, collection=table_counts, later, log=counts")
 
 
 @command

@@ -25,7 +25,7 @@ from truerank.audits.survivorship.queries import (
     read_ids,
     read_kinds,
 )
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.measures.magnitudes import Proportion, proportion
@@ -95,17 +95,13 @@ class DepthCurve:
     why_not: str = ""
 
     def json(self) -> dict[str, Any]:
-        return {
-            "points": [
-                {"depth": one.depth, "extrapolated": False, **one.discarded.json(), **plain(one, "depth", "discarded")}
-                for one in self.points
-            ],
-            "beyond": [{**one._asdict(), "extrapolated": True} for one in self.beyond],
-            "trend_from_depths_up_to": self.shown,
-            "shapes": {name: list(values) for name, values in self.shapes.items()},
-            "dispersion": self.dispersion,
-            "why_not": self.why_not or None,
-        }
+        points = [
+            {"depth": one.depth, "extrapolated": False, **one.discarded.json(), **plain(one, "depth", "discarded")}
+            for one in self.points
+        ]
+        beyond = [{**one._asdict(), "extrapolated": True} for one in self.beyond]
+        known = picked(self, "trend_from_depths_up_to=shown, shapes, dispersion")
+        return {"points": points, "beyond": beyond, **known, "why_not": self.why_not or None}
 
 
 def depth_curve(
@@ -259,15 +255,10 @@ class Split:
     counts: LogCounts = field(default_factory=LogCounts)
 
     def json(self) -> dict[str, Any]:
-        return {
-            "split": self.name,
-            "queries": self.discarded.n,
-            "survived": self.discarded.n - self.discarded.k,
-            "discarded": self.discarded.json(),
-            "ranks": [one._asdict() for one in self.ranks],
-            "depths": None if self.curve is None else self.curve.json(),
-            "log": self.counts.json() if self.counts.read else None,
-        }
+        survived = self.discarded.n - self.discarded.k
+        known = picked(self, "discarded, ranks, depths=curve")
+        log = self.counts.json() if self.counts.read else None
+        return {"split": self.name, "queries": self.discarded.n, "survived": survived, **known, "log": log}
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -11,7 +11,7 @@ from typing import Any, Final, Literal, NamedTuple
 import numpy as np
 import scipy
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.errors import InputError, OptionError
 from truerank.loading import signed_number
 from truerank.measures.magnitudes import Proportion, proportion
@@ -209,17 +209,17 @@ class Kinds:
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
-        tested = ("labelling", "split", "unlabelled", "chi2", "freedom", "p", "cramers_v", "sparse")
         kinds = [
             {
                 "kind": one.kind, "total": one.discarded.n, "discarded": one.discarded.k,
                 **{name: one.discarded.json()[name] for name in ("share", "low", "high")},
-                "share_of_all": one.of_all, "share_of_survivors": one.of_survivors,
+                **picked(one, "share_of_all=of_all, share_of_survivors=of_survivors"),
                 **plain(one, "kind", "discarded", "of_all", "of_survivors"),
             }
             for one in self.counts
         ]  # fmt: skip
-        return {**{name: plain(getattr(self, name)) for name in tested}, "kinds": plain(kinds)}
+        names = "labelling, split, unlabelled, chi2, freedom, p, cramers_v, sparse"
+        return {**picked(self, names), "kinds": kinds}
 
 
 def independence(

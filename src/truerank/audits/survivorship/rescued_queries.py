@@ -17,6 +17,7 @@ from truerank.audits.survivorship.answers import (
     judged_by_people,
     read_firsts,
 )
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import label_rules
@@ -25,7 +26,6 @@ from truerank.records import Input
 from truerank.sources import read_qrels_frame
 from truerank.sources.inputs import input_of, inputs_of
 from truerank.work.publishing import publish
-from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 #: What marks a judgment as rescued: it is in the column of the iteration, which evaluation programs do not read.
@@ -104,13 +104,9 @@ class Rescued(Result, shown_in="truerank.audits.survivorship.report"):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
-            "corpora": list(self.counts()),
-            "queries_without_negatives": self.lone,
-            "merged_judgments": None if self.merged is None else len(self.merged),
-            "options": plain(self.options),
-            "notes": list(self.notes),
-        }
+        merged = None if self.merged is None else len(self.merged)
+        known = {"corpora": list(self.counts()), "queries_without_negatives": self.lone, "merged_judgments": merged}
+        return {**known, **picked(self, "options, notes")}
 
 
 @command

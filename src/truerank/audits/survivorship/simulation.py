@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import polars as pl
 
 from truerank.audits.outputs import refuse_overwrite
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.lexical.index import Index, open_index
@@ -88,15 +89,8 @@ class Simulated(Result, shown_in="truerank.audits.survivorship.report"):
 
     def json(self) -> dict[str, Any]:
         """All figures by name."""
-        return {
-            "log": None if self.out is None else str(self.out),
-            "queries": self.queries,
-            "selected": self.selected,
-            "discarded": self.discarded.json(),
-            "unjudged": self.unjudged,
-            "unranked": self.unranked,
-            "options": {name: getattr(self.options, name) for name in ("shown", "select", "rel")},
-        }
+        known = picked(self, "log=out, queries, selected, discarded, unjudged, unranked")
+        return {**known, "options": picked(self.options, "shown, select, rel")}
 
 
 @command

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from truerank.audits.survivorship.depths import ALL, ShownDepths, ShownOptions, depth_batches, depths_file
 from truerank.audits.survivorship.mapping import Keys, hex_keys, keys_of, lookup, sorted_keys
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.options import Flag, Out, Range, command
@@ -88,14 +89,7 @@ class Triples(Result, shown_in="truerank.audits.survivorship.report"):
 
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
-        return {
-            "read": self.read,
-            "limit": self.options.limit,
-            "by": self.by,
-            "depths": [one._asdict() for one in self.levels],
-            "unknown": self.unknown,
-            "unplaced": self.unplaced,
-        }
+        return picked(self, "read, limit=options.limit, by, depths=levels, unknown, unplaced")
 
 
 @command

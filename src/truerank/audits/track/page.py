@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import replace
 from typing import Any, Final
 
 from truerank.audits.track.analysis import SUBTASKS, Agreement, Analysis, Duel, agrees, statements_table
@@ -16,7 +16,7 @@ from truerank.audits.track.selection import TopicSelection
 from truerank.audits.track.validation import Validation
 from truerank.core.figures.export import Picture
 from truerank.core.page import Prose
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises
 from truerank.core.tables import Cell, Column, Table
@@ -255,20 +255,10 @@ def _validation(found: Validation) -> Summary:
 
 def _validation_facts(found: Validation) -> dict[str, Any]:
     return {
-        "valid": found.valid,
-        "errors": found.errors,
-        "warnings": found.warnings,
-        "limits": asdict(found.limits),
-        "levels": dict(found.levels),
-        "checked": dict(found.checked),
+        **picked(found, "valid, errors, warnings, limits, levels, checked"),
         "runs": [
             {
-                "run": run.name,
-                "file": run.file,
-                "results": run.results,
-                "topics": run.topics,
-                "tied": run.tied,
-                "tag": run.tag,
+                **picked(run, "run=name, file, results, topics, tied, tag"),
                 **found.totals(run)._asdict(),
                 "counts": dict(run.counts),
                 "faults": [plain(fault, "file") for fault in run.faults],
@@ -386,18 +376,12 @@ def _facts(result: TrackReport) -> dict[str, Any]:
             {"category": category or None, "subtask": subtask or None, "runs": number}
             for (category, subtask), number in sorted(analysis.counts().items())
         ],
-        "best": [one._asdict() for one in analysis.best],
-        "subtasks": [gap._asdict() for gap in analysis.gaps],
-        "candidates": None if analysis.candidates is None else analysis.candidates._asdict(),
+        **picked(analysis, "best, subtasks=gaps, candidates"),
         "duels": [
             {
-                "first": duel.first.run,
-                "second": duel.second.run,
-                "measure": duel.measure,
+                **picked(duel, "first=first.run, second=second.run, measure"),
                 "topics": len(duel.topics),
-                "wins": duel.wins,
-                "ties": duel.ties,
-                "losses": duel.losses,
+                **picked(duel, "wins, ties, losses"),
             }
             for duel in analysis.duels
         ],

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError, OptionError
@@ -81,18 +82,7 @@ class TopicSelection(Result, shown_in="truerank.audits.track.page"):
 
     def content(self) -> dict[str, Any]:
         """Everything but the names of files."""
-        return {
-            "chosen": list(self.chosen),
-            "decisions": self.decisions,
-            "measure": self.measure,
-            "ties": self.policy.ties,
-            "low": self.low,
-            "high": self.high,
-            "n": self.n,
-            "seed": self.seed,
-            "runs": list(self.runs),
-            "topics": [row._asdict() for row in self.topics],
-        }
+        return picked(self, "chosen, decisions, measure, ties=policy.ties, low, high, n, seed, runs, topics")
 
 
 @dataclass(frozen=True)

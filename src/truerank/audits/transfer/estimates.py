@@ -16,6 +16,7 @@ from truerank.audits.transfer.scanning.candidates import set_name
 from truerank.audits.transfer.scanning.judging_items import band_of, highest_difference
 from truerank.audits.transfer.scanning.options import TEXTS
 from truerank.audits.transfer.scanning.results import Scan, load_scan
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import read_ratings
@@ -91,8 +92,7 @@ class Estimates(Result, shown_in="truerank.audits.transfer.report"):
     def json(self) -> dict[str, Any]:
         """Everything as plain numbers."""
         parts = {part.counts.name: _part_json(part) for part in self.parts}
-        known = {"versions": list(self.versions), "confidence": self.confidence}
-        return {**known, "sets": parts, "notes": list(self.notes)}
+        return {**picked(self, "versions, confidence"), "sets": parts, **picked(self, "notes")}
 
 
 @command

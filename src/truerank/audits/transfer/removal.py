@@ -16,7 +16,7 @@ import polars as pl
 from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.estimates import COMBINATIONS
 from truerank.audits.transfer.scanning.results import Scan, load_scan, scan_inputs
-from truerank.core.plain import plain
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.judging.ratings import Ratings, label_inputs, label_rules, read_ratings
@@ -234,9 +234,11 @@ class JudgmentCleaning(Result, shown_in="truerank.audits.transfer.report"):
 
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
-        files = {"out": self.out, "removed_file": self.removed_file, "manifest_file": self.manifest_file}
-        known = {"version": self.version, **self.counts(), "trust": self.trust, "warnings": list(self.warnings)}
-        return {**plain(files), **known}
+        return {
+            **picked(self, "out, removed_file, manifest_file, version"),
+            **self.counts(),
+            **picked(self, "trust, warnings"),
+        }
 
 
 @command

@@ -13,6 +13,7 @@ import polars as pl
 from truerank.audits.outputs import refuse_overwrite
 from truerank.audits.transfer.matching.links import Route, links_of
 from truerank.audits.transfer.matching.versions import Matched
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.measures import Proportion, proportion
@@ -58,15 +59,10 @@ class ExpertComparison:
 
     def json(self) -> dict[str, Any]:
         """The counts and shares."""
-        return {
-            "relevant_judged_non_relevant": self.relevant.json(),
-            "non_relevant_judged_relevant": self.non_relevant.json(),
-            "topics_with_such_a_relevant": self.topics.json(),
-            "unjudged": self.unjudged,
-            "other_topics": self.other_topics,
-            "relevant_from": {"carried": self.grades[0], "expert": self.grades[1]},
-            "confidence": self.confidence,
-        }
+        names = "relevant_judged_non_relevant=relevant, non_relevant_judged_relevant=non_relevant"
+        known = picked(self, f"{names}, topics_with_such_a_relevant=topics, unjudged, other_topics")
+        carried, expert = self.grades
+        return {**known, "relevant_from": {"carried": carried, "expert": expert}, "confidence": self.confidence}
 
 
 def compare_with_experts(
@@ -180,14 +176,12 @@ class Carrying(Result, shown_in="truerank.audits.transfer.report"):
     def json(self) -> dict[str, Any]:
         """Everything, as plain numbers and texts."""
         return {
-            "out": None if self.out is None else str(self.out),
-            "files": {name: str(path) for name, path in self.files.items()},
+            **picked(self, "out, files"),
             **self.counts(),
             **({} if self.doubtful is None else {"by": self.by, "doubtful": len(self.doubtful), "inside": self.inside}),
             "combine": self.combine,
             "reasons": [{"status": status, "reason": reason, "judgments": n} for status, reason, n in self.reasons],
-            "experts": None if self.experts is None else self.experts.json(),
-            "warnings": list(self.warnings),
+            **picked(self, "experts, warnings"),
         }
 
 

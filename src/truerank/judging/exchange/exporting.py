@@ -16,7 +16,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, NamedTuple, get_args
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.core.tables import is_formula
 from truerank.errors import InputError, OptionError
@@ -195,15 +195,8 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
-        names = ("annotators", "written", "open", "left_out", "models", "formulas", "beside")
-        return {
-            "file": str(self.path),
-            "format": self.form,
-            "which": self.which,
-            "rule": self.rule,
-            **{name: plain(getattr(self, name)) for name in names},
-            **({} if self.lost is None else {"lost": self.lost}),
-        }
+        names = "file=path, format=form, which, rule, annotators, written, open, left_out, models, formulas, beside"
+        return {**picked(self, names), **({} if self.lost is None else {"lost": self.lost})}
 
 
 @command

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NamedTuple, cast
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
@@ -123,14 +123,9 @@ class LabelImport(Result, shown_in="truerank.judging.report"):
 
     def json(self) -> dict[str, Any]:
         """The outcome as a JSON object."""
-        names = ("models", "present", "unlabelled", "irregular", "unmatched", "contradictions")
-        return {
-            "store": self.store,
-            "records": self.records,
-            "added": sum(self.added.values()),
-            "annotators": self.added,
-            **{name: plain(getattr(self, name)) for name in names},
-        }
+        added = sum(self.added.values())
+        names = "annotators=added, models, present, unlabelled, irregular, unmatched, contradictions"
+        return {"store": self.store, "records": self.records, "added": added, **picked(self, names)}
 
 
 @command

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final
 from urllib.parse import urlencode
 
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, MissingExtraError, OptionError
 from truerank.judging.samples import Proposer
@@ -58,15 +59,9 @@ class Desk(Result, shown_in="truerank.judging.report"):
         )
 
     def json(self) -> dict[str, Any]:
-        return {
-            "store": str(self.store.path),
-            "addresses": list(self.addresses),
-            "links": dict(self.links),
-            "annotators": list(self.names),
-            "tokens_required": self.tokens,
-            "new_tokens": dict(self.new_tokens),
-            "encrypted": self.encrypted,
-        }
+        return picked(
+            self, "store=store.path, addresses, links, annotators=names, tokens_required=tokens, new_tokens, encrypted"
+        )
 
     def run(self) -> None:
         """Answers until Ctrl-C or SIGTERM; then closes the store."""

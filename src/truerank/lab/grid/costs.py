@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.lab.grid.collections import rows_of
 from truerank.lab.grid.plan import Plan, Work, network_of
 from truerank.lab.grid.results import cell_folder, has_failed, is_done
@@ -95,10 +95,7 @@ class CostEstimate:
     def json(self) -> dict[str, Any]:
         """All of it."""
         return {
-            "cells": self.cells,
-            "runs": self.trainings,
-            "cells_done": self.done,
-            "runs_left": self.left,
+            **picked(self, "cells, runs=trainings, cells_done=done, runs_left=left"),
             "hours": {"here": round(self.hours(self.workers), 4), "cluster": round(self.hours(self.cluster), 4)},
             "workers": {"here": self.workers, "cluster": self.cluster},
             "models": plain(self.models),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.errors import InputError, MissingExtraError
 from truerank.lab.instances.options import TEST_KINDS, BuildOptions
 from truerank.lab.train import divided
@@ -96,21 +96,13 @@ class CollectionDesign:
     topic_count: int | None = None
 
     def json(self) -> dict[str, Any]:
-        return {
-            "docs": self.docs,
-            "topics": self.topics,
-            "field": self.topic_field,
-            "qrels": self.qrels,
-            "first_stage": self.first_stage.json(),
-            "depth": self.depth,
+        known = {
+            **picked(self, "docs, topics, field=topic_field, qrels, first_stage, depth"),
             "passages": {"policy": self.policy, "aggregate": self.aggregate},
-            "folds": self.folds,
-            "fold_seed": self.fold_seed,
-            **({} if self.leaking_topics is None else {"leaking_topics": self.leaking_topics}),
-            "rel": self.rel,
-            **({"measures": list(self.measures)} if self.measures else {}),
-            **({} if self.topic_count is None else {"topic_count": self.topic_count}),
+            **picked(self, "folds, fold_seed, leaking_topics, rel, measures, topic_count"),
         }
+        unsaid = {"leaking_topics": None, "measures": [], "topic_count": None}
+        return {name: value for name, value in known.items() if name not in unsaid or value != unsaid[name]}
 
 
 @dataclass(frozen=True)
@@ -245,23 +237,9 @@ class ModelDesign:
     cpus: int = 1
 
     def json(self) -> dict[str, Any]:
-        maybe: dict[str, Any] = {
-            "recipe": self.recipe,
-            "aggregate": list(self.aggregates),
-            "policy": self.policy,
-            "depth": self.depth,
-            "sizes": list(self.sizes),
-            "sets": list(self.sets),
-        }
-        return {
-            "model": self.model,
-            **{name: value for name, value in maybe.items() if value},
-            "changes": dict(self.changes),
-            "vectors": self.vectors,
-            "seeds": list(self.seeds),
-            "gpus": self.gpus,
-            "cpus": self.cpus,
-        }
+        maybe = picked(self, "recipe, aggregate=aggregates, policy, depth, sizes, sets")
+        known = {name: value for name, value in maybe.items() if value}
+        return {"model": self.model, **known, **picked(self, "changes, vectors, seeds, gpus, cpus")}
 
 
 @dataclass(frozen=True)

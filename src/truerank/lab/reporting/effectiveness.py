@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from truerank.arrays import Floats
 from truerank.core.figures import LinePanel, LineSeries
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.views import heads
 from truerank.lab.reporting.board import Board, BoardRow, Choose, ReportChoices, size_name
@@ -274,18 +274,17 @@ class Effectiveness:
 
     def json(self) -> dict[str, Any]:
         first = self.board.first_stage
+        orders = [
+            {"group": group, "condition": condition, **found.json()}
+            for (group, condition, _), found in self.orders.items()
+        ]
         return {
-            "collection": self.board.collection,
-            "baseline": self.board.baseline,
-            "conditions": list(self.board.conditions),
+            **picked(self.board, "collection, baseline, conditions"),
             "topics": len(self.board.scores.topics),
             "leaking_topics": len(self.board.leaking),
             "estimates": [_estimate_json(one) for one in self.estimates.values()],
             "comparison": plain(self.comparison),
-            "orders": [
-                {"group": group, "condition": condition, **found.json()}
-                for (group, condition, _), found in self.orders.items()
-            ],
+            "orders": orders,
             "first_stage": dict(zip(first.measures, first.mean[0].tolist(), strict=True)),
             "unmatched": [row.name for row in self.unmatched],
         }

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.core.plain import picked
 from truerank.core.result import Result, Summary, place_note, summarises
 from truerank.core.tables import Column, Table
 from truerank.errors import InputError
@@ -84,10 +85,7 @@ class Reranked(Result, shown_in="truerank.rankers.reranking.rerank"):
             "tag": self.tag,
             **self.about,
             "rows": len(self.run),
-            "counts": dict(self.counts),
-            "missing": list(self.missing),
-            "no_text": list(self.no_text),
-            "agreement": dict(self.agreement),
+            **picked(self, "counts, missing, no_text, agreement"),
             "ties": f"scores with {DECIMALS} decimals, equal ones by document id ascending",
         }
 

@@ -21,7 +21,7 @@ from truerank.audits.leakage.results import (
     TestSummary,
     VerdictWord,
 )
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result
 from truerank.core.rules import Rule, rules_of
 from truerank.errors import OptionError
@@ -244,10 +244,10 @@ class ExampleAudit(Result, shown_in="truerank.audits.leakage.training_data.repor
     def json(self) -> dict[str, Any]:
         """What `summary.json` holds."""
         return {
-            **plain({"test": self.test, "sources": self.sources, "rules": self.rules}),
+            **picked(self, "test, sources, rules"),
             "kinds": {one.kind: one.json() for one in self.kinds},
             "templates": {kind: rows.height for (kind,), rows in self.templates.group_by("kind", maintain_order=True)},
-            **plain({"other_texts": self.others, "boilerplate": self.boilerplate}),
+            **picked(self, "other_texts=others, boilerplate"),
         }
 
 

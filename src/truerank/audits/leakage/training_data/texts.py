@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from truerank.audits.leakage.proposals import bare, topic_texts
+from truerank.core.plain import picked
 from truerank.errors import InputError, OptionError
 from truerank.overlaps.kept_texts import ComparedForm
 from truerank.records import Input, TopicText
@@ -184,19 +185,9 @@ def hashed(number: int) -> str:
 
 def counted(source: ExampleSource) -> dict[str, Any]:
     """What the last reading of a source counted, with its roles and the identity of its content."""
-    counts = source.counts
-    return {
-        "roles": str(source.roles),
-        "given": source.roles.given,
-        "read": counts.read,
-        "empty": counts.empty,
-        "repaired": counts.repaired,
-        "skipped": counts.skipped,
-        "absent": source.absent.json(),
-        "train_queries": source.texts.queries,
-        "train_docs": source.texts.docs,
-        "fingerprint": source.fingerprint,
-    }
+    parts = "given=roles.given, read=counts.read, empty=counts.empty, repaired=counts.repaired, skipped=counts.skipped"
+    places = "absent, train_queries=texts.queries, train_docs=texts.docs, fingerprint"
+    return {"roles": str(source.roles), **picked(source, f"{parts}, {places}")}
 
 
 #: What is compared with what: texts of the two sides.
