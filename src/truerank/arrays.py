@@ -1,16 +1,33 @@
-"""The arrays that most computations exchange, as types; hashes made of hashes, and looked up."""
+"""The arrays that most computations exchange, as types, and the columns of frames; hashes of hashes, and looked up."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import numpy as np
+import polars as pl
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Flags = NDArray[np.bool_]
 Hashes = NDArray[np.uint64]
+
+
+def frame_schema(text: str) -> dict[str, Any]:
+    """The columns of a frame, in their order, from a text such as `"topic_id doc_id: String, rank: Int64"`.
+
+    Raises:
+        ValueError: a column without a type.
+    """
+    found = {}
+    for part in text.split(", "):
+        names, colon, kind = part.partition(": ")
+        if not colon:
+            raise ValueError(f"the columns '{names}' have no type")
+        found |= dict.fromkeys(names.split(), getattr(pl, kind))
+    return found
+
 
 #: An odd number whose multiples have nothing in common.
 SPREAD: Final = np.uint64(0x9E37_79B9_7F4A_7C15)

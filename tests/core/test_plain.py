@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+import polars as pl
 import pytest
 
-from truerank.core.plain import plain
+from truerank.arrays import frame_schema
+from truerank.core.plain import picked, plain
 
 
 class Ends(NamedTuple):
@@ -47,3 +49,18 @@ def test_every_kind_of_value() -> None:
 def test_what_has_no_json_is_an_error() -> None:
     with pytest.raises(TypeError, match="no JSON for a object"):
         plain({"x": [object()]})
+
+
+def test_parts_of_a_value_by_their_names() -> None:
+    value = Outer(Ends(0.5, 1.0), Own(3), Path("a"), ())
+    expected = {"own": {"number": 3}, "least": 0.5, "json": {"number": 3}}
+    assert picked(value, "own, least=ends.low, json=own.json") == expected
+    with pytest.raises(AttributeError):
+        picked(value, "own, absent")
+
+
+def test_a_schema_is_read_from_a_text() -> None:
+    schema = frame_schema("topic_id doc_id: String, rank: Int64")
+    assert list(schema.items()) == [("topic_id", pl.String), ("doc_id", pl.String), ("rank", pl.Int64)]
+    with pytest.raises(ValueError, match="'rank' have no type"):
+        frame_schema("topic_id: String, rank")

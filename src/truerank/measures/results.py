@@ -13,7 +13,7 @@ import polars as pl
 from ir_measures.measures import registry
 from ir_measures.measures.base import Measure
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.core.plain import plain
 from truerank.core.result import Result
 from truerank.errors import InputError
@@ -40,12 +40,7 @@ Aggregate = Literal["mean", "sum", "harmonic"]
 Policy = Scoring
 
 #: `per_topic.parquet`: one value per run, measure and topic, in that order; null where a topic was skipped.
-PER_TOPIC_SCHEMA: Final[dict[str, Any]] = {
-    "run": pl.String,
-    "measure": pl.String,
-    "topic_id": pl.String,
-    "value": pl.Float64,
-}
+PER_TOPIC_SCHEMA: Final[dict[str, Any]] = frame_schema("run measure topic_id: String, value: Float64")
 
 
 class Coverage(NamedTuple):

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.core.audit import Audit, Look
 from truerank.core.verdict import Verdict
 from truerank.core.views import View, columns
@@ -29,10 +30,9 @@ KINDS: Final[Mapping[str, str]] = {
 }
 #: A rounded number is at most so many of its last digits off.
 _ROUNDED: Final = 0.5001
-_SCHEMA: Final = {
-    "topic": pl.String, "kind": pl.String, "rank": pl.Int64, "first": pl.String, "second": pl.String,
-    "first_score": pl.Float64, "second_score": pl.Float64, "effect": pl.Float64,
-}  # fmt: skip
+_SCHEMA: Final = frame_schema(
+    "topic kind: String, rank: Int64, first second: String, first_score second_score effect: Float64"
+)
 
 
 class _Ranked(NamedTuple):
@@ -196,8 +196,7 @@ def _divergence(
         own = found.filter(kind=kind)
         effect = float(own["effect"].sum()) / topics if known else None
         kinds.append((kind, counts[kind], KINDS[kind], own["topic"][0], own["rank"][0], effect))
-    schema = {"kind": pl.String, "topics": pl.Int64, "meaning": pl.String, "topic": pl.String, "rank": pl.Int64,
-              "effect": pl.Float64}  # fmt: skip
+    schema = frame_schema("kind: String, topics: Int64, meaning topic: String, rank: Int64, effect: Float64")
     note = f"The last column is what these topics add to the difference of the means of {measure}, {names[1]} minus "
     facts = {
         "first": names[0], "second": names[1], "topics": topics, "differing": len(found), "measure": measure,

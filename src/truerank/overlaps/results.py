@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.errors import OptionError
 from truerank.near_duplicates import Shingles, Sketches
 from truerank.near_duplicates.shingles import UNSPACED_SIGN
@@ -67,22 +68,10 @@ class OverlapRules(Options):
 #: What can make a pair an overlap, in the order in which the column `evidence` joins them with "+".
 EVIDENCE_KINDS: Final = ("exact", "ngram", "near", "contains", "words", "letters", "encoder")
 
-OVERLAPS: Final[dict[str, Any]] = {
-    "test_id": pl.String,
-    "training_id": pl.String,
-    "exact": pl.Boolean,
-    "ngram_test": pl.Float64,
-    "ngram_training": pl.Float64,
-    "jaccard": pl.Float64,
-    "containment": pl.Float64,
-    "wording": pl.String,
-    "cosine": pl.Float64,
-    "test_words": pl.Int64,
-    "training_words": pl.Int64,
-    "test_text": pl.String,
-    "training_text": pl.String,
-    "evidence": pl.String,
-}
+OVERLAPS: Final[dict[str, Any]] = frame_schema(
+    "test_id training_id: String, exact: Boolean, ngram_test ngram_training jaccard containment: Float64, "
+    "wording: String, cosine: Float64, test_words training_words: Int64, test_text training_text evidence: String"
+)
 SemanticState = Literal["compared", "unknown language", "not asked"]
 
 #: In scripts without blanks, a text with this share of `contained_words` is looked for inside others: a question has

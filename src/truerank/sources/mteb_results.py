@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.errors import InputError
 from truerank.loading import json_file
 from truerank.sources import compressed
@@ -17,13 +18,10 @@ from truerank.sources import compressed
 #: A score, and how it was made; null where the file does not say. `measure` is empty for the main score. Main scores of
 #: MTEB's files also say which measures of the file have the same value ("" for none), what in the file contradicts
 #: itself, all its measures as one text, and the largest of those at a rank.
-CELLS: Final = {
-    "system": pl.String, "task": pl.String, "item": pl.String, "score": pl.Float64, "measure": pl.String,
-    "split": pl.String, "data_revision": pl.String, "tool_version": pl.String, "prompt": pl.String,
-    "type": pl.String, "model_revision": pl.String, "place": pl.String, "languages": pl.String,
-    "main_measure": pl.String, "contradiction": pl.String, "fingerprint": pl.String,
-    "largest": pl.Float64,
-}  # fmt: skip
+CELLS: Final = frame_schema(
+    "system task item: String, score: Float64, measure split data_revision tool_version prompt type model_revision "
+    "place languages main_measure contradiction fingerprint: String, largest: Float64"
+)
 #: The score of results that name no main score: that of retrieval tasks.
 _MAIN: Final = "ndcg_at_10"
 _OTHERS: Final = {"map_at_10": "MAP@10", "mrr_at_10": "MRR@10", "recall_at_10": "R@10", "recall_at_100": "R@100"}

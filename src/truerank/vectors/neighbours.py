@@ -16,6 +16,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
+from truerank.arrays import frame_schema
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
 from truerank.vectors.encoders.base import Encoder, SelectiveEncoder, Vectors
@@ -55,16 +56,10 @@ KEPT_SCHEMA: Final[dict[str, Any]] = {
 }
 
 #: Pairs of a topic text (by number) and a training text, with their similarity.
-PAIR_SCHEMA: Final[dict[str, Any]] = {
-    "topic_no": pl.UInt32,
-    "position": pl.Int64,
-    "query_id": pl.String,
-    "text": pl.String,
-    "similarity": pl.Float32,
-    "probed": pl.UInt8,
-    "exact": pl.Boolean,
-    "rank": pl.Int32,
-}
+PAIR_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "topic_no: UInt32, position: Int64, query_id text: String, similarity: Float32, probed: UInt8, exact: Boolean, "
+    "rank: Int32"
+)
 
 
 def empty_pairs() -> pl.DataFrame:

@@ -17,7 +17,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.sources.distinct import text_hashes
 from truerank.text.normalising import normalise
 from truerank.text.wording import is_question
@@ -211,16 +211,10 @@ class Filtered:
         return replace(self, sample_pairs=pairs)
 
 
-_FILTERED_SCHEMA: Final[dict[str, Any]] = {
-    "position": pl.Int64,
-    "query_id": pl.String,
-    "text": pl.String,
-    "margin": pl.Float32,
-    "stratum": pl.Int8,
-    "question": pl.Boolean,
-    "hash": pl.UInt64,
-    "of": pl.UInt32,
-}
+_FILTERED_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "position: Int64, query_id text: String, margin: Float32, stratum: Int8, question: Boolean, hash: UInt64, "
+    "of: UInt32"
+)
 _PASSED: Final = -1
 #: Texts that pass because the probe names them, whatever their score: below the cut there are none, so the rate of true
 #: pairs near the cut is modelled without them.

@@ -14,7 +14,7 @@ import numpy as np
 import polars as pl
 import scipy
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.audits.assessors.grades import Codes, Grades
 from truerank.core.plain import plain
 from truerank.judging.coefficients import Coefficients, drawn_weights
@@ -182,9 +182,7 @@ def rating_frame(grades: Grades, resampling: Resampling, bands: Sequence[tuple[s
             )
             found = bootstrap(lambda w, s=sums: _ratio(w @ s), topics, resampling)  # type: ignore[misc]
             rows.append((name, band, len(gap), float((gap < 0).mean()), float((gap > 0).mean()), *_ends(found, ())))
-    schema = {
-        "judge": pl.String, "band": pl.String, "pairs": pl.Int64, "under": pl.Float64, "over": pl.Float64,
-    }  # fmt: skip
+    schema = frame_schema("judge band: String, pairs: Int64, under over: Float64")
     return _frame(rows, schema)
 
 
@@ -206,10 +204,7 @@ def topics_frame(grades: Grades) -> pl.DataFrame:
             if totals[at]:
                 same, kappa = (None if np.isnan(one) else float(one) for one in values[at])
                 rows.append((name, topic, int(totals[at]), same, kappa, float(counts[at] @ gaps / totals[at])))
-    schema = {
-        "judge": pl.String, "topic_id": pl.String, "pairs": pl.Int64, "agreement": pl.Float64, "kappa": pl.Float64,
-        "difference": pl.Float64,
-    }  # fmt: skip
+    schema = frame_schema("judge topic_id: String, pairs: Int64, agreement kappa difference: Float64")
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 

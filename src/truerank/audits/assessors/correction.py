@@ -11,7 +11,7 @@ import numpy as np
 import polars as pl
 from ir_measures.measures.base import Measure
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats, Ints, frame_schema
 from truerank.audits.assessors.grades import Grades
 from truerank.audits.assessors.options import AssessorRules
 from truerank.audits.assessors.sampling_designs import (
@@ -42,16 +42,13 @@ from truerank.measures.scoring import evaluate
 from truerank.options import Resampling, Scoring
 
 _COLUMNS_AT_ONCE: Final = 500
-_SCORES: Final = {
-    "run": pl.String, "measure": pl.String, "method": pl.String, "labels": pl.Int64, "model": pl.Float64,
-    "model_low": pl.Float64, "model_high": pl.Float64, "people": pl.Float64, "people_low": pl.Float64,
-    "people_high": pl.Float64, "corrected": pl.Float64, "corrected_low": pl.Float64, "corrected_high": pl.Float64,
-    "power": pl.Float64,
-}  # fmt: skip
-_DIFFERENCES: Final = {
-    "first": pl.String, "second": pl.String, "measure": pl.String, "method": pl.String, "model": pl.Float64,
-    "corrected": pl.Float64, "corrected_low": pl.Float64, "corrected_high": pl.Float64,
-}  # fmt: skip
+_SCORES: Final = frame_schema(
+    "run measure method: String, labels: Int64, model model_low model_high people people_low people_high corrected "
+    "corrected_low corrected_high power: Float64"
+)
+_DIFFERENCES: Final = frame_schema(
+    "first second measure method: String, model corrected corrected_low corrected_high: Float64"
+)
 
 
 @dataclass(frozen=True)
@@ -397,7 +394,5 @@ def plans_frame(
         except InputError:
             continue
         rows.append((judge, len(model), one.labels, one.width, one.reached))
-    schema = {
-        "judge": pl.String, "pairs": pl.Int64, "labels": pl.Int64, "width": pl.Float64, "reached": pl.Boolean,
-    }  # fmt: skip
+    schema = frame_schema("judge: String, pairs labels: Int64, width: Float64, reached: Boolean")
     return pl.DataFrame(rows, schema=schema, orient="row")

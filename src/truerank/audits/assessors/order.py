@@ -13,7 +13,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.audits.assessors.agreement import bootstrap
 from truerank.audits.assessors.grades import Grades
 from truerank.errors import InputError, OptionError
@@ -165,10 +165,9 @@ def order_frame(scores: SystemScores, resampling: Resampling) -> pl.DataFrame:
             for at, one in enumerate(ORDER_STATISTICS):
                 ends = [None if np.isnan(part[at]) else float(np.clip(part[at], -1, 1)) for part in found[:3]]
                 rows.append((judge, measure, name, len(chosen), one, *ends))
-    schema = {
-        "judge": pl.String, "measure": pl.String, "systems": pl.String, "n": pl.Int64, "statistic": pl.String,
-        "value": pl.Float64, "value_low": pl.Float64, "value_high": pl.Float64,
-    }  # fmt: skip
+    schema = frame_schema(
+        "judge measure systems: String, n: Int64, statistic: String, value value_low value_high: Float64"
+    )
     return pl.DataFrame(rows, schema=schema, orient="row")
 
 
@@ -374,8 +373,7 @@ def last_stage_frame(
             above = [int((own[side].mean(axis=1) > best[side]).sum()) for side in (0, 1)]
             ends = [float(part[0]) for part in found[:3]]
             rows.append((judge, measure, float(found.value[1]), float(found.value[2]), *ends, above[1], above[0]))
-    schema = {
-        "judge": pl.String, "measure": pl.String, "model": pl.Float64, "people": pl.Float64, "value": pl.Float64,
-        "value_low": pl.Float64, "value_high": pl.Float64, "above": pl.Int64, "people_above": pl.Int64,
-    }  # fmt: skip
+    schema = frame_schema(
+        "judge measure: String, model people value value_low value_high: Float64, above people_above: Int64"
+    )
     return pl.DataFrame(rows, schema=schema, orient="row")

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats, Ints
+from truerank.arrays import Floats, Ints, frame_schema
 from truerank.audits.leaderboard.board import ChosenScores
 from truerank.measures.orders import kendall
 from truerank.measures.rank_groups import RankGroups, letters, order_by
@@ -151,9 +151,7 @@ def by_other_ways(block: SharedScores, types: Mapping[str, str], chosen: ChosenS
             (way, len(of), kendall(block.means[of], found).tau, systems[int(own_order[0])],
              len(first & set(own_order[:10].tolist())))
         )  # fmt: skip
-    schema = {
-        "how": pl.String, "compared": pl.Int64, "tau": pl.Float64, "leader": pl.String, "shared": pl.Int64,
-    }  # fmt: skip
+    schema = frame_schema("how: String, compared: Int64, tau: Float64, leader: String, shared: Int64")
     return pl.DataFrame(rows, schema, orient="row")
 
 

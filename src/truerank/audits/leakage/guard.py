@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.leakage.audit import read_tests
 from truerank.audits.leakage.clean import LeakingTexts, LeakRules, leaking_texts
 from truerank.audits.leakage.encoders import Models
@@ -215,10 +216,9 @@ def guard(
     return watch
 
 
-_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.Int64, "column": pl.String, "text": pl.String, "test": pl.String, "topic_id": pl.String,
-    "topic_text": pl.String, "similarity": pl.Float64, "evidence": pl.String,
-}  # fmt: skip
+_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "row: Int64, column text test topic_id topic_text: String, similarity: Float64, evidence: String"
+)
 
 
 class _RowText(NamedTuple):

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import NEIGHBOUR_SCHEMA, SourceCount
 from truerank.records import TopicText
@@ -230,14 +231,7 @@ def _counted(queries: DistinctQueries) -> SourceCount:
 def _joined(texts: Sequence[TopicText], order: Sequence[str], found: dict[str, NeighbourPairs]) -> pl.DataFrame:
     topics = pl.DataFrame(
         [(number, *text) for number, text in enumerate(texts)],
-        schema={
-            "topic_no": pl.UInt32,
-            "test": pl.String,
-            "topic_id": pl.String,
-            "field": pl.String,
-            "variant_no": pl.Int32,
-            "topic_text": pl.String,
-        },
+        schema=frame_schema("topic_no: UInt32, test topic_id field: String, variant_no: Int32, topic_text: String"),
         orient="row",
     )
     parts = [

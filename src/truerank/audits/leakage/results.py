@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, Literal, NotRequired, TypedDict
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.leakage.calibration import Calibration
 from truerank.core.result import Result
 from truerank.loading import json_file
@@ -19,19 +20,10 @@ VerdictWord = Literal["CONTAMINATED", "UNKNOWN", "CLEAN"]
 
 #: `neighbours.parquet`: the top-k of every topic text and source, whatever their similarity. Where a low-precision
 #: pass went before, `exact` is false for neighbours at or below the floor, whose similarity is that pass's.
-NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
-    "test": pl.String,
-    "topic_id": pl.String,
-    "field": pl.String,
-    "variant_no": pl.Int32,
-    "topic_text": pl.String,
-    "source": pl.String,
-    "query_id": pl.String,
-    "query_text": pl.String,
-    "similarity": pl.Float32,
-    "rank": pl.Int32,
-    "exact": pl.Boolean,
-}
+NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "test topic_id field: String, variant_no: Int32, topic_text source query_id query_text: String, "
+    "similarity: Float32, rank: Int32, exact: Boolean"
+)
 
 #: `candidates.parquet`: every pair above the floor, and every pair with the same words or nearly the same letters,
 #: with its proposed reformulation types. `evidence` joins "encoder" (above the threshold), "words" and "letters"
@@ -40,13 +32,8 @@ NEIGHBOUR_SCHEMA: Final[dict[str, Any]] = {
 #: pair is weak evidence. `differs` names what the texts differ in where that decides that they ask for other things
 #: ("number", "opposite", …): such a pair is no leak, whatever its similarity, unless it was judged one.
 CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
-    **{name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"},
-    "type": pl.String,
-    "title_type": pl.String,
-    "evidence": pl.String,
-    "shared": pl.Float32,
-    "differs": pl.String,
-}
+    name: kind for name, kind in NEIGHBOUR_SCHEMA.items() if name != "exact"
+} | frame_schema("type title_type evidence: String, shared: Float32, differs: String")
 
 
 def held_for_leaks(threshold: float) -> pl.Expr:

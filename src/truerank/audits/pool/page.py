@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.pool.judged_topics import TaskTopics, TopicStatistics
 from truerank.audits.pool.pools import Pool
 from truerank.audits.pool.simulation import Simulation
@@ -485,17 +486,15 @@ def _ranges(judgings: Sequence[Judging]) -> Iterator[str]:
 
 
 #: How each trial ranks the runs: one row for each rule, trial, team left out and measure.
-CHANGE_SCHEMA: Final = {
-    "rule": pl.String, "trial": pl.Int32, "left_out": pl.String, "measure": pl.String, "tau": pl.Float64,
-    "drop": pl.Int32, "dropped": pl.String, "own_drop": pl.Int32, "own_run": pl.String, "own_gain": pl.Int32,
-    "largest_swap": pl.Float64,
-}  # fmt: skip
+CHANGE_SCHEMA: Final = frame_schema(
+    "rule: String, trial: Int32, left_out measure: String, tau: Float64, drop: Int32, dropped: String, "
+    "own_drop: Int32, own_run: String, own_gain: Int32, largest_swap: Float64"
+)
 #: What each rule made of each topic: one row for each rule, trial, team left out and topic.
-OUTCOME_SCHEMA: Final = {
-    "rule": pl.String, "trial": pl.Int32, "left_out": pl.String, "topic_id": pl.String, "pool": pl.Int32,
-    "judged": pl.Int32, "relevant": pl.Int32, "kept": pl.Boolean, "why_not": pl.String, "ending": pl.String,
-    "reason": pl.String, "steps": pl.Int32,
-}  # fmt: skip
+OUTCOME_SCHEMA: Final = frame_schema(
+    "rule: String, trial: Int32, left_out topic_id: String, pool judged relevant: Int32, kept: Boolean, why_not ending "
+    "reason: String, steps: Int32"
+)
 #: Tables that are for files, not for a terminal.
 _LONG: Final = ("evidence", "runs", "positions", "table5", "risks")
 _TITLES: Final = {
@@ -731,9 +730,7 @@ def _positions_frame(simulation: Simulation) -> pl.DataFrame:
         if one.rule == OriginalSize.name
         for run, position in zip(runs, one.positions, strict=True)
     ]
-    schema = {
-        "trial": pl.Int32, "left_out": pl.String, "measure": pl.String, "run": pl.String, "position": pl.Int32,
-    }  # fmt: skip
+    schema = frame_schema("trial: Int32, left_out measure run: String, position: Int32")
     return pl.DataFrame(rows, schema, orient="row")
 
 

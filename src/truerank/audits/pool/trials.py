@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Ints
+from truerank.arrays import Ints, frame_schema
 from truerank.audits.pool.active import ActiveLearner, LearnerOptions, Trace, rank, traces
 from truerank.audits.pool.features import Features
 from truerank.audits.pool.stopping import TopicJudgments
@@ -132,9 +132,7 @@ def duration(seconds: float) -> str:
 
 
 #: The columns of a block: which of the topic's pools a judgment belongs to, and what was judged in which batch.
-TRACE_SCHEMA: Final = {
-    "pool": pl.Int16, "doc_id": pl.String, "grade": pl.Int32, "batch": pl.Int32, "whole": pl.Boolean,
-}  # fmt: skip
+TRACE_SCHEMA: Final = frame_schema("pool: Int16, doc_id: String, grade batch: Int32, whole: Boolean")
 
 
 @dataclass(frozen=True)
@@ -209,10 +207,7 @@ class Traces:
         return pl.concat(parts, rechunk=True)
 
 
-_FRAME: Final = {
-    "trial": pl.Int32, "topic_id": pl.String, "judgment": pl.Int32, "doc_id": pl.String, "grade": pl.Int32,
-    "batch": pl.Int32,
-}  # fmt: skip
+_FRAME: Final = frame_schema("trial: Int32, topic_id: String, judgment: Int32, doc_id: String, grade batch: Int32")
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.survivorship.evaluation import kept_run
 from truerank.audits.survivorship.queries import Survival, input_of_log, named_source, named_sources, read_ids
 from truerank.core.result import Result
@@ -26,13 +27,7 @@ from truerank.sources.inputs import input_of
 from truerank.work.progress import Progress, Quiet
 
 #: `pool.parquet`: which ranker had which document at which rank, by corpus, query, system and rank.
-POOL_SCHEMA: Final[dict[str, Any]] = {
-    "corpus": pl.String,
-    "query_id": pl.String,
-    "system": pl.String,
-    "doc_id": pl.String,
-    "rank": pl.Int32,
-}
+POOL_SCHEMA: Final[dict[str, Any]] = frame_schema("corpus query_id system doc_id: String, rank: Int32")
 POOL: Final = "pool.parquet"
 #: What is judged: which passages answer (scheme answerability), and why nothing did (scheme survivorship).
 ITEMS: Final = "items.jsonl"

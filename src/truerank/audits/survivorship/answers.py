@@ -14,6 +14,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import frame_schema
 from truerank.audits.survivorship.answer_pools import (
     ITEMS,
     POOL,
@@ -47,20 +48,9 @@ from truerank.work.runs import run as started
 #: The folder of a pool of answers that was judged.
 JudgedPoolFolder = Annotated[str | Path | None, Flag(metavar="DIR", reads=Path)]
 #: Which passage answers which query.
-ANSWER_SCHEMA: Final[dict[str, Any]] = {
-    "corpus": pl.String,
-    "query_id": pl.String,
-    "doc_id": pl.String,
-    "answers": pl.Boolean,
-}
+ANSWER_SCHEMA: Final[dict[str, Any]] = frame_schema("corpus query_id doc_id: String, answers: Boolean")
 #: The first answer of each system for each query; document and rank are null where it has none.
-FIRST_SCHEMA: Final[dict[str, Any]] = {
-    "corpus": pl.String,
-    "system": pl.String,
-    "query_id": pl.String,
-    "doc_id": pl.String,
-    "rank": pl.Int32,
-}
+FIRST_SCHEMA: Final[dict[str, Any]] = frame_schema("corpus system query_id doc_id: String, rank: Int32")
 _SYSTEMS: Final = ("scorer", "system", "run", "model", "ranker")
 _RANKS: Final = ("rank", "position")
 _DOCUMENTS: Final = ("doc_id", "docid", "docno", "passage_id")

@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.survivorship.mapping import PassageIds, hex_keys, keys_of, mapping_file, open_passage_ids
 from truerank.audits.survivorship.queries import input_of_log, left_out, named_source, whole_numbers
 from truerank.core.plain import picked
@@ -32,12 +33,7 @@ from truerank.work.runs import run as started
 ALL: Final = "all"
 #: `depths.parquet`: every judgment with where its document stood, counted from 0 (null: it was not shown); the keys of
 #: the texts, where the log has texts.
-DEPTH_SCHEMA: Final[dict[str, Any]] = {
-    **QREL_SCHEMA,
-    "position": pl.Int32,
-    "topic_key": pl.String,
-    "doc_key": pl.String,
-}
+DEPTH_SCHEMA: Final[dict[str, Any]] = QREL_SCHEMA | frame_schema("position: Int32, topic_key doc_key: String")
 _BLOCK: Final = 1 << 10
 #: Judgments that are read at once.
 _ROWS: Final = 1 << 16

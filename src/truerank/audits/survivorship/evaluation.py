@@ -18,7 +18,7 @@ import scipy
 from ir_measures.measures.base import Measure
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.audits.survivorship.depths import by_depth, depth_label
 from truerank.core.plain import picked, plain
 from truerank.core.result import Result
@@ -55,14 +55,7 @@ TESTS: Final[dict[str, str]] = {
 
 #: `scores.parquet`: one value per set of judgments ("all" or "first"), depth, run, measure and query; queries that the
 #: depth lacks, or that were left out, have no row.
-SCORE_SCHEMA: Final[dict[str, Any]] = {
-    "judgments": pl.String,
-    "depth": pl.String,
-    "run": pl.String,
-    "measure": pl.String,
-    "topic_id": pl.String,
-    "value": pl.Float64,
-}
+SCORE_SCHEMA: Final[dict[str, Any]] = frame_schema("judgments depth run measure topic_id: String, value: Float64")
 #: How the two sets of judgments are called.
 VARIANTS: Final[Mapping[str, str]] = {"all": "all judgments", "first": "first judgment of each query only"}
 

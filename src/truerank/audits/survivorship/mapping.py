@@ -18,7 +18,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import SPREAD, Hashes, Ints
+from truerank.arrays import SPREAD, Hashes, Ints, frame_schema
 from truerank.audits.survivorship.queries import Kinds, independence, input_of_log, left_out, named_source
 from truerank.core.plain import picked
 from truerank.core.result import Result
@@ -282,13 +282,9 @@ _MAPPED, _UNMATCHED, _AMBIGUOUS, _NO_TEXT = range(4)
 _REASONS: Final = ("mapped", "unmatched", "ambiguous", "no-text")
 #: `survival.parquet`: the queries with a selected passage; how many of these are in the collection, and the largest
 #: overlap of one with a document of the later corpus (null: not asked for).
-SURVIVAL_SCHEMA: Final[dict[str, Any]] = {
-    "query_id": pl.String,
-    "query_type": pl.String,
-    "selected": pl.Int32,
-    "mapped": pl.Int32,
-    "overlap": pl.Float64,
-}
+SURVIVAL_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "query_id query_type: String, selected mapped: Int32, overlap: Float64"
+)
 
 
 @dataclass(frozen=True)

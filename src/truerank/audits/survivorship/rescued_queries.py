@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Literal
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.survivorship.answers import (
     JudgedPassages,
     JudgedPoolFolder,
@@ -31,16 +32,9 @@ from truerank.work.runs import run as started
 #: What marks a judgment as rescued: it is in the column of the iteration, which evaluation programs do not read.
 RESCUED: Final = "rescued"
 #: `instances.parquet`: training instances, marked.
-RESCUED_SCHEMA: Final[dict[str, Any]] = {
-    "query_id": pl.String,
-    "query": pl.String,
-    "relevant_id": pl.String,
-    "relevant": pl.String,
-    "nonrelevant_id": pl.String,
-    "nonrelevant": pl.String,
-    "corpus": pl.String,
-    "rescued": pl.Boolean,
-}
+RESCUED_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "query_id query relevant_id relevant nonrelevant_id nonrelevant corpus: String, rescued: Boolean"
+)
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.transfer.matching.versions import read_mapping
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
@@ -45,10 +46,10 @@ from truerank.work.runs import Run
 from truerank.work.runs import run as started
 
 #: One row per URL and year; `warc` is the file, `offset` the record's place in it.
-FETCHED_SCHEMA: Final[dict[str, Any]] = {
-    "url": pl.String, "year": pl.Int32, "status": pl.String, "reason": pl.String, "snapshot_url": pl.String,
-    "timestamp": pl.String, "content_type": pl.String, "bytes": pl.Int64, "warc": pl.String, "offset": pl.Int64,
-}  # fmt: skip
+FETCHED_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "url: String, year: Int32, status reason snapshot_url timestamp content_type: String, bytes: Int64, warc: String, "
+    "offset: Int64"
+)
 #: URLs in a block: what is lost at most when the work is killed.
 _BLOCK: Final = 16
 #: After so many URLs in a row that could not be asked for it is seen whether the archive is down.

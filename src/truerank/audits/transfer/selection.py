@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.transfer.matching.versions import Version, VersionSources, read_versions, version_inputs
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, Aggregation
 from truerank.audits.transfer.scanning.results import Scan, ScanFolder, load_scan, scan_inputs
@@ -129,11 +130,10 @@ Part = Literal["whole", "first", "best"]
 STRATEGIES: Final[Mapping[str, str]] = {"max": "T5_max", "min": "T5_min", "bm25": "BM25", "random": "random"}
 #: The columns of the tables: those of a training instance, the strategy, and the version that it chose (a name that
 #: `instances build --kind by-version` does not take for the strategy's).
-ROW_SCHEMA: Final[dict[str, Any]] = {
-    "number": pl.Int64, "strategy": pl.String, "chosen": pl.String, "topic_id": pl.String, "query_id": pl.String,
-    "query": pl.String, "relevant_id": pl.String, "relevant": pl.String, "nonrelevant_id": pl.String,
-    "nonrelevant": pl.String, "origin": pl.String,
-}  # fmt: skip
+ROW_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "number: Int64, strategy chosen topic_id query_id query relevant_id relevant nonrelevant_id nonrelevant "
+    "origin: String"
+)
 _BLOCK: Final = 500
 _PACKAGES: Final = ("PyStemmer",)
 

@@ -14,6 +14,7 @@ from typing import Any, Final, NamedTuple, cast
 import polars as pl
 
 from truerank import lexical
+from truerank.arrays import frame_schema
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.design import CollectionDesign, SetDesign
 from truerank.lab.grid.results import LEAKED_SCHEMA, write_collection
@@ -172,13 +173,9 @@ _PAIRS: Final = "pairs.parquet"
 _NAMES: Final = "names.json"
 #: What may be scored; `place` is that of the first stage, from 0, and null outside of it; leaked documents are scored
 #: at any place; `text` is that of a training document, and null where the collection has it.
-_PAIR_SCHEMA: Final[dict[str, Any]] = {
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "place": pl.Int64,
-    "leaked": pl.Boolean,
-    "text": pl.String,
-}
+_PAIR_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "topic_id doc_id: String, place: Int64, leaked: Boolean, text: String"
+)
 #: Of a training document whose id the collection has for another one.
 _FOREIGN: Final = "training:"
 _TOPICS_AT_ONCE: Final = 50

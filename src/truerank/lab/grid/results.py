@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import polars as pl
 import yaml
 
+from truerank.arrays import frame_schema
 from truerank.errors import InputError
 from truerank.lab.grid.design import Design, ModelDesign, SetDesign
 from truerank.lexical.searching import write_run
@@ -97,37 +98,20 @@ def expand(design: Design) -> tuple[GridTraining, ...]:
 #: One row for each cell, in the order of the design; `collections` are those that it is tested on; `size` is in
 #: instances, two a row; `status` is done, failed or missing; `loss` is the mean over the last tenth of the steps.
 RECORD_SCHEMA: Final[dict[str, Any]] = {
-    "cell": pl.String,
-    "set": pl.String,
-    "kind": pl.String,
-    "label": pl.String,
+    **frame_schema("cell set kind label: String"),
     "collections": pl.List(pl.String),
-    "size": pl.Int64,
-    "model": pl.String,
-    "recipe": pl.String,
-    "seed": pl.Int64,
-    "variant": pl.String,
-    "status": pl.String,
-    "steps": pl.Int64,
-    "loss": pl.Float64,
+    **frame_schema(
+        "size: Int64, model recipe: String, seed: Int64, variant status: String, steps: Int64, loss: Float64"
+    ),
 }
 #: What a cell says of documents; `candidate`: the first stage found it within the depth. Others are leaked documents.
-SCORE_SCHEMA: Final[dict[str, Any]] = {
-    "collection": pl.String,
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "score": pl.Float64,
-    "candidate": pl.Boolean,
-}
+SCORE_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "collection topic_id doc_id: String, score: Float64, candidate: Boolean"
+)
 #: Which documents are in the leaking rows of which set (of its largest size), for which topic, and in how many rows.
-LEAKED_SCHEMA: Final[dict[str, Any]] = {
-    "collection": pl.String,
-    "set": pl.String,
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "relevant": pl.Boolean,
-    "rows": pl.Int64,
-}
+LEAKED_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "collection set topic_id doc_id: String, relevant: Boolean, rows: Int64"
+)
 DESIGN_FILE: Final = "design.yaml"
 RECORD_FILE: Final = "record.parquet"
 LEAKED_FILE: Final = "leaked.parquet"

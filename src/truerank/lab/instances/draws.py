@@ -17,7 +17,7 @@ import polars as pl
 from numpy.typing import NDArray
 
 from truerank import lexical
-from truerank.arrays import SPREAD, mixed
+from truerank.arrays import SPREAD, frame_schema, mixed
 from truerank.errors import InputError
 from truerank.records import Query
 from truerank.sources.blocks import QueryBlock, SourceCounts
@@ -55,19 +55,9 @@ class Keyed:
 
 
 #: The columns of `instances.parquet`.
-SCHEMA: Final[dict[str, Any]] = {
-    "number": pl.Int64,
-    "role": pl.String,
-    "topic_id": pl.String,
-    "source": pl.String,
-    "query_id": pl.String,
-    "query": pl.String,
-    "relevant_id": pl.String,
-    "relevant": pl.String,
-    "nonrelevant_id": pl.String,
-    "nonrelevant": pl.String,
-    "origin": pl.String,
-}
+SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "number: Int64, role topic_id source query_id query relevant_id relevant nonrelevant_id nonrelevant origin: String"
+)
 
 
 class RowDraft(NamedTuple):

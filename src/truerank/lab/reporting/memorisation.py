@@ -13,7 +13,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import numpy as np
 import polars as pl
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.core.plain import plain
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.views import heads
@@ -25,13 +25,9 @@ from truerank.measures.resampling import bootstrap_interval
 from truerank.measures.significance import difference_test
 
 #: What a model said: of the documents that it reranked (`candidate`) and of leaked ones that it did not.
-SCORE_SCHEMA: Final[dict[str, Any]] = {
-    "seed": pl.Int64,
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "score": pl.Float64,
-    "candidate": pl.Boolean,
-}
+SCORE_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "seed: Int64, topic_id doc_id: String, score: Float64, candidate: Boolean"
+)
 #: Which documents leaked for which topic, and whether as relevant or as non-relevant ones.
 LEAKED_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "relevant": pl.Boolean}
 #: What is known of a topic: see `Memorisation.topics`.

@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.core.plain import picked
 from truerank.core.result import Result, Summary, place_note, summarises
 from truerank.core.tables import Column, Table
@@ -41,15 +42,9 @@ from truerank.work.runs import run as started
 __all__ = ["Aggregation", "RerankOptions", "rerank"]
 
 #: The scores of a block of candidates; its number, and how many pairs it asked for, are in each row.
-BLOCK_SCHEMA: Final[dict[str, Any]] = {
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "score": pl.Float64,
-    "passages": pl.Int64,
-    "block": pl.Int64,
-    "asked": pl.Int64,
-    "hits": pl.Int64,
-}
+BLOCK_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "topic_id doc_id: String, score: Float64, passages block asked hits: Int64"
+)
 
 
 #: Ids that a table names; the JSON has all.

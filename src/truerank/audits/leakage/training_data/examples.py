@@ -16,6 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.leakage.encoders import Models
 from truerank.audits.leakage.results import VerdictWord
 from truerank.audits.leakage.training_data.comparison import (
@@ -51,24 +52,13 @@ from truerank.work.runs import plain
 from truerank.work.runs import run as started
 
 #: Leaking training texts by source and role.
-PLACES: Final[dict[str, Any]] = {
-    "training_id": pl.String,
-    "source": pl.String,
-    "role": pl.String,
-    "example_id": pl.String,
-    "examples": pl.Int64,
-    "training_text": pl.String,
-}
+PLACES: Final[dict[str, Any]] = frame_schema(
+    "training_id source role example_id: String, examples: Int64, training_text: String"
+)
 #: A query and a relevant document of it in one example.
-TOGETHER: Final[dict[str, Any]] = {
-    "topic_id": pl.String,
-    "doc_id": pl.String,
-    "query_training_id": pl.String,
-    "document_training_id": pl.String,
-    "source": pl.String,
-    "example_id": pl.String,
-    "examples": pl.Int64,
-}
+TOGETHER: Final[dict[str, Any]] = frame_schema(
+    "topic_id doc_id query_training_id document_training_id source example_id: String, examples: Int64"
+)
 
 
 @dataclass(frozen=True)

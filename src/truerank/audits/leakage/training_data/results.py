@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.leakage.options import FIELDS
 from truerank.audits.leakage.results import (
     CANDIDATE_SCHEMA,
@@ -136,31 +137,11 @@ class ExampleOptions(Options):
 #: `test_text` and `training_text`, and the answer in `document_text` and `training_document`; its evidence is that of
 #: the queries, `document_evidence` that of the answer. The columns of evidence are those of `overlaps.OVERLAPS`, whose
 #: package is not imported here: `leakage clean` does not compare.
-LEAKS: Final[dict[str, Any]] = {
-    "kind": pl.String,
-    "topic_id": pl.String,
-    "field": pl.String,
-    "doc_id": pl.String,
-    "test_text": pl.String,
-    "source": pl.String,
-    "role": pl.String,
-    "example_id": pl.String,
-    "examples": pl.Int64,
-    "training_text": pl.String,
-    "exact": pl.Boolean,
-    "ngram_test": pl.Float64,
-    "ngram_training": pl.Float64,
-    "jaccard": pl.Float64,
-    "containment": pl.Float64,
-    "wording": pl.String,
-    "cosine": pl.Float64,
-    "test_words": pl.Int64,
-    "training_words": pl.Int64,
-    "evidence": pl.String,
-    "document_text": pl.String,
-    "training_document": pl.String,
-    "document_evidence": pl.String,
-}
+LEAKS: Final[dict[str, Any]] = frame_schema(
+    "kind topic_id field doc_id test_text source role example_id: String, examples: Int64, training_text: String, "
+    "exact: Boolean, ngram_test ngram_training jaccard containment: Float64, wording: String, cosine: Float64, "
+    "test_words training_words: Int64, evidence document_text training_document document_evidence: String"
+)
 
 
 @dataclass(frozen=True)
@@ -358,32 +339,13 @@ def as_candidates(found: ExampleAudit | str | Path, kinds: Collection[str] = ())
     return AuditResult(summary, frame, pl.DataFrame(schema=NEIGHBOUR_SCHEMA), audit.folder)
 
 
-CELLS: Final[dict[str, Any]] = {
-    "training": pl.String,
-    "test": pl.String,
-    "part": pl.String,
-    "items": pl.Int64,
-    "training_texts": pl.Int64,
-    "exact": pl.Int64,
-    "ngram": pl.Int64,
-    "words": pl.Int64,
-    "semantic": pl.Int64,
-    "leaking": pl.Int64,
-    "proposed": pl.Int64,
-    "pairs": pl.Int64,
-    "verdict": pl.String,
-    "upper": pl.Int64,
-    "reason": pl.String,
-}
+CELLS: Final[dict[str, Any]] = frame_schema(
+    "training test part: String, items training_texts exact ngram words semantic leaking proposed pairs: Int64, "
+    "verdict: String, upper: Int64, reason: String"
+)
 
 
-MATRIX_PAIRS: Final[dict[str, Any]] = {
-    "training": pl.String,
-    "source": pl.String,
-    "test": pl.String,
-    "part": pl.String,
-    **OVERLAPS,
-}
+MATRIX_PAIRS: Final[dict[str, Any]] = frame_schema("training source test part: String") | OVERLAPS
 
 
 @dataclass(frozen=True, eq=False, repr=False)

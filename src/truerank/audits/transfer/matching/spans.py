@@ -15,6 +15,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.transfer.matching.versions import FOUND_SCHEMA
 from truerank.errors import InputError
 from truerank.records import Document
@@ -42,10 +43,7 @@ _PARENTS: Final = (
 
 #: What a judged chunk and a new one share: the share of the judged chunk, where the piece lies in the new one (as
 #: shares of it), and at how many places among the new chunks the judged one stands.
-_PIECES: Final[dict[str, Any]] = {
-    "doc_id": pl.String, "found": pl.String, "share": pl.Float64, "begin": pl.Float64, "end": pl.Float64,
-    "places": pl.Int64,
-}  # fmt: skip
+_PIECES: Final[dict[str, Any]] = frame_schema("doc_id found: String, share begin end: Float64, places: Int64")
 
 
 Pieces = Literal["judge", "relevant"]

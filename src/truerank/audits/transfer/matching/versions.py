@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
@@ -25,10 +26,9 @@ from truerank.work.artifacts import written_by
 #: What became of a judged document in another version.
 STATUSES: Final = ("matched", "lost", "ambiguous")
 #: The columns of `Matched.pairs`: one row per judged document and other version.
-FOUND_SCHEMA: Final[dict[str, Any]] = {
-    "doc_id": pl.String, "key": pl.String, "version": pl.String, "status": pl.String, "found": pl.String,
-    "candidates": pl.UInt32, "listed": pl.String, "reason": pl.String,
-}  # fmt: skip
+FOUND_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "doc_id key version status found: String, candidates: UInt32, listed reason: String"
+)
 #: Names that a version cannot have, since they are columns.
 RESERVED: Final = ("key", "doc_id", "topic_id", "status", "reason", "relevance")
 

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 from numpy.typing import NDArray
 
-from truerank.arrays import Floats
+from truerank.arrays import Floats, frame_schema
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS, Aggregation, directions
 from truerank.audits.transfer.scanning.text_evidence import favoured
 from truerank.errors import OptionError
@@ -153,18 +153,15 @@ def _expit(values: Floats) -> Floats:
 #: `max`, or both), the "texts" (`texts`: `worse` lacks the share `lost` of what answered the query), or "both". Scores
 #: are probabilities, or the ranker's own with a percentile; differences as in `probabilities.difference`. `passage` is
 #: the place of the best passage in the better version; `shown` what shows the reason.
-CANDIDATE_SCHEMA: Final[dict[str, Any]] = {
-    "topic_id": pl.String, "query": pl.String, "doc_id": pl.String, "relevance": pl.Int32, "better": pl.String,
-    "worse": pl.String, "better_id": pl.String, "worse_id": pl.String, "better_url": pl.String, "worse_url": pl.String,
-    "first_better": pl.Float64, "first_worse": pl.Float64, "first_difference": pl.Float64, "max_better": pl.Float64,
-    "max_worse": pl.Float64, "max_difference": pl.Float64, "first": pl.Boolean, "max": pl.Boolean, "texts": pl.Boolean,
-    "lost": pl.Float64, "evidence": pl.String, "passage": pl.UInt32, "reason": pl.String, "shown": pl.String,
-}  # fmt: skip
+CANDIDATE_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "topic_id query doc_id: String, relevance: Int32, better worse better_id worse_id better_url worse_url: String, "
+    "first_better first_worse first_difference max_better max_worse max_difference: Float64, first max texts: Boolean, "
+    "lost: Float64, evidence: String, passage: UInt32, reason shown: String"
+)
 #: The data sets of the paper's section 4: which judged document is in which, with the difference that put it there.
-SET_SCHEMA: Final[dict[str, Any]] = {
-    "set": pl.String, "aggregation": pl.String, "better": pl.String, "worse": pl.String, "topic_id": pl.String,
-    "doc_id": pl.String, "difference": pl.Float64,
-}  # fmt: skip
+SET_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "set aggregation better worse topic_id doc_id: String, difference: Float64"
+)
 _AT_ONCE: Final = 512
 
 

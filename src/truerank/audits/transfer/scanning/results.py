@@ -9,6 +9,7 @@ from typing import Annotated, Any, Final
 
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
 from truerank.audits.transfer.scanning.options import directions
 from truerank.core.result import Result
@@ -19,11 +20,10 @@ from truerank.work.artifacts import hash_file, read_table, written_by
 
 #: One row per judged document and version that has it; `first` and `max` are probabilities, or with a percentile the
 #: ranker's scores again.
-SCORES_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.UInt32, "topic_id": pl.String, "query": pl.String, "doc_id": pl.String, "relevance": pl.Int32,
-    "version": pl.String, "version_doc_id": pl.String, "url": pl.String, "passages": pl.UInt32, "best": pl.UInt32,
-    "first_score": pl.Float64, "max_score": pl.Float64, "first": pl.Float64, "max": pl.Float64,
-}  # fmt: skip
+SCORES_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "row: UInt32, topic_id query doc_id: String, relevance: Int32, version version_doc_id url: String, passages "
+    "best: UInt32, first_score max_score first max: Float64"
+)
 SKIPPED_SCHEMA: Final[dict[str, Any]] = {"topic_id": pl.String, "doc_id": pl.String, "reason": pl.String}
 _FILES: Final[Mapping[str, Mapping[str, Any]]] = {
     "scores": SCORES_SCHEMA,

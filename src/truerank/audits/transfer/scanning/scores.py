@@ -10,6 +10,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 import polars as pl
 
+from truerank.arrays import frame_schema
 from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
@@ -19,10 +20,9 @@ from truerank.work.jobs import Job
 
 #: One row per judged document and version it was found in: the row of the judged document, the place of the version,
 #: passages, the place of the best one, and the scores of the first and the best.
-SCORE_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.UInt32, "version": pl.UInt8, "passages": pl.UInt32, "best": pl.UInt32, "first": pl.Float64,
-    "max": pl.Float64, "block": pl.UInt32, "asked": pl.Int64, "hits": pl.Int64,
-}  # fmt: skip
+SCORE_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "row: UInt32, version: UInt8, passages best: UInt32, first max: Float64, block: UInt32, asked hits: Int64"
+)
 
 
 def id_column(version: str) -> str:

@@ -17,6 +17,7 @@ import polars as pl
 import scipy
 from numpy.typing import NDArray
 
+from truerank.arrays import frame_schema
 from truerank.audits.transfer.scanning.scores import id_column
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Document
@@ -234,13 +235,11 @@ def repeated_texts(texts: Sequence[NewText], versions: Sequence[Iterable[Sequenc
 #: that the other lacks, both ways; whether the words of one stand for the loss of a page; how much of its title, and of
 #: its address, its body speaks of; and how much of what only this version has is in other documents, how many of them
 #: have nearly all of it, and how many of the same version have little else.
-TEXT_SCHEMA: Final[dict[str, Any]] = {
-    "row": pl.UInt32, "first": pl.String, "second": pl.String, "lost_in_second": pl.Float64,
-    "lost_in_first": pl.Float64, "first_is_no_page": pl.Boolean, "second_is_no_page": pl.Boolean,
-    "first_coherence": pl.Float64, "second_coherence": pl.Float64, "first_elsewhere": pl.Float64,
-    "second_elsewhere": pl.Float64, "first_copies": pl.Int64, "second_copies": pl.Int64, "first_alone": pl.Int64,
-    "second_alone": pl.Int64,
-}  # fmt: skip
+TEXT_SCHEMA: Final[dict[str, Any]] = frame_schema(
+    "row: UInt32, first second: String, lost_in_second lost_in_first: Float64, first_is_no_page "
+    "second_is_no_page: Boolean, first_coherence second_coherence first_elsewhere second_elsewhere: Float64, "
+    "first_copies second_copies first_alone second_alone: Int64"
+)
 #: A larger share is a candidate; chosen, as are the numbers below, on development draws of
 #: studies/transfer_planted.py.
 TEXT_CUT_OFF: Final = 0.4
