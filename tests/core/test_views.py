@@ -6,8 +6,8 @@ import polars as pl
 import pytest
 
 from truerank.core.audit import Audit, Look
-from truerank.core.tables import Interval
-from truerank.core.views import ColumnSpread, Field, View, columns, tables
+from truerank.core.tables import Column, Interval
+from truerank.core.views import ColumnSpread, Field, View, columns, heads, tables
 
 FRAMES = {
     "scores": pl.DataFrame(
@@ -31,6 +31,17 @@ def test_a_text_says_what_the_columns_are() -> None:
         Field(("κ",), "kappa", ".3f", interval=True),
         Field(("move",), "move", "+d"),
     )
+
+
+def test_headings_of_cells_may_have_headings_over_them() -> None:
+    assert heads("depth:, p|raw:.2g, p|at most:.2g, left_out, a_b=c") == (
+        Column("depth", align="right"),
+        *Column.numbers(".2g", "raw", "at most", above=("p",)),
+        Column("left out"),
+        Column("a_b"),
+    )
+    with pytest.raises(ValueError, match="is not a column"):
+        heads("a, b:xyz")
 
 
 @pytest.mark.parametrize("text", ["", "a b", "a:", "a:xyz", "a=b=c", "a=", "a:.3f,b", "a~.3f~.2f"])

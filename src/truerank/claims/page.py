@@ -19,6 +19,7 @@ from truerank.core.rules import Finding, Severity
 from truerank.core.sarif import sarif
 from truerank.core.tables import Column, Table, escape_markdown
 from truerank.core.verdict import Level, Verdict
+from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
 from truerank.version import __version__
@@ -234,9 +235,7 @@ def _plan_table(result: Check) -> Table:
         )
         for one in result.plan
     )
-    columns = (
-        Column("Question"), Column("Can be answered"), Column("By"), Column("Seconds", align="right", format=".0f"),
-    )  # fmt: skip
+    columns = heads("Question, Can_be_answered, By, Seconds:.0f")
     return Table("Questions that can be answered with what was given.", columns, rows)
 
 
@@ -352,12 +351,8 @@ def _scores(result: Check) -> Mapping[str, Any]:
 def _runs(result: Check) -> Table:
     """Both scores, what of them is judged, and how many results there are."""
     measure = "Score" if result.claim is None else result.claim.measure
-    number: dict[str, Any] = {"align": "right", "format": ",d"}
-    columns = (
-        Column("Run"), Column(measure, align="right", format=".3f"),
-        Column("First results judged", align="right", format=".0%"), Column("Fewest results", **number),
-        Column("Median", **number), Column("Most", **number),
-    )  # fmt: skip
+    counted = heads("First_results_judged:.0%, Fewest_results:,d, Median:,d, Most:,d")
+    columns = (Column("Run"), *Column.numbers(".3f", measure), *counted)
     rows = [(name, row["score"], row["judged"], *row["results"]) for name, row in _scores(result).items()]
     if rows and (floor := result.answer("files").facts["floor"])["mean"] is not None:
         rows.append((f"never reads the query: {floor['by']}", floor["mean"], None, None, None, None))
@@ -439,11 +434,8 @@ def _estimates(result: Check) -> Table:
         for answer in result.answers
         for one in answer.estimates
     )
-    number: dict[str, Any] = {"align": "right", "format": "+.4f"}
-    columns = (
-        Column(""), Column("Condition"), Column("Measure"), Column(unit, align="right", format=",d"),
-        Column("Difference", **number), Column("From", **number), Column("To", **number), Column("The claim"),
-    )  # fmt: skip
+    differences = heads("Difference:+.4f, From:+.4f, To:+.4f, The_claim")
+    columns = (Column(""), *heads("Condition, Measure"), *Column.numbers(",d", unit), *differences)
     return Table("The difference under each condition.", columns, rows)
 
 

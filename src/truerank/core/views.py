@@ -91,8 +91,24 @@ def columns(text: str) -> tuple[Field, ...]:
 
 
 def heads(text: str) -> tuple[Column, ...]:
-    """The columns of a table whose rows are cells already, by the same short text."""
-    return tuple(field.column() for field in columns(text))
+    """The columns of a table whose rows are cells already, by the same short text.
+
+    There is no field, so a heading needs no `=`. Headings over it stand before it: `p|raw:.2g, p|corrected:.2g`. A `:`
+    without a format moves words to the right.
+
+    Raises:
+        ValueError: a format that is none.
+    """
+    return tuple(_head(part.strip()) for part in _COMMA.split(text))
+
+
+def _head(text: str) -> Column:
+    named, sign, form = text.partition(":")
+    heading, raw, _ = named.partition("=")
+    *above, title = (heading if raw else heading.replace("_", " ")).split("|")
+    if form and not _FORM.fullmatch(form):
+        raise ValueError(f"'{text}' is not a column: write HEADING, then :FORMAT")
+    return Column(title, tuple(above), "right" if sign else "left", form)
 
 
 @dataclass(frozen=True)

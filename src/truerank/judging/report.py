@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -32,12 +32,10 @@ _TITLES: Final = {
 }
 _WIDEST_MATRIX: Final = 12
 _LISTED: Final = 20
-_NUMBER: Final[dict[str, Any]] = {"align": "right", "format": ",d"}
-_SHARE: Final[dict[str, Any]] = {"align": "right", "format": ".3f"}
 
 
 def sample_table(sample: ItemSample) -> Table:
-    columns = (Column("stratum"), Column("items", **_NUMBER), Column("drawn", align="right"))
+    columns = heads("stratum, items:,d, drawn:")
     rows = [(stratum.name, stratum.population, stratum.drawn) for stratum in sample.strata]
     rows.append(("all", sample.population, len(sample.items)))
     return Table(f"Sample: {'; '.join(sample.plans)}", columns, tuple(rows), rules=(len(rows) - 1,))
@@ -46,7 +44,7 @@ def sample_table(sample: ItemSample) -> Table:
 def store_table(made: NewStore) -> Table:
     """Who judges how many items of a new store."""
     shared = made.assignment
-    columns = (Column("annotator"), Column("items", **_NUMBER))
+    columns = heads("annotator, items:,d")
     rows = tuple((name, len(ids)) for name, ids in shared.work.items())
     notes = [f"Judged by all: {len(shared.overlap):,}."] if shared.overlap else []
     notes += [f"Spot check: {len(shared.checked):,}."] if shared.checked else []
@@ -91,7 +89,7 @@ def import_table(found: LabelImport) -> Table:
         notes.append(f"{found.irregular:,} of them have labels that the scheme does not allow together.")
     if found.contradictions:
         notes.append(f"Contradictions that the rule for votes decided: {listed(found.contradictions)}.")
-    columns = (Column("records"), Column("number", **_NUMBER))
+    columns = heads("records, number:,d")
     return Table(f"Imported into {found.store}", columns, tuple(rows), tuple(notes), (len(rows) - 1,))
 
 
@@ -114,7 +112,7 @@ def export_table(found: LabelExport) -> Table:
     if found.formulas:
         done = "an apostrophe is put" if found.escaped else "--escape-formulas puts an apostrophe"
         notes.append(f"Spreadsheets would take {found.formulas:,} cells for formulas; {done} before each.")
-    columns = (Column("records"), Column("number", **_NUMBER))
+    columns = heads("records, number:,d")
     return Table(f"{found.path}: {found.form}", columns, rows, tuple(notes))
 
 
@@ -135,7 +133,7 @@ def model_table(found: ModelRun) -> Table:
     """The labels that a model gave and the reasons why it gave none, with their numbers."""
     rows = [(name, count) for name, count in found.labels.items()]
     rows += [(f"skipped: {reason}", count) for reason, count in found.skipped.items()]
-    columns = (Column("answer"), Column("items", **_NUMBER))
+    columns = heads("answer, items:,d")
     return Table(f"What the model {found.annotator} answered.", columns, tuple(rows), tuple(_model_notes(found)))
 
 
@@ -157,11 +155,9 @@ def _model_notes(found: ModelRun) -> Iterator[str]:
 
 def probe_table(found: ProbeRun) -> Table:
     """The share of grades that each probe moved."""
-    columns = (
-        *heads("documents, probe"),
-        Column("items", **_NUMBER),
-        *Column.numbers(".3f", "share", "low", "high", above=("moved",)),
-        *heads("raised:.3f, lowered:.3f, crossed:.3f, moved_when_asked_again:.3f, p:.2g, shift:+.2f"),
+    columns = heads(
+        "documents, probe, items:,d, moved|share:.3f, moved|low:.3f, moved|high:.3f, raised:.3f, lowered:.3f, "
+        "crossed:.3f, moved_when_asked_again:.3f, p:.2g, shift:+.2f"
     )
     rows: list[tuple[Cell, ...]] = []
     for one in found.effects:
@@ -237,7 +233,7 @@ def agreement_tables(found: AnnotatorAgreement) -> dict[str, Table]:
 def _overview(found: AnnotatorAgreement) -> Table:
     """One row per definition."""
     used = list(dict.fromkeys(name for part in found.compared for name in part.scores))
-    columns = [Column("definition"), Column("items", **_NUMBER), *_score_columns(found, used)]
+    columns = [*heads("definition, items:,d"), *_score_columns(found, used)]
     rows = [(part.definition.name, part.units, *_cells(found, part.scores, used)) for part in found.compared]
     who = " and ".join(annotator.name for annotator, _ in found.annotators)
     many = f"{len(found.annotators)} annotators"
@@ -258,7 +254,7 @@ def _agreement_notes(found: AnnotatorAgreement) -> tuple[str, ...]:
 
 def _score_columns(found: AnnotatorAgreement, names: Sequence[str]) -> list[Column]:
     titles = ("value", "low", "high") if found.settings["resamples"] else ("value",)
-    return [Column(title, (_TITLES[name],), **_SHARE) for name in names for title in titles]
+    return [column for name in names for column in Column.numbers(".3f", *titles, above=(_TITLES[name],))]
 
 
 def _cells(found: AnnotatorAgreement, scores: Mapping[str, Score], names: Sequence[str]) -> list[Cell]:
@@ -269,7 +265,7 @@ def _cells(found: AnnotatorAgreement, scores: Mapping[str, Score], names: Sequen
 
 def _label_table(found: AnnotatorAgreement, part: DefinitionAgreement) -> Table:
     names = list(part.labels[0].scores) if part.labels else []
-    columns = (Column("label"), Column("given", **_NUMBER), *_score_columns(found, names))
+    columns = (*heads("label, given:,d"), *_score_columns(found, names))
     rows = [(row.label, row.given, *_cells(found, row.scores, names)) for row in part.labels]
     notes = tuple(f"{row.label}: {s.reason}." for row in part.labels for s in row.scores.values() if s.reason)
     title = f"Agreement on each label, given or not given ({part.definition.name})."
@@ -280,8 +276,7 @@ def _pair_table(
     found: AnnotatorAgreement, title: str, pairs: Sequence[PairAgreement], notes: tuple[str, ...] = ()
 ) -> Table:
     names = ("percentage", "cohen")
-    columns = [Column("annotator"), Column("against"), Column("definition"), Column("items", **_NUMBER)]
-    columns += _score_columns(found, names)
+    columns = [*heads("annotator, against, definition, items:,d"), *_score_columns(found, names)]
     rows = [(p.first, p.second, p.definition, p.units, *_cells(found, p.scores, names)) for p in pairs]
     reasons = dict.fromkeys(
         f"{pair.first} against {pair.second}, {pair.definition}: {score.reason}."

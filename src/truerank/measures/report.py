@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -232,14 +233,13 @@ def difference_table(comparison: Comparison) -> Table:
     """One row per measure and pair."""
     several = comparison.baseline is None or len({row.baseline for row in comparison.differences}) > 1
     columns = [Column("run"), Column("measure"), *([Column("baseline")] if several else [])]
-    columns += [Column("topics", align="right"), Column("run", ("mean",), align="right", format=".4f")]
-    columns += [Column("baseline", ("mean",), align="right", format=".4f")]
-    columns += Column.numbers("+.4f", "mean", "low", "high", above=("difference",))
-    columns += Column.numbers(".4g", "raw", "corrected", above=("p",))
-    columns += [Column(MARK, ("p",)), Column("effect", align="right", format="+.3f")]
+    columns += heads(
+        "topics:, mean|run:.4f, mean|baseline:.4f, difference|mean:+.4f, difference|low:+.4f, difference|high:+.4f, "
+        f"p|raw:.4g, p|corrected:.4g, p|{MARK}, effect:+.3f"
+    )
     if comparison.method.paired:
-        columns.append(Column("win / tie / loss", align="right"))
-    columns.append(Column("detectable", align="right", format=".4f"))
+        columns += heads("win / tie / loss:")
+    columns += heads("detectable:.4f")
     rows = tuple(_difference_row(comparison, row, several) for row in comparison.differences)
     firsts = [place for place, row in enumerate(rows) if place and rows[place - 1][1] != row[1]]
     title = (
@@ -319,10 +319,7 @@ def order_table(order: OrderChanges) -> Table:
         title=f"{order.measure}: order of the systems, {first} and {second}.".removeprefix(": "),
         columns=(
             Column("system"),
-            Column("mean", (first,), align="right", format=".4f"),
-            Column("rank", (first,), align="right", format=",d"),
-            Column("mean", (second,), align="right", format=".4f"),
-            Column("rank", (second,), align="right", format=",d"),
+            *(replace(column, above=(name,)) for name in (first, second) for column in heads("mean:.4f, rank:,d")),
             *heads("ranks_lost:+,d, changes"),
         ),
         rows=tuple(
@@ -375,11 +372,7 @@ def topic_table(found: TopicDifferences) -> Table:
 
 def choice_table(validation: CrossValidation) -> Table:
     """One row per measure and fold."""
-    columns = (
-        *heads("measure, fold:d, topics:,d, chosen"),
-        *Column.numbers(".4f", "other folds", "this fold", above=("mean",)),
-        Column("as good"),
-    )
+    columns = heads("measure, fold:d, topics:,d, chosen, mean|other_folds:.4f, mean|this_fold:.4f, as_good")
     rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)
     rules = tuple(
         place for place, c in enumerate(validation.choices) if place and validation.choices[place - 1][0] != c[0]

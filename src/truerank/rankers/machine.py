@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, summarises
-from truerank.core.tables import Column, Table
+from truerank.core.tables import Table
 from truerank.core.views import heads
 from truerank.errors import OptionError
 from truerank.options import Encoding, Flag, Range, Runtime, command
@@ -245,10 +245,8 @@ def _made(name: str, work: str, tolerance: float, choice: ChosenWay) -> Machine:
 
 @summarises(Machine)
 def _summary(found: Machine) -> Summary:
-    columns = (
-        *heads("backend, precision"),
-        *Column.numbers("", "processors", "tokens in a batch"),
-        *heads("texts_in_a_row, per_second:,.0f, largest_error:.2g, taken"),
+    columns = heads(
+        "backend, precision, processors:, tokens_in_a_batch:, texts_in_a_row, per_second:,.0f, largest_error:.2g, taken"
     )
     rows = []
     for place, each in enumerate(found.choice.ways):

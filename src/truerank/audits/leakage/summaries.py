@@ -25,13 +25,9 @@ from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.measures.placebo import Placebo
 
-_CHANGES: Final = (
-    *heads("run, measure"),
-    *Column.numbers(".4f", "all", "clean", above=("mean",)),
-    *heads("change:+.4f"),
-    *Column.numbers("+.4f", "low", "high", above=("random changes",)),
-    *Column.numbers(".4f", "raw", "corrected", above=("p",)),
-    *heads("detectable:.4f"),
+_CHANGES: Final = heads(
+    "run, measure, mean|all:.4f, mean|clean:.4f, change:+.4f, random_changes|low:+.4f, random_changes|high:+.4f, "
+    "p|raw:.4f, p|corrected:.4f, detectable:.4f"
 )
 _VERDICTS: Final = (
     *heads("measure, verdict, p:.4f, τ:.3f"),

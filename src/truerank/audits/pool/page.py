@@ -155,13 +155,13 @@ def team_table(pool: Pool) -> Table:
 
 
 def batch_table(pool: Pool) -> Table:
-    columns = (Column("annotator"), Column("topic"), *Column.numbers(",d", "documents"), Column("file"))
+    columns = heads("annotator, topic, documents:,d, file")
     rows = tuple((one.annotator, one.topic_id, len(one.documents), one.file) for one in pool.work)
     return Table("Who judges what", columns, rows)
 
 
 def load_table(pool: Pool) -> Table:
-    columns = (Column("annotator"), *Column.numbers(",d", "topics", "documents"), Column("file"))
+    columns = heads("annotator, topics:,d, documents:,d, file")
     rows = []
     for annotator in pool.annotators:
         mine = [one for one in pool.work if one.annotator == annotator]

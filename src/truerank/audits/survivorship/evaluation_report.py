@@ -142,13 +142,10 @@ def depth_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
 
 
 def difference_table(result: DepthEvaluation, measure: str, judgments: str) -> Table:
-    columns = (
-        Column("system"),
-        Column("depth", align="right"),
-        *heads("n:,d, mean:.4f"),
-        Column("depth − full", align="right", format="+.4f"),
-        *Column.numbers("+.4f", "low", "high", above=(f"{result.options.confidence:.0%} interval",)),
-        *Column.numbers(".3g", "p", "corrected"),
+    interval = f"{result.options.confidence:.0%} interval"
+    columns = heads(
+        f"system, depth:, n:,d, mean:.4f, depth − full:+.4f, {interval}|low:+.4f, {interval}|high:+.4f, p:.3g, "
+        "corrected:.3g"
     )
     rows: list[tuple[Cell, ...]] = []
     rules, strong = [], set()
@@ -187,13 +184,7 @@ def trend_table(result: DepthEvaluation, measure: str) -> Table:
 
 
 def order_table(result: DepthEvaluation) -> Table:
-    columns = (
-        *heads("judgments, measure"),
-        Column("depth", align="right"),
-        Column("pairs that change", align="right", format=",d"),
-        Column("τ", align="right", format=".3f"),
-        Column("which"),
-    )
+    columns = heads("judgments, measure, depth:, pairs_that_change:,d, τ:.3f, which")
     rows = tuple(
         (
             variant,
@@ -247,12 +238,9 @@ def _gain(numbers: tuple[int, ...], place: int) -> tuple[int, int | None]:
 
 @shows(TrainingEffect, width=120)
 def effect_table(result: TrainingEffect) -> Table:
-    columns = (
-        Column("measure"),
-        Column("trained at depth", align="right"),
-        *heads("mean:.4f, differs_from, loss:+.4f"),
-        *Column.numbers(".1%", "of the full one", "of this one", above=("loss relative to",)),
-        *Column.numbers(".3g", "p against full", "corrected"),
+    columns = heads(
+        "measure, trained_at_depth:, mean:.4f, differs_from, loss:+.4f, loss_relative_to|of_the_full_one:.1%, "
+        "loss_relative_to|of_this_one:.1%, p_against_full:.3g, corrected:.3g"
     )
     losses = {(one.measure, one.depth): one for one in result.losses}
     rows: list[tuple[Cell, ...]] = []

@@ -150,10 +150,7 @@ def split_table(result: Profile) -> Table:
 
 
 def rank_table(split: Split) -> Table:
-    columns = (
-        Column("rank", align="right"),
-        *heads("shown_so_many:,d, first_selected:,d, share:.1%, selected:,d"),
-    )
+    columns = heads("rank:, shown_so_many:,d, first_selected:,d, share:.1%, selected:,d")
     survivors = sum(one.first for one in split.ranks)
     rows = tuple(
         (str(one.position), one.reached, one.first, one.first / survivors if survivors else None, one.selected)
@@ -163,10 +160,7 @@ def rank_table(split: Split) -> Table:
 
 
 def curve_table(split: Split) -> Table:
-    columns = (
-        Column("depth", align="right"),
-        *heads("how, discarded:.1%, low:.1%, high:.1%, if_all_were_shown_so_many:.1%"),
-    )
+    columns = heads("depth:, how, discarded:.1%, low:.1%, high:.1%, if_all_were_shown_so_many:.1%")
     curve = split.curve
     rows: list[tuple[Any, ...]] = []
     notes = ["Cut at depth k: a query is discarded unless one of the first k shown was selected."]
@@ -192,13 +186,9 @@ def _profile_tables(result: Profile) -> Iterator[tuple[str, Table]]:
 
 
 def kinds_table(kinds: Kinds) -> Table:
-    columns = (
-        Column("kind"),
-        *Column.numbers(",d", "total", "discarded"),
-        *Column.numbers(".1%", "share", "low", "high", "of all", "of survivors"),
-        Column("ratio", align="right", format=".3f"),
-        Column("residual", align="right", format="+.1f"),
-        Column("among survivors"),
+    columns = heads(
+        "kind, total:,d, discarded:,d, share:.1%, low:.1%, high:.1%, of_all:.1%, of_survivors:.1%, ratio:.3f, "
+        "residual:+.1f, among_survivors"
     )
     words = {"over": "over-represented", "under": "under-represented", "": "as expected"}
     rows: list[tuple[Any, ...]] = [
@@ -316,10 +306,7 @@ def _depth_report(result: Depths) -> Report:
 
 @shows(Depths, ("report", "report.html"), width=120)
 def depths_table(result: Depths) -> Table:
-    columns = (
-        Column("depth", align="right"),
-        *heads("qrels:,d, queries:,d, new_queries:,d, first_only:,d, discarded:.1%"),
-    )
+    columns = heads("depth:, qrels:,d, queries:,d, new_queries:,d, first_only:,d, discarded:.1%")
     rows = tuple(
         (one.label, one.qrels, one.queries, one.new_queries, one.first_qrels, result.discarded(one))
         for one in result.levels
@@ -345,7 +332,7 @@ def _depths_notes(result: Depths) -> Iterator[str]:
 
 
 def map_table(result: PassageMap) -> Table:
-    columns = (Column("passages"), *Column.numbers(",d", "mapped", "unmatched", "ambiguous", "without text"))
+    columns = heads("passages, mapped:,d, unmatched:,d, ambiguous:,d, without_text:,d")
     rows = (("shown", *result.shown), ("selected", *result.selected))
     return Table("Passages of the log in the collection", columns, rows, tuple(_map_notes(result)))
 
@@ -398,10 +385,7 @@ def simulated_table(result: Simulated) -> Table:
 
 @shows(Triples, ("triples", "triples.parquet"), width=120)
 def triples_table(result: Triples) -> Table:
-    columns = (
-        Column("depth", align="right"),
-        *heads("triples:,d, share:.1%, distinct_pairs:,d, queries:,d"),
-    )
+    columns = heads("depth:, triples:,d, share:.1%, distinct_pairs:,d, queries:,d")
     rows = tuple(
         (one.label, one.triples, one.triples / result.read if result.read else None, one.pairs, one.queries)
         for one in result.levels
@@ -574,7 +558,7 @@ def _of(corpus: CorpusAnswers) -> str:
 
 @shows(AnswerPool, ("items", ITEMS), width=120)
 def pool_table(result: AnswerPool) -> Table:
-    columns = (Column("corpus"), Column("system"), *Column.numbers(",d", "queries", "passages", "only here"))
+    columns = heads("corpus, system, queries:,d, passages:,d, only_here:,d")
     alone = result.results.group_by("corpus", "query_id", "doc_id").agg(
         pl.len().alias("systems"), pl.col("system").first()
     )
@@ -605,12 +589,7 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
 
 @shows(Rescued, ("judgments", "qrels"), width=120)
 def rescued_table(result: Rescued) -> Table:
-    columns = (
-        Column("corpus"),
-        *Column.numbers(",d", "judged queries", "rescued"),
-        Column("share", align="right", format=".1%"),
-        *Column.numbers(",d", "answers", "no answers", "instances"),
-    )
+    columns = heads("corpus, judged_queries:,d, rescued:,d, share:.1%, answers:,d, no_answers:,d, instances:,d")
     rows = tuple(tuple(row.values()) for row in result.counts())
     notes = [f"Judgments are marked '{RESCUED}' in the second column, instances in the column 'rescued'."]
     if result.lone:

@@ -377,10 +377,7 @@ def statements_table(found: Sequence[Statement]) -> Table:
     compared = any(one.stated for one in found)
     columns = [Column("statement"), Column("value", align="right"), Column("unit")]
     if compared:
-        columns += [
-            Column("stated", align="right"),
-            *heads("difference:+.2f, agrees"),
-        ]
+        columns += heads("stated:, difference:+.2f, agrees")
     rows = []
     for one in found:
         verdict = {None: None, True: "yes", False: "no"}[agrees(one)]

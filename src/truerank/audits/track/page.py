@@ -104,13 +104,9 @@ def difference_pictures(comparison: Comparison) -> Iterator[Picture]:
 
 def _table(comparison: Comparison) -> Table:
     """One row for each other run."""
-    columns = (
-        *heads("run, mean:.4f"),
-        *Column.numbers("+.4f", "mean", "low", "high", above=("difference",)),
-        *Column.numbers(".2g", "raw", "corrected", above=("p",)),
-        Column(MARK, ("p",)),
-        Column("win / tie / loss", align="right"),
-        Column("detectable", align="right", format=".4f"),
+    columns = heads(
+        "run, mean:.4f, difference|mean:+.4f, difference|low:+.4f, difference|high:+.4f, p|raw:.2g, p|corrected:.2g, "
+        f"p|{MARK}, win / tie / loss:, detectable:.4f"
     )
     rows = tuple(
         (
@@ -457,12 +453,8 @@ def validation_table(found: Validation) -> Table:
 
 def selection_table(found: TopicSelection) -> Table:
     """One row per topic."""
-    columns = (
-        *heads("topic, median_RR:.4f"),
-        Column(f"of {len(found.runs):,d}", ("runs that found it",), align="right", format=",d"),
-        Column("best", ("rank",), align="right", format=",d"),
-        Column("median", ("rank",), align="right", format="g"),
-        Column("decision"),
+    columns = heads(
+        f"topic, median_RR:.4f, runs_that_found_it|of {len(found.runs):,d}:,d, rank|best:,d, rank|median:g, decision"
     )
     counts = ", ".join(f"{decision} {count:,d}" for decision, count in found.decisions.items())
     drawn = "" if found.n is None else f" {found.n:,d} of the eligible topics were drawn with seed {found.seed}."
@@ -505,11 +497,7 @@ def collection_table(found: Sequence[FileStatistics]) -> Table:
     """Table 1: records and sizes of the files of the collection."""
     return Table(
         "The data set: records and file sizes.",
-        (
-            *heads("file, records:,d"),
-            Column("size", align="right"),
-            *heads("bytes:,d, location"),
-        ),
+        heads("file, records:,d, size:, bytes:,d, location"),
         tuple(
             (one.description, one.records, None if one.size is None else _size(one.size), one.size, one.location)
             for one in found
@@ -591,14 +579,7 @@ def subtask_table(analysis: Analysis) -> Table:
         )
     return Table(
         "The best fullrank run beside the best rerank run.",
-        (
-            Column("measure"),
-            Column("run", ("fullrank",)),
-            Column("value", ("fullrank",), "right", ".4f"),
-            Column("run", ("rerank",)),
-            Column("value", ("rerank",), "right", ".4f"),
-            Column("% over rerank", align="right", format="+.2f"),
-        ),
+        heads("measure, fullrank|run, fullrank|value:.4f, rerank|run, rerank|value:.4f, % over rerank:+.2f"),
         tuple(rows),
         notes=tuple(notes),
     )
@@ -613,7 +594,7 @@ def duel_table(duel: Duel) -> Table:
         (
             Column("topic"),
             *Column.numbers(".4f", first.run, second.run),
-            Column("difference", align="right", format="+.4f"),
+            *heads("difference:+.4f"),
         ),
         tuple(
             (topic, float(a), float(b), float(a - b))
@@ -626,12 +607,7 @@ def agreement_table(agreements: Sequence[Agreement]) -> Table:
     """Kendall's tau of each pair of measures, over all runs and within each category."""
     return Table(
         "How far two measures order the runs alike.",
-        (
-            *heads("measure, and, runs, n:,d"),
-            Column("Kendall's τ-b", align="right", format=".4f"),
-            Column("p", align="right", format=".2g"),
-            Column("Pearson's r", align="right", format=".4f"),
-        ),
+        heads("measure, and, runs, n:,d, Kendall's τ-b:.4f, p:.2g, Pearson's r:.4f"),
         tuple((one.first, one.second, one.category or "all", one.n, one.tau, one.p, one.pearson) for one in agreements),
         notes=("n: the runs that both measures are known for. Fewer than three are left out.",),
     )

@@ -163,13 +163,10 @@ def _description_summary(result: Description) -> Summary:
         domain = (part.domain, 100 * part.domain_share) if part.domain else (None, None)
         rows.append((part.name, part.documents, *urls, *nearest, *domain))
     lacking = result.parts[-1].documents - result.parts[-1].with_url
-    nearest_of, most = ("most similar by topics",), ("most frequent",)
-    columns = (
-        *heads("set, documents:,d"),
-        *Column.numbers(".2f", "path length", "parameters", above=("URLs",)),
-        Column("set", nearest_of), *Column.numbers(".2f", "Jaccard", above=nearest_of),
-        Column("domain", most), *Column.numbers(".2f", "%", above=most),
-    )  # fmt: skip
+    columns = heads(
+        "set, documents:,d, URLs|path_length:.2f, URLs|parameters:.2f, most_similar_by_topics|set, "
+        "most_similar_by_topics|Jaccard:.2f, most_frequent|domain, most_frequent|%:.2f"
+    )
     notes = (f"URLs are those of {result.version}; {lacking:,d} documents have none there.",)
     table = Table("The documents of the data sets.", columns, tuple(rows), notes, rules=(len(rows) - 1,))
     return Summary((table,), result.json(), width=120)

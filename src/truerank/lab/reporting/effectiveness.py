@@ -201,12 +201,11 @@ class Effectiveness:
         columns = (
             *heads("measure, queries, model, trained_on, topics:,d"),
             *Column.numbers(".4f", "mean", "low", "high", above=("over topics",)),
-            Column("seeds", ("over seeds",), align="right", format="d"),
+            *Column.numbers("d", "seeds", above=("over seeds",)),
             *Column.numbers(".4f", "mean", "sd", "low", "high", above=("over seeds",)),
-            *Column.numbers(".4f", "lowest", "highest", above=("single trainings",)),
+            *heads("single_trainings|lowest:.4f, single_trainings|highest:.4f"),
             *Column.numbers("+.4f", "mean", "low", "high", above=("difference, over topics",)),
-            *Column.numbers(".4g", "raw", "corrected", above=("p",)),
-            Column("†", ("p",)),
+            *heads("p|raw:.4g, p|corrected:.4g, p|†"),
             *Column.numbers("+.4f", "mean", "low", "high", above=("difference, over seeds",)),
             Column("chosen, folds"),
         )

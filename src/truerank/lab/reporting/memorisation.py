@@ -303,10 +303,10 @@ def memorised_tables(found: Sequence[Memorised], baseline: str, options: ReportC
     }
     differences = list(_all_differences(found, options))
     if differences:
-        columns = (
-            *heads("collection, model, leak, other_leak"),
-            *Column.numbers("+.4f", "of the leak", "of the other", above=("change of the score",)),
-            *Column.numbers("+.4f", "mean", "low", "high", above=("difference of the differences",)),
+        change, difference = "change of the score", "difference of the differences"
+        columns = heads(
+            f"collection, model, leak, other_leak, {change}|of the leak:+.4f, {change}|of the other:+.4f, "
+            f"{difference}|mean:+.4f, {difference}|low:+.4f, {difference}|high:+.4f"
         )
         notes = (
             f"Each change is with minus without the leak ({baseline}), macro-averaged over the topics that leak there.",

@@ -130,10 +130,9 @@ def kinds_table(result: ExampleAudit) -> Table:
         rows.append((kind_named(one.kind).phrase, one.verdict, *cells))
     return Table(
         "Leaks by kind.",
-        (
-            *heads("Kind, Verdict, Leaked:,d, Of:,d, Share:.1%"),
-            *Column.numbers(".1%", "from", "to", above=("95% interval",)),
-            *heads("Topics:,d, Pairs:,d, Examples:,d"),
+        heads(
+            "Kind, Verdict, Leaked:,d, Of:,d, Share:.1%, 95% interval|from:.1%, 95% interval|to:.1%, Topics:,d, "
+            "Pairs:,d, Examples:,d"
         ),
         tuple(rows),
         notes=(
@@ -192,10 +191,7 @@ def sensitivity_table(result: ExampleAudit) -> Table:
     ]
     return Table(
         "Planted changes of the test collection's texts that the audit would have found.",
-        (
-            *heads("Kind, Change, Planted:,d, Found:,d, Share:.2f"),
-            *Column.numbers(".2f", "from", "to", above=("95% interval",)),
-        ),
+        heads("Kind, Change, Planted:,d, Found:,d, Share:.2f, 95% interval|from:.2f, 95% interval|to:.2f"),
         tuple(rows),
     )
 
