@@ -20,7 +20,7 @@ def frame_schema(text: str) -> dict[str, Any]:
     Raises:
         ValueError: a column without a type.
     """
-    found = {}
+    found: dict[str, Any] = {}
     for part in text.split(", "):
         names, colon, kind = part.partition(": ")
         if not colon:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
@@ -114,6 +116,15 @@ class MissingExtraError(TruerankError):
     def __init__(self, feature: str, extra: str) -> None:
         super().__init__(f"{feature} needs a package that is not installed", f"pip install 'truerank[{extra}]'")
         self.extra = extra
+
+
+@contextmanager
+def needed_for(feature: str, extra: str) -> Iterator[None]:
+    """Imports of an optional dependency; where it is not installed, a `MissingExtraError`."""
+    try:
+        yield
+    except ImportError as error:
+        raise MissingExtraError(feature, extra) from error
 
 
 class ShardFinishedError(TruerankError):

@@ -14,7 +14,7 @@ from typing import Any, Final
 import polars as pl
 import Stemmer
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, needed_for
 from truerank.sources.lines import numbered_lines
 
 #: The 33 words that Lucene's English analysis, and so Anserini's, leaves out.
@@ -281,10 +281,8 @@ def _stemmer(name: str) -> Callable[[str], str]:
     if name == "none":
         return str
     if name == "krovetz":
-        try:
+        with needed_for("the Krovetz stemmer", "krovetz"):
             import krovetzstemmer
-        except ImportError as error:
-            raise MissingExtraError("the Krovetz stemmer", "krovetz") from error
         krovetz = krovetzstemmer.Stemmer()
         return lambda word: str(krovetz.stem(word)) if _KROVETZ.fullmatch(word) else word
     stem: Callable[[str], str] = Stemmer.Stemmer(name, 0).stemWord

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, on_device, quiet, seeded, without_pooler
@@ -146,10 +146,8 @@ class Ance(OpenVinoRanker, DualRanker):
 
 
 def _model(checkpoint: Checkpoint, dimension: int, seed: int) -> Any:
-    try:
+    with needed_for("a bi-encoder", "neural"):
         from sentence_transformers import SentenceTransformer
-    except ImportError as error:
-        raise MissingExtraError("a bi-encoder", "neural") from error
     if checkpoint.json("modules.json") is not None:
         return SentenceTransformer(checkpoint.place, device="cpu").float()
     from sentence_transformers.sentence_transformer import modules

@@ -18,7 +18,7 @@ import numpy as np
 
 from truerank.core.plain import picked
 from truerank.core.tables import Column, Table
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.rankers.base import Pair
 from truerank.rankers.recipes import Recipe
 from truerank.sources.instances import Instance
@@ -139,10 +139,8 @@ def _accelerator(recipe: Recipe, device: str) -> Any:
         return None
     if recipe.precision == "no" and int(os.environ.get("WORLD_SIZE") or 1) == 1:
         return None
-    try:
+    with needed_for("training on several GPUs or in lower precision", "neural"):
         from accelerate import Accelerator
-    except ImportError as error:
-        raise MissingExtraError("training on several GPUs or in lower precision", "neural") from error
     try:
         return Accelerator(mixed_precision=recipe.precision, device_placement=False)
     except ValueError as error:
@@ -186,10 +184,8 @@ def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe, *, 
         return torch.optim.Adam(parameters, **settings, fused=fused)
     if recipe.optimiser == "adamw":
         return torch.optim.AdamW(parameters, **settings, fused=fused)
-    try:
+    with needed_for("the optimiser adafactor", "neural"):
         from transformers.optimization import Adafactor
-    except ImportError as error:
-        raise MissingExtraError("the optimiser adafactor", "neural") from error
     return Adafactor(parameters, scale_parameter=False, relative_step=False, warmup_init=False, **settings)
 
 
@@ -390,10 +386,8 @@ class Fitting:
 
 
 def _torch() -> Any:
-    try:
+    with needed_for("training", "neural"):
         import torch
-    except ImportError as error:
-        raise MissingExtraError("training", "neural") from error
     return torch
 
 

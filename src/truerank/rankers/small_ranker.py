@@ -10,17 +10,15 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, needed_for
 from truerank.rankers.base import Pair, Runtime, Scores, read_description, rounded, settings_from, write_description
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.fitting import Fitting
 from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.work.artifacts import atomic_path, digest
 
-try:
+with needed_for("the small neural rankers", "neural"):
     import torch
-except ImportError as _error:
-    raise MissingExtraError("the small neural rankers", "neural") from _error
 
 _WEIGHTS: Final = "model.safetensors"
 #: Words of documents in a batch, padding included, when scoring.

@@ -17,7 +17,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import json_file
 from truerank.sources import compressed
 from truerank.sources.lines import numbered_lines
@@ -368,10 +368,8 @@ def _words(text: str) -> list[str]:
 
 
 def _tokenizer(definition: str, where: str) -> Any:
-    try:
+    with needed_for("word pieces", "neural"):
         from tokenizers import Tokenizer
-    except ImportError as error:
-        raise MissingExtraError("word pieces", "neural") from error
     try:
         tokenizer = Tokenizer.from_str(definition)
     except Exception as error:  # the library raises plain Exception

@@ -20,7 +20,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
 from truerank import network
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import toml_file
 from truerank.options import Flag, Options, Range
 
@@ -297,10 +297,8 @@ class _Asker:
 
 @functools.cache
 def _session_class() -> Any:
-    try:
+    with needed_for("asking a web archive", "pages"):
         import wayback
-    except ImportError as error:
-        raise MissingExtraError("asking a web archive", "pages") from error
 
     class Session(wayback.WaybackSession):  # type: ignore[misc]
         """Never waits longer than the user allows, turns no endless pages of a list, and remembers the last answer."""
@@ -423,10 +421,8 @@ class Archive:
     """
 
     def __init__(self, session: Any, options: ArchiveOptions) -> None:
-        try:
+        with needed_for("asking a web archive", "pages"):
             import wayback
-        except ImportError as error:
-            raise MissingExtraError("asking a web archive", "pages") from error
         self._session = session
         self._options = options
         self._client = wayback.WaybackClient(session)
@@ -614,10 +610,8 @@ def warc_record(page: Played) -> bytes:
 
 def read_record(path: Path, offset: int) -> Played:
     """The page that begins at a place of a WARC file."""
-    try:
+    with needed_for("reading WARC files", "pages"):
         from fastwarc.warc import ArchiveIterator, WarcRecordType
-    except ImportError as error:
-        raise MissingExtraError("reading WARC files", "pages") from error
     try:
         with path.open("rb") as stream:
             stream.seek(offset)

@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
-from truerank.errors import MissingExtraError
+from truerank.errors import needed_for
 
 #: Content types that are read, by what is done with them.
 _HTML: Final = frozenset(("text/html", "application/xhtml+xml", "application/xml", "text/xml"))
@@ -164,10 +164,8 @@ def _decoded(content: bytes, content_type: str) -> tuple[str, str]:
 
 def _web_encoding(name: str) -> str:
     """The encoding that browsers read a name as: pages that say latin-1 or ASCII hold Windows' characters."""
-    try:
+    with needed_for("reading web pages", "pages"):
         from resiliparse.parse.encoding import map_encoding_to_html5
-    except ImportError as error:
-        raise MissingExtraError("reading web pages", "pages") from error
     return str(map_encoding_to_html5(name, fallback_utf8=False) or name)
 
 
@@ -178,10 +176,8 @@ def _guessed(content: bytes) -> str:
         # Cut off in the midst of a character is still UTF-8.
         if fault.start > len(content) - 4 and fault.start > 0:
             return "utf-8"
-        try:
+        with needed_for("reading web pages", "pages"):
             from resiliparse.parse.encoding import detect_encoding
-        except ImportError as error:
-            raise MissingExtraError("reading web pages", "pages") from error
         return str(detect_encoding(content, from_html_meta=False) or "windows-1252")
     return "utf-8"
 
@@ -196,17 +192,13 @@ def _is_noise(text: str) -> bool:
 
 
 def _resiliparse() -> tuple[Any, Any]:
-    try:
+    with needed_for("reading web pages", "pages"):
         from resiliparse.extract.html2text import extract_plain_text
         from resiliparse.parse.html import HTMLTree
-    except ImportError as error:
-        raise MissingExtraError("reading web pages", "pages") from error
     return extract_plain_text, HTMLTree
 
 
 def _ftfy() -> Any:
-    try:
+    with needed_for("mending the characters of web pages", "pages"):
         from ftfy import fix_text
-    except ImportError as error:
-        raise MissingExtraError("mending the characters of web pages", "pages") from error
     return fix_text

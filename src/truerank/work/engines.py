@@ -19,7 +19,7 @@ from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from truerank.errors import MissingExtraError, OptionError, ShardFinishedError
+from truerank.errors import OptionError, ShardFinishedError, needed_for
 from truerank.work.ahead import read_ahead
 
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -320,10 +320,8 @@ class RayEngine:
     def __init__(
         self, address: str | None = None, workers: int | None = None, threads: int = 1, *, tolerant: bool = False
     ) -> None:
-        try:
+        with needed_for("the Ray engine", "ray"):
             import ray
-        except ImportError as error:
-            raise MissingExtraError("the Ray engine", "ray") from error
         self._ray, self._threads, self._tolerant = ray, threads, tolerant
         os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
         if not ray.is_initialized():

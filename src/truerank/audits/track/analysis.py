@@ -17,7 +17,7 @@ from truerank.arrays import Floats
 from truerank.audits.track.scores import Scores
 from truerank.core.tables import Column, Table
 from truerank.core.views import heads
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.measures import Evaluation
 from truerank.measures.orders import kendall
 from truerank.sources import compressed, formats, grammar
@@ -505,11 +505,9 @@ def run_map(evaluation: Evaluation, measure: str, *, seed: int = 0, perplexity: 
     runs, topics = vectors.shape
     if runs < FEWEST_RUNS or topics < 2:
         return None
-    try:
+    with needed_for("the map of runs", "track"):
         from sklearn.manifold import TSNE
         from threadpoolctl import threadpool_limits
-    except ImportError as error:
-        raise MissingExtraError("the map of runs", "track") from error
     bound = (runs - 1) / 3.0
     chosen = min(_PERPLEXITY, bound) if perplexity is None else min(perplexity, bound)
     with threadpool_limits(limits=1):

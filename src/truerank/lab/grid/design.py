@@ -101,7 +101,7 @@ class CollectionDesign:
             "passages": {"policy": self.policy, "aggregate": self.aggregate},
             **picked(self, "folds, fold_seed, leaking_topics, rel, measures, topic_count"),
         }
-        unsaid = {"leaking_topics": None, "measures": [], "topic_count": None}
+        unsaid: dict[str, Any] = {"leaking_topics": None, "measures": [], "topic_count": None}
         return {name: value for name, value in known.items() if name not in unsaid or value != unsaid[name]}
 
 

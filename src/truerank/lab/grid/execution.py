@@ -18,7 +18,7 @@ from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
 from truerank.core.views import View, columns
-from truerank.errors import MissingExtraError, OptionError
+from truerank.errors import OptionError, needed_for
 from truerank.lab.grid.costs import CostEstimate, estimate_cost, pending_works
 from truerank.lab.grid.design import Design, read_design
 from truerank.lab.grid.plan import Plan, Work, make_plan
@@ -245,11 +245,9 @@ class Mlflow:
         kind, _, address = record.partition(":")
         if kind != "mlflow" or not address:
             raise OptionError("record", f"no record called '{record}'", "give mlflow:URI")
-        try:
+        with needed_for("recording in MLflow", "mlflow"):
             from mlflow import MlflowClient
             from mlflow.exceptions import MlflowException
-        except ImportError as error:
-            raise MissingExtraError("recording in MLflow", "mlflow") from error
         self._design, self._out = design, out
         try:
             self._client: Any = MlflowClient(tracking_uri=address)

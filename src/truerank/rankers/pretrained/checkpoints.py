@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import json_file
 from truerank.options import Runtime
 from truerank.vectors.encoders.model_folder import PACKAGED, PACKAGED_MODEL, packaged_folder
@@ -110,11 +110,9 @@ class Checkpoint:
 
 
 def neural() -> Any:
-    try:
+    with needed_for("this ranker", "neural"):
         import torch  # noqa: F401
         import transformers
-    except ImportError as error:
-        raise MissingExtraError("this ranker", "neural") from error
     return transformers
 
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError
+from truerank.errors import InputError, needed_for
 from truerank.rankers.base import Pair, Runtime, Scores, rounded, settings_from
 from truerank.rankers.batches import length_batches, padded, restore
 from truerank.rankers.fitting import Fitting
@@ -27,11 +27,9 @@ from truerank.rankers.pretrained.torch_ranker import (
 )
 from truerank.work.artifacts import atomic_path
 
-try:
+with needed_for("CEDR and PARADE", "neural"):
     import torch
     from torch import nn
-except ImportError as _error:
-    raise MissingExtraError("CEDR and PARADE", "neural") from _error
 
 _HEAD: Final = "head.safetensors"
 #: Passages are run together when none has more padding than this part; only a document's last one is shorter.

@@ -11,14 +11,14 @@ import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, MissingExtraError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import json_file
 from truerank.vectors.encoders.base import EncoderSpec, Vectors
 from truerank.vectors.encoders.bert_graph import INPUT_IDS
@@ -276,9 +276,8 @@ def openvino_package() -> Any:
     if hidden:
         sys.modules[telemetry] = None  # type: ignore[assignment]
     try:
-        import openvino
-    except ImportError as error:
-        raise MissingExtraError("the OpenVINO backend", "fast") from error
+        with needed_for("the OpenVINO backend", "fast"):
+            import openvino
     finally:
         if hidden:
             del sys.modules[telemetry]
@@ -331,10 +330,8 @@ def quantised_graph(model: PreparedModel, texts: Sequence[str]) -> QuantisedGrap
 
 def _versions() -> str:
     # From the metadata: importing NNCF takes seconds and 150 MB, and a kept graph does not need it.
-    try:
+    with needed_for("int8 with OpenVINO", "fast"):
         return ", ".join(f"{package} {version(package)}" for package in ("nncf", "openvino"))
-    except PackageNotFoundError as error:
-        raise MissingExtraError("int8 with OpenVINO", "fast") from error
 
 
 def _quantise(model: PreparedModel, texts: Sequence[str], folder: Path) -> None:

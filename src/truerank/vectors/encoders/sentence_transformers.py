@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import MissingExtraError, OptionError
+from truerank.errors import OptionError, needed_for
 from truerank.vectors.encoders.base import EncoderSpec, OpenedEncoder, Vectors
 from truerank.vectors.encoders.graph_encoder import fingerprint, to_unit_length
 from truerank.vectors.encoders.tokenizing import TextTokenizer, TokenIds
@@ -29,11 +29,9 @@ class SentenceTransformerEncoder(OpenedEncoder):
     """
 
     def __init__(self, place: str, name: str, spec: EncoderSpec) -> None:
-        try:
+        with needed_for("the torch backend", "neural"):
             import sentence_transformers
             import torch
-        except ImportError as error:
-            raise MissingExtraError("the torch backend", "neural") from error
         device = _device(torch, spec)
         try:
             model: Any = sentence_transformers.SentenceTransformer(place, device=device)
