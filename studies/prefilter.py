@@ -23,6 +23,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 from scipy import stats
 
 from common import LOGS, SHARED, log_path, require_shared, table
@@ -34,7 +35,6 @@ from truerank.vectors.prefilter import (
     DEFAULT_CUTS,
     FilterPlan,
     TrigramScorer,
-    choose_cut,
     estimate_recall,
     filter_blocks,
 )
@@ -56,6 +56,15 @@ LONG = 8
 LOW_THRESHOLDS: Final = (0.80, 0.825, 0.85)
 #: Fewer pairs than this say nothing of a share.
 FEWEST_PAIRS: Final = 5
+
+
+def choose_cut(true_scores: NDArray[np.floating], recall: float = 0.995, slack: float = 0.03) -> float:
+    """The cut that keeps a share of the true pairs, with a slack for those that were not seen.
+
+    Args:
+        true_scores: filter scores of the true pairs of a tuning set, shape (n,).
+    """
+    return float(np.floor((np.quantile(true_scores, 1 - recall, method="lower") - slack) * 100) / 100)
 
 
 class Texts(NamedTuple):

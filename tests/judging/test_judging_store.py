@@ -20,9 +20,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import truerank
+from judging_example import Queue
 from truerank.errors import InputError
 from truerank.judging import Annotator, Draft, Event, Item, JudgingProgress, Standing, Store, Text, load_scheme
-from truerank.judging.samples import Proposer, Queue, next_item
+from truerank.judging.samples import Proposer, next_item
 
 SAME, OTHER, FEWER = "Title-Identical", "Different Topic", "Title-Generalization"
 

@@ -23,11 +23,11 @@ from places import ROOT
 pytest.importorskip("starlette", reason="the extra [web] is not installed: judging pages are not tried")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging pages are not tried")
 
+from judging_example import Queue
 from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
 from truerank import judge
 from truerank.errors import InputError, MissingExtraError
 from truerank.judging.items import Item, Text
-from truerank.judging.samples import Queue
 from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web.access import host_of

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from truerank.judging import Annotator, Item, Scheme, Store, Text
 
-__all__ = ["pair_item", "store_of", "written_csv"]
+__all__ = ["Queue", "pair_item", "store_of", "written_csv"]
 
 
 def pair_item(topic: str, query: str, number: int = 0, **more: object) -> Item:
@@ -41,3 +41,15 @@ def written_csv(path: Path, columns: Sequence[str], rows: Iterable[Sequence[obje
         writer.writerow(columns)
         writer.writerows(rows)
     return path
+
+
+class Queue:
+    """A proposer: a list of items, the most useful first, each given to one annotator."""
+
+    def __init__(self, items: Sequence[Item]) -> None:
+        self._items = tuple(items)
+
+    def propose(self, store: Store, annotator: str, n: int) -> Sequence[Item]:
+        """The first n items that nobody has."""
+        taken = {item_id for person in store.annotators() for item_id in store.assigned(person.name)}
+        return [item for item in self._items if item.item_id not in taken][:n]

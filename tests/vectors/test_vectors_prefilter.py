@@ -12,7 +12,7 @@ from scipy import stats
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from toy_encoder import Opener, TrigramEncoder
-from truerank.vectors.prefilter import FilterPlan, TrigramScorer, _poisson_quantile, choose_cut, estimate_recall
+from truerank.vectors.prefilter import FilterPlan, TrigramScorer, _poisson_quantile, estimate_recall
 from truerank.vectors.search import SearchPlan, search
 from truerank.work.jobs import Job
 
@@ -115,13 +115,6 @@ def test_sample_is_dense_below_the_cut_and_the_same_for_any_block_size(tmp_path:
     assert (
         filtered.strata["sampled"].to_list()
         == filtered.sample.group_by("stratum").len().sort("stratum")["len"].to_list()
-    )
-
-
-@pytest.mark.parametrize(("recall", "cut"), [(1.0, 0.57), (0.8, 0.66)])
-def test_choose_cut_keeps_the_share_and_a_slack(recall: float, cut: float) -> None:
-    assert choose_cut(np.array([0.6, 0.7, 0.7, 0.7, 0.7, 0.8, 0.8, 0.8, 0.9, 1.0]), recall) == pytest.approx(
-        cut, abs=0.011
     )
 
 

@@ -639,18 +639,6 @@ class Proposer(Protocol):
         ...
 
 
-class Queue:
-    """The simplest proposer: a list of items, the most useful first, each given to one annotator."""
-
-    def __init__(self, items: Sequence[Item]) -> None:
-        self._items = tuple(items)
-
-    def propose(self, store: Store, annotator: str, n: int) -> Sequence[Item]:
-        """The first n items that nobody has."""
-        taken = {item_id for person in store.annotators() for item_id in store.assigned(person.name)}
-        return [item for item in self._items if item.item_id not in taken][:n]
-
-
 def next_item(store: Store, annotator: str, proposer: Proposer | None = None, *, batch: int = 1) -> Item | None:
     """The annotator's next item; asks the proposer where none is left."""
     found = store.next_item(annotator)

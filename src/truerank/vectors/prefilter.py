@@ -461,12 +461,3 @@ def _poisson_quantile(share: float, mean: float) -> float:
     above = float(np.ceil(scipy.special.pdtrik(share, mean)))
     below = max(0.0, above - 1)
     return below if scipy.special.pdtr(below, mean) >= share else above
-
-
-def choose_cut(true_scores: NDArray[np.floating], recall: float = 0.995, slack: float = 0.03) -> float:
-    """The cut that keeps a share of the true pairs, with a slack for those that were not seen.
-
-    Args:
-        true_scores: filter scores of the true pairs of a tuning set, shape (n,).
-    """
-    return float(np.floor((np.quantile(true_scores, 1 - recall, method="lower") - slack) * 100) / 100)
