@@ -157,18 +157,9 @@ class Listing:
     def data(self) -> str:
         """The rows as JSON that can be in a `script` element."""
         classes = self.classes()
-        about = {
-            "name": self.name,
-            "nouns": self.nouns,
-            "rows": len(self),
-            "sort": self.sort,
-            "compared": self.compared,
-            "stems": self._stems(),
-            "printed": self.printed,
-            "whole": self.whole,
-            "columns": [{**column.data(), "classes": classes[column.key]} for column in self.columns],
-        }
-        return data_for_script(about)
+        columns = [{**column.data(), "classes": classes[column.key]} for column in self.columns]
+        about = picked(self, "name, nouns, rows=__len__, sort, compared, stems=_stems, printed, whole")
+        return data_for_script(about | {"columns": columns})
 
     def _stems(self) -> dict[str, str]:
         """The stems of the words in the compared columns, where they differ from the words."""

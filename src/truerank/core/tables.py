@@ -457,6 +457,11 @@ def _padded(text: str, width: int, align: str) -> str:
     return blanks + text if align == "right" else text + blanks
 
 
+def group_starts(keys: Sequence[Any]) -> tuple[int, ...]:
+    """The rows, after the first, whose key is another than that of the row above: where a group of rows begins."""
+    return tuple(at for at in range(1, len(keys)) if keys[at] != keys[at - 1])
+
+
 def _wrapped(text: str, width: int | None) -> list[str]:
     """The text in lines of at most `width` terminal cells; words that are longer are cut."""
     text = normalise(text)

@@ -18,7 +18,7 @@ from dataclasses import dataclass, replace
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from truerank.core.tables import Cell, Column, Interval, Table
+from truerank.core.tables import Cell, Column, Interval, Table, group_starts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -161,7 +161,7 @@ class View:
             tuple(replace(column, title=column.title.format_map(facts)) for column in shown),
             tuple(cells),
             notes=tuple(note.format_map(facts) for note in self.notes),
-            rules=tuple(at for at in range(1, len(keys)) if keys[at] != keys[at - 1]),
+            rules=group_starts(keys),
         )
 
     def _cells(self, rows: list[dict[str, Any]]) -> tuple[list[Column], list[tuple[Cell, ...]]]:

@@ -11,6 +11,7 @@ from typing import Final, TypeAlias
 from truerank.errors import InputError, OptionError
 from truerank.judging.coefficients import Level
 from truerank.judging.schemes import Group, Scheme
+from truerank.text.printable import and_more
 
 Answer: TypeAlias = Callable[[tuple[str, ...]], str | None]
 
@@ -232,7 +233,7 @@ def check_leak_labels(labels: Iterable[str]) -> None:
     """Checks that each label says something about a leak."""
     unknown = sorted({label.strip() for label in labels if label.strip() and _meaning(_word(label)) is None})
     if unknown:
-        shown = ", ".join(f"'{label}'" for label in unknown[:5]) + (f" and {len(unknown) - 5} more" * bool(unknown[5:]))
+        shown = and_more([f"'{label}'" for label in unknown], 5)
         raise InputError(
             f"unknown label{'s' if len(unknown) > 1 else ''} {shown}",
             "use a reformulation type (Title-Identical, Variant-Specialization, ...), Different Topic, leak or no leak",

@@ -8,7 +8,7 @@ from typing import Final
 import polars as pl
 
 from truerank.core.result import Summary, shows, summarises, writes
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
 from truerank.judging.agreement import AnnotatorAgreement, DefinitionAgreement, PairAgreement
 from truerank.judging.coefficients import Score
@@ -318,7 +318,7 @@ def _label_counts(found: LabelCounts, name: str, frame: pl.DataFrame, notes: tup
         title, rules = "Reformulation types of the judged pairs.", []
         own = ("A pair labelled Different Topic counts as that, whatever else it carries.",)
     elif name == "shares":
-        title, rules = "Shares of the reasons.", _group_starts(frame)
+        title, rules = "Shares of the reasons.", [*group_starts(frame.to_series(0).to_list())]
         own = ("The intervals are Wilson's; they hold for a random sample of each split.",)
         above = dict.fromkeys(("low", "high"), f"{found.settings['confidence']:.0%} interval")
     elif found.scheme == "survivorship":
@@ -328,7 +328,7 @@ def _label_counts(found: LabelCounts, name: str, frame: pl.DataFrame, notes: tup
         own = ("2: relevant, and better than the other version.",)
         above = {label: f"V1={first} V2={second}" for label, (first, second) in COMBINED.items()}
     elif found.scheme.startswith("transfer:"):
-        title, rules = "How relevant each version of the documents is.", _group_starts(frame)
+        title, rules = "How relevant each version of the documents is.", [*group_starts(frame.to_series(0).to_list())]
         above = dict.fromkeys(frame.columns[2:-1], "grade")
     else:
         title = found.title
@@ -338,9 +338,3 @@ def _label_counts(found: LabelCounts, name: str, frame: pl.DataFrame, notes: tup
         form = "" if kind in (pl.String, pl.Null) else ".3f" if kind.is_float() else ",d"
         columns.append(Column(column, headings, "right" if form else "left", form))
     return Table.of(frame, columns, title, notes=(*own, *notes), rules=tuple(rules))
-
-
-def _group_starts(frame: pl.DataFrame) -> list[int]:
-    """The rows, after the first, that begin another group."""
-    names = frame.to_series(0).to_list()
-    return [at for at in range(1, len(names)) if names[at] != names[at - 1]]

@@ -20,7 +20,7 @@ from truerank.core.figures import (
 )
 from truerank.core.plain import plain
 from truerank.core.result import Result, Summary, shows, summarises, summary, writes
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
 from truerank.measures.comparison import MARK, Comparison, Difference
 from truerank.measures.cross_validation import CrossValidation
@@ -241,14 +241,13 @@ def difference_table(comparison: Comparison) -> Table:
         columns += heads("win / tie / loss:")
     columns += heads("detectable:.4f")
     rows = tuple(_difference_row(comparison, row, several) for row in comparison.differences)
-    firsts = [place for place, row in enumerate(rows) if place and rows[place - 1][1] != row[1]]
     title = (
         "Runs compared with each other."
         if comparison.baseline is None
         else f"Runs compared with {comparison.baseline}."
     )
     notes = (*comparison.sentences(), *comparison.method.sentences(), *_cautions(comparison))
-    return Table(title, tuple(columns), rows, notes=notes, rules=tuple(firsts))
+    return Table(title, tuple(columns), rows, notes=notes, rules=group_starts([row[1] for row in rows]))
 
 
 def repeats_table(pairs: Sequence[RepeatedPair]) -> Table:
@@ -374,9 +373,7 @@ def choice_table(validation: CrossValidation) -> Table:
     """One row per measure and fold."""
     columns = heads("measure, fold:d, topics:,d, chosen, mean|other_folds:.4f, mean|this_fold:.4f, as_good")
     rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)
-    rules = tuple(
-        place for place, c in enumerate(validation.choices) if place and validation.choices[place - 1][0] != c[0]
-    )
+    rules = group_starts([choice[0] for choice in validation.choices])
     return Table("Settings chosen by cross-validation.", columns, rows, notes=validation.sentences(), rules=rules)
 
 

@@ -26,6 +26,7 @@ from truerank.records import Input
 from truerank.sources import open_documents, read_qrels_frame
 from truerank.sources.inputs import inputs_of
 from truerank.text.normalising import normalise
+from truerank.text.printable import first_few
 
 #: Beside the official size, which is always there.
 DEFAULT_RULES: Final = ("budget:400", "budget:500", "heuristic")
@@ -185,10 +186,10 @@ def read_inputs(sources: SimulationSources, options: SimulationOptions) -> Input
     found = check_topics(every, list(topics), subset=sources.pooling.subset)
     beyond = [run for run, frame in every.items() if frame["topic_id"].n_unique() > found[run]["topic_id"].n_unique()]
     if beyond:
-        notes.append(f"Topics without judgments are left out of {len(beyond):,} runs: {_named(beyond)}.")
+        notes.append(f"Topics without judgments are left out of {len(beyond):,} runs: {first_few(beyond, _SHOWN)}.")
     lacking = {run: len(topics) - frame["topic_id"].n_unique() for run, frame in found.items()}
     if short := [f"{run} ({number:,})" for run, number in lacking.items() if number]:
-        notes.append(f"{len(short):,} runs lack topics, which score as empty: {_named(short)}.")
+        notes.append(f"{len(short):,} runs lack topics, which score as empty: {first_few(short, _SHOWN)}.")
     runs = {run: frame.select("topic_id", "doc_id", "score") for run, frame in found.items()}
     teams = teams_of(list(runs), sources.pooling.metadata, sources.pooling.team_prefix)
     if len(set(teams.values())) < 2:
@@ -242,7 +243,3 @@ def _official(source: str, grades: Mapping[str, Mapping[str, int]], notes: list[
     if differing:
         notes.append(f"{differing:,} official grades differ from the assessor's, whose are used.")
     return {topic_id: tuple(documents) for topic_id, documents in found.items()}
-
-
-def _named(names: Sequence[str]) -> str:
-    return ", ".join(names[:_SHOWN]) + (" …" if len(names) > _SHOWN else "")

@@ -21,6 +21,7 @@ from truerank.core.figures.export import Picture
 from truerank.core.figures.heat_maps import HeatMap, heat_maps
 from truerank.core.figures.lines import Panel, Series, scatter_panels
 from truerank.core.page import Prose
+from truerank.core.plain import picked
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, page_note, reports, summarises, writes
 from truerank.core.tables import Cell, Column, Table
@@ -32,13 +33,8 @@ from truerank.work.runs import Run
 
 @summarises(TopicStatistics)
 def _topics_summary(found: TopicStatistics) -> Summary:
-    facts = {
-        "source": found.source,
-        "min_relevant": found.keeping.min_relevant,
-        "max_ratio": found.keeping.max_ratio,
-        "tasks": [_topic_facts(task) for task in found.tasks],
-    }
-    return Summary((topic_table(found),), facts)
+    facts = picked(found, "source, min_relevant=keeping.min_relevant, max_ratio=keeping.max_ratio")
+    return Summary((topic_table(found),), {**facts, "tasks": [_topic_facts(task) for task in found.tasks]})
 
 
 def topic_table(found: TopicStatistics) -> Table:
@@ -112,16 +108,13 @@ def _topic_facts(task: TaskTopics) -> dict[str, Any]:
         "task": task.name,
         "topics": len(task.topics),
         "kept": len(task.kept),
-        "judged": task.judged,
-        "judged_kept": task.judged_kept,
-        "rel": task.rel,
+        **picked(task, "judged, judged_kept, rel"),
         "left_out": {topic.topic_id: topic.why_not for topic in task.left_out},
         "rows": [{**topic._asdict(), "ratio": topic.ratio, "kept": not topic.why_not} for topic in task.topics],
         "qrels": task.qrels or None,
         "judged_by_qrels": judged if task.qrels else None,
         "judged_kept_by_qrels": kept if task.qrels else None,
-        "differences": [row._asdict() for row in task.differences],
-        "beyond": list(task.beyond),
+        **picked(task, "differences, beyond"),
     }
 
 
@@ -191,9 +184,7 @@ def _pool_facts(pool: Pool) -> dict[str, Any]:
         "out": None if pool.out is None else str(pool.out),
         "documents": len(pool),
         "options": {"depth": pool.depth, **asdict(pool.choice), "annotators": list(pool.annotators)},
-        "topics": [row._asdict() for row in pool.topics],
-        "teams": [row._asdict() for row in pool.teams],
-        "without": list(pool.without),
+        **picked(pool, "topics, teams, without"),
         "batches": [
             {"annotator": one.annotator, "topic_id": one.topic_id, "documents": len(one.documents), "file": one.file}
             for one in pool.work
@@ -702,9 +693,7 @@ def _simulation_facts(simulation: Simulation) -> dict[str, Any]:
             system._asdict() | {"overlap": system.overlap, "changes": changes(system.name, *UNLIKE, UNLIKE_PASSED)}
             for system in simulation.unlike
         ],
-        "has_non_relevant": simulation.has_non_relevant,
-        "length": simulation.length,
-        "notes": list(simulation.notes),
+        **picked(simulation, "has_non_relevant, length, notes"),
     }
 
 

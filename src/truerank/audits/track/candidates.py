@@ -10,6 +10,7 @@ from typing import IO, Annotated, Any, Final, Literal, NamedTuple, get_args
 import polars as pl
 
 from truerank.audits.track.run_lines import ScatteredError, grouped_topics, run_path, scattered_topics, strict_frames
+from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
 from truerank.options import Flag, Range, Ties, command
@@ -69,14 +70,7 @@ class Candidates(Result, shown_in="truerank.audits.track.page"):
 
     def content(self) -> dict[str, Any]:
         """Options and counts, without the names of files."""
-        names = ("k", "ties", "read", "topics", "results", "cut_ties", "grouped")
-        return {
-            "format": self.form,
-            **{name: getattr(self, name) for name in names},
-            "short": [found._asdict() for found in self.short],
-            "missing": list(self.missing),
-            "unknown": list(self.unknown),
-        }
+        return picked(self, "format=form, k, ties, read, topics, results, cut_ties, grouped, short, missing, unknown")
 
 
 @command

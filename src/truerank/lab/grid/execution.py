@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Protocol, TextIO
 
 import polars as pl
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Column, Table
 from truerank.core.verdict import Verdict
@@ -548,13 +548,8 @@ def _status(found: GridStatus) -> Summary:
         lines.append(f"and {len(failed) - _NAMED:,} others, see record.parquet")
     if failed:
         lines.append("The others are not concerned; --retry-failed runs these again.")
-    facts = {
-        "folder": str(found.folder),
-        "name": found.name,
-        "cells": found.cells,
-        "failed": [{"cell": address, "reason": reason} for address, reason in failed],
-        "notes": list(found.notes),
-    }
+    failures = [{"cell": address, "reason": reason} for address, reason in failed]
+    facts = {**picked(found, "folder, name, cells"), "failed": failures, "notes": list(found.notes)}
     verdicts = (Verdict("failed", f"{found.cells['failed']:,} cells failed."),) if failed else ()
     counted = (
         found.record.group_by("model", "set", maintain_order=True)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Final, NamedTuple
 
 import polars as pl
 
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.result import Result, Summary, summarises
 from truerank.core.tables import Table
 from truerank.core.verdict import Verdict
@@ -555,10 +555,7 @@ def _stats(found: InstanceStats) -> Summary:
         tables.append(Table("What two sets share", heads(text), shared))
     sets = [
         {
-            "set": one.label,
-            "kind": one.built.kind,
-            "seed": one.built.seed,
-            "sizes": list(one.sizes),
+            **picked(one, "set=label, kind=built.kind, seed=built.seed, sizes"),
             "rows": len(one.rows),
             "counts": {f"{role}: {source}": number for role, source, number in _counts(one)},
             "properties": plain(own),

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Final, NamedTuple
 
 import polars as pl
 
+from truerank.core.plain import picked
 from truerank.errors import InputError, OptionError
 from truerank.lab.instances.built import ROWS, SUMMARY, TABLE, Built, export_name, open_built, write_export, write_rows
 from truerank.lab.instances.document_queries import CutRule
@@ -308,9 +309,7 @@ def _finish(asked: Built, job: Run, options: BuildOptions, written: _Rows) -> No
     job.json(
         SUMMARY,
         {
-            "kind": built.kind,
-            "seed": built.seed,
-            "sizes": list(built.sizes),
+            **picked(built, "kind, seed, sizes"),
             "counting": "an instance is a pair of a query and a document: a size of 1,000 has 500 rows",
             # How many processes searched changes nothing in the set.
             "options": {name: value for name, value in options.changed().items() if name != "workers"},

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from truerank.arrays import Floats
 from truerank.core.figures import LinePanel, LineSeries
 from truerank.core.plain import picked, plain
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
 from truerank.lab.reporting.board import Board, BoardRow, Choose, ReportChoices, size_name
 from truerank.measures import (
@@ -180,7 +180,7 @@ class Effectiveness:
             for measure in self.measures
             for condition in self.best([(row, condition) for condition in conditions], measure)
         }
-        rules = tuple(place for place, row in enumerate(rows) if place and rows[place - 1].group != row.group)
+        rules = group_starts([row.group for row in rows])
         title = f"{self.board.collection}: effectiveness by training set, cross-validated over all topics."
         return Table(title, columns, tuple(cells), self.notes(), rules, frozenset(strong))
 
@@ -219,7 +219,7 @@ class Effectiveness:
         if not any(row[1] for row in rows):
             columns = columns[:1] + columns[2:]
             rows = [row[:1] + row[2:] for row in rows]
-        rules = tuple(place for place, row in enumerate(rows) if place and rows[place - 1][0] != row[0])
+        rules = group_starts([row[0] for row in rows])
         title = f"{self.board.collection}: effectiveness by training set in detail; differences are to {self._base}."
         return Table(title, columns, tuple(rows), self.notes(), rules)
 
@@ -243,7 +243,7 @@ class Effectiveness:
             "A change of order says nothing about chance: whether a model differs from itself is tested above.",
         )
         title = f"{self.board.collection}: models whose order changes with the training set."
-        rules = tuple(place for place in range(1, len(rows)) if rows[place - 1][0] != rows[place][0])
+        rules = group_starts([row[0] for row in rows])
         return Table(title, columns, cells, notes, rules) if rows else None
 
     def notes(self) -> tuple[str, ...]:
@@ -420,8 +420,7 @@ def _estimate_json(one: EffectivenessEstimate) -> dict[str, Any]:
     shown = ("difference", "low", "high", "p", "p_corrected", "significant", "better", "effect", "case")
     return {
         **one.row._asdict(),
-        "trained_on": one.condition,
-        "measure": one.measure,
+        **picked(one, "trained_on=condition, measure"),
         **one.mean._asdict(),
         "over_seeds": {**one.over_seeds._asdict(), "sd": one.sd_seeds},
         "single_trainings": list(one.runs),
@@ -466,13 +465,13 @@ def sizes_table(effects: Sequence[SizeEffect], measure: str, baseline: str) -> T
         names = (one.collection, one.topics, one.row.name, one.condition, one.size or size_name(0), one.difference.n)
         means = (one.baseline.mean, one.mean.mean, *one.difference[1:])
         rows.append((*names, f"{one.seeds[0]} and {one.seeds[1]}", *means))
-    starts = [place for place, one in enumerate(effects) if place and effects[place - 1][:2] != one[:2]]
+    starts = group_starts([one[:2] for one in effects])
     notes = (
         "Sizes are in instances: a query with one relevant and one non-relevant document is two.",
         "Intervals: Student t of the per-topic differences; by topic, values are means over seeds. They are not "
         "corrected for their number.",
     )
-    return Table(f"{measure} by training size, difference to {baseline}.", columns, tuple(rows), notes, tuple(starts))
+    return Table(f"{measure} by training size, difference to {baseline}.", columns, tuple(rows), notes, starts)
 
 
 def panels(effects: Sequence[SizeEffect], topics: str) -> tuple[LinePanel, ...]:

@@ -15,10 +15,10 @@ import polars as pl
 
 from truerank.core.figures import IntervalPanel, IntervalValue, Picture, interval_panels, line_panels
 from truerank.core.page import Prose
-from truerank.core.plain import plain
+from truerank.core.plain import picked, plain
 from truerank.core.report import Report, ReportPart, ReportSection
 from truerank.core.result import Result, Summary, page_note, reports, summarises
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.verdict import Verdict
 from truerank.core.views import Field, View, columns, heads
 from truerank.errors import InputError, OptionError
@@ -614,9 +614,7 @@ def _orders(result: ExperimentReport) -> tuple[str, ...]:
 
 def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, Any]:
     return {
-        "name": result.name,
-        "kind": result.options.kind,
-        "baseline": result.baseline,
+        **picked(result, "name, kind=options.kind, baseline"),
         "measures": list(dict.fromkeys(name for board in result.boards for name in board.scores.measures)),
         "findings": [
             {"subject": one.subject, "verdict": one.word, "sentence": one.sentence, "shown": one.level == "bad"}
@@ -625,9 +623,7 @@ def _facts(result: ExperimentReport, found: Mapping[str, Table]) -> dict[str, An
         "sentences": list(sentences(result)),
         "effectiveness": [one.json() for one in result.effects],
         "sizes": [{**plain(one), "row": one.row.name} for one in result.sizes],
-        "memorisation": [one.json() for one in result.memorised],
-        "pilot": [one.json() for one in result.pilots],
-        "left_out": list(result.left_out),
+        **picked(result, "memorisation=memorised, pilot=pilots, left_out"),
         "tables": list(found),
         "options": result.options.json(),
     }
@@ -760,7 +756,7 @@ def strategies_table(found: Sequence[Effectiveness]) -> Table:
     ]
     last: list[Cell] = ["first stage", *[""] * (len(lead) - 1)]
     last += [f"{float(one.board.first_stage.mean[0, one.measures.index(m)]):.4f}" for one, m in values]
-    rules = [place for place in range(1, len(places)) if places[place - 1][0] != places[place][0]]
+    rules = group_starts([place[0] for place in places])
     said = [note for one in found for note in one.notes() if not note.startswith("What is reranked")]
     notes = tuple(dict.fromkeys(note.replace("the best of a row", "the best of a block") for note in said))
     return Table(

@@ -15,7 +15,7 @@ import polars as pl
 
 from truerank.arrays import Floats, frame_schema
 from truerank.core.plain import plain
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
 from truerank.errors import InputError, OptionError
 from truerank.lab.grid.results import GridResults
@@ -400,8 +400,7 @@ def _side_by_side(
             one = by_place.get(place)
             cells += [None] * len(headings) if one is None else cells_of(one, "†" if place in marked else "")
         rows.append(tuple(cells))
-    rules = tuple(place for place, key in enumerate(places) if place and places[place - 1][0] != key[0])
-    return tuple(columns), tuple(rows), rules
+    return tuple(columns), tuple(rows), group_starts([place[0] for place in places])
 
 
 def _sides(found: Sequence[Memorised], name: str, form: str, title: str, options: ReportChoices) -> Table:
