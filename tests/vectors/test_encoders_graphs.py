@@ -11,7 +11,7 @@ import pytest
 from truerank.errors import InputError
 from truerank.vectors.encoders import open_encoder
 from truerank.vectors.encoders.bert_graph import _relative_buckets
-from truerank.vectors.encoders.graphs import build_graph, encoder_graph
+from truerank.vectors.encoders.graph_encoder import build_graph, encoder_graph
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.weights import open_weights
 

@@ -15,7 +15,7 @@ from test_encoders_graphs import FAMILIES, random_model, tokenizer_of
 from truerank.errors import OptionError
 from truerank.vectors.encoders import EncoderSpec, open_spec
 from truerank.vectors.encoders.bert_graph import padding_before_positions
-from truerank.vectors.encoders.graphs import build_graph, can_pack
+from truerank.vectors.encoders.graph_encoder import build_graph, can_pack
 from truerank.vectors.encoders.model_folder import read_model_folder
 from truerank.vectors.encoders.tokenizing import WIDTHS, PackedBatch, Packing, TokenIds, best_widths, fill_rows
 

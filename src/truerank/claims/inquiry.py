@@ -17,7 +17,7 @@ from truerank.audits.collection.run_faults import HARDLY
 from truerank.claims.options import ClaimOptions, ClaimSources
 from truerank.errors import InputError, OptionError
 from truerank.loading import load_yaml, text_file
-from truerank.measures.repeated_runs import repeat_files, run_files
+from truerank.measures.repeats import repeat_files, run_files
 from truerank.measures.scoring import has_runs, named_runs, refuse_scores
 from truerank.options import Encoding, Labels, Resampling, Scoring
 from truerank.records import Input

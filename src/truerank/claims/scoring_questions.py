@@ -23,8 +23,7 @@ from truerank.errors import OptionError
 from truerank.measures import Evaluation, Significance, compare_evaluations, detectable_difference, evaluate
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better, parse_measures
-from truerank.measures.repeated_runs import scores_of_table
-from truerank.measures.repeats import repeated_difference
+from truerank.measures.repeats import repeated_difference, scores_of_table
 from truerank.measures.selection import chosen_lead
 from truerank.options import Missing, Resampling, Scoring, Ties
 from truerank.text.printable import listed

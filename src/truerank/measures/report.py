@@ -27,7 +27,7 @@ from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitudes import difference_interval, mean_interval
 from truerank.measures.orders import OrderChanges, ranks
-from truerank.measures.repeated_runs import RepeatedPair
+from truerank.measures.repeats import RepeatedPair
 from truerank.measures.results import Evaluation
 from truerank.measures.run_comparison import RunComparison, TopicDifferences
 from truerank.measures.significance import CASES, TESTS

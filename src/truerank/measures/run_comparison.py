@@ -17,7 +17,7 @@ from truerank.measures.comparison import Comparison, Significance, compare_evalu
 from truerank.measures.conventions import ConventionRange, convention_range
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.orders import OrderChanges, Variant, evaluation_order_changes
-from truerank.measures.repeated_runs import (
+from truerank.measures.repeats import (
     RepeatedPair,
     merged_repeats,
     repeat_files,

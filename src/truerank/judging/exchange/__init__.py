@@ -1,7 +1,6 @@
 """Labels to and from other tools: JSONL, CSV, doccano, Label Studio, TREC qrels."""
 
-from truerank.judging.exchange.exporting import LabelExport, export
-from truerank.judging.exchange.forms import RULES, LabelFormat, Which
+from truerank.judging.exchange.exporting import RULES, LabelExport, LabelFormat, Which, export
 from truerank.judging.exchange.importing import LabelImport, UnmatchedRecord, import_
 
 __all__ = ["RULES", "LabelExport", "LabelFormat", "LabelImport", "UnmatchedRecord", "Which", "export", "import_"]

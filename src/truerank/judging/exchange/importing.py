@@ -14,7 +14,7 @@ from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.exchange.forms import LabelFormat
+from truerank.judging.exchange.exporting import LabelFormat
 from truerank.judging.item_sources import item_of_row
 from truerank.judging.items import Draft, Event, Item, Kind, Role, Text
 from truerank.judging.ratings import contradiction_error, named_source

@@ -23,7 +23,7 @@ from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, com
 from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
 from truerank.rankers.machine import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
+from truerank.rankers.reranking.score_cache import CachedScores, counted_scores, encode_shared, with_vectors
 from truerank.records import Input
 from truerank.sources import compressed, grammar
 from truerank.sources.documents import open_documents
@@ -309,21 +309,10 @@ class _Task:
         return [passage for text in held.values() for passage in self._cut(*text)]
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
-        ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
-        cache = None if self.cache is None else ScoreCache(self.cache)
-        scores = CachedScores(with_vectors(ranker, self.vectors), cache)
-        texts = DocumentTexts(self.texts)
+        scored = partial(self._scored, DocumentTexts(self.texts))
+        return counted_scores(self.ranker, self.vectors, self.cache, scored, BLOCK_SCHEMA)
 
-        def work(block: _Block) -> pl.DataFrame:
-            asked, hits = scores.asked, scores.hits
-            found = self._scored(block, texts, scores)
-            counts = {"block": block.number, "asked": scores.asked - asked, "hits": scores.hits - hits}
-            columns = [pl.lit(count).alias(name) for name, count in counts.items()]
-            return found.with_columns(columns).cast(pl.Schema(BLOCK_SCHEMA))
-
-        return work
-
-    def _scored(self, block: _Block, texts: DocumentTexts, scores: CachedScores) -> pl.DataFrame:
+    def _scored(self, texts: DocumentTexts, block: _Block, scores: CachedScores) -> pl.DataFrame:
         held = texts.texts(block.doc_ids)
         cut = {doc_id: self._cut(*text) for doc_id, text in held.items()}
         rows = [number for number, doc_id in enumerate(block.doc_ids) if doc_id in held]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 import polars as pl
@@ -18,7 +18,10 @@ from numpy.typing import NDArray
 from truerank.errors import InputError, OptionError
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Scores, device_of_ranker
 from truerank.work.blocks import BlockStore, run_blocks
+from truerank.work.engines import Numbered
 from truerank.work.jobs import Job
+
+B = TypeVar("B", bound=Numbered)
 
 _SCHEMA: Final = "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, score REAL NOT NULL) WITHOUT ROWID"
 #: Keys in one question: SQLite takes some 32,000 at most.
@@ -203,6 +206,26 @@ class SharedVectors:
                 vector = np.frombuffer(values[row], np.float32)
                 vectors[text] = vector.reshape(rows[row], -1) if rows[row] else vector
         return vectors
+
+
+def counted_scores(
+    ranker: Ranker | RankerSpec,
+    vectors: tuple[Path, int] | None,
+    cache: str | Path | None,
+    scored: Callable[[B, CachedScores], pl.DataFrame],
+    columns: Mapping[str, Any],
+) -> Callable[[B], pl.DataFrame]:
+    """What a task does with each block: `scored`, with its number, how many scores it asked for, and those it knew."""
+    opened = ranker.open() if isinstance(ranker, RankerSpec) else ranker
+    scores = CachedScores(with_vectors(opened, vectors), None if cache is None else ScoreCache(cache))
+
+    def work(block: B) -> pl.DataFrame:
+        asked, hits = scores.asked, scores.hits
+        found = scored(block, scores)
+        counts = {"block": block.number, "asked": scores.asked - asked, "hits": scores.hits - hits}
+        return found.with_columns(pl.lit(count).alias(name) for name, count in counts.items()).cast(pl.Schema(columns))
+
+    return work
 
 
 def encode_shared(

@@ -1,23 +1,238 @@
-"""Encoders that run a graph: ids in, batches without padding, unit vectors out; on ONNX Runtime, the core's backend."""
+"""Encoders that run a graph: ids in, batches without padding, unit vectors out; on ONNX Runtime, the core's backend.
+
+There is one ONNX graph per model, from token ids to text vectors, made once and kept in the user cache folder.
+"""
 
 from __future__ import annotations
 
 import hashlib
+import json
+import shutil
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from truerank.errors import InputError, OptionError
+from truerank.loading import json_file
 from truerank.vectors.encoders.base import EncoderSpec, OpenedEncoder, Vectors
-from truerank.vectors.encoders.bert_graph import EMBEDDING, INPUT_IDS, padding_before_positions
-from truerank.vectors.encoders.graphs import EncoderGraph, can_pack, encoder_graph
+from truerank.vectors.encoders.bert_graph import (
+    EMBEDDING,
+    INPUT_IDS,
+    OPSET,
+    POOLING,
+    SUPPORTED_MODEL_TYPES,
+    GraphWriter,
+    check_supported,
+    padding_before_positions,
+    save_graph,
+    write_encoder,
+    write_head,
+    write_packed_head,
+)
+from truerank.vectors.encoders.cache import publish_folder, user_cache_folder
 from truerank.vectors.encoders.model_folder import ModelFolder
-from truerank.vectors.encoders.tokenizing import Packing, TextTokenizer, TokenIds
+from truerank.vectors.encoders.tokenizing import WIDTHS, Packing, TextTokenizer, TokenIds
+from truerank.vectors.encoders.weights import file_hash, open_weights, weight_files
 from truerank.work.engines import processors
+
+# Part of every cache key: raise it when the graphs change.
+_BUILDER: Final = "1"
+_FOREIGN_INPUTS: Final = {INPUT_IDS: None, "attention_mask": 1, "token_type_ids": 0}
+_TOKEN_OUTPUTS: Final = ("last_hidden_state", "token_embeddings")
+_OLDEST_OPSET: Final = 13
+_GRAPH, _ABOUT = "model.onnx", "graph.json"
+
+
+@dataclass(frozen=True)
+class EncoderGraph:
+    """A graph on disk, with one input (int64, [texts, tokens], no padding) and one output ([texts, dimension]).
+
+    Attributes:
+        key: hash over all that the graph was made from.
+        dimension: length of a vector.
+    """
+
+    file: Path
+    key: str
+    dimension: int
+
+
+def encoder_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> EncoderGraph:
+    """The graph of a model, from the cache or made now."""
+    files = weight_files(model.transformer) if _can_build(model) else ()
+    if not files:
+        own = onnx_file(model)
+        files = () if own is None else (own, *_beside(own))
+    steps = [(step.kind, step.options, [file_hash(file) for file in weight_files(step.folder)]) for step in model.head
+             if step.kind != "normalise"]  # fmt: skip
+    kinds = [step.kind for step in model.head]
+    content = [_BUILDER, OPSET, model.config, model.pooling, skip, kinds, steps, [file_hash(file) for file in files]]
+    content += ["packed"] if packed else []
+    key = hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+    folder = user_cache_folder() / "graphs" / key[:32]
+    kept = _kept(folder, key)
+    if kept is not None:
+        return kept
+    shutil.rmtree(folder, ignore_errors=True)
+
+    def write(place: Path) -> None:
+        graph, dimension = build_graph(model, skip=skip, packed=packed)
+        save_graph(graph, place / _GRAPH)
+        about = {"model": model.name, "key": key, "dimension": dimension, "sha256": file_hash(*_parts(place))}
+        (place / _ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+
+    publish_folder(folder, write)
+    made = _kept(folder, key)
+    if made is None:
+        raise InputError("the graph could not be kept", "set TRUERANK_CACHE to a folder with room", where=folder)
+    return made
+
+
+def build_graph(model: ModelFolder, *, skip: int = 0, packed: bool = False) -> tuple[Any, int]:
+    """Builds the graph of a model in memory.
+
+    It is built from the safetensors where the family is known; otherwise the model's own ONNX file is completed with
+    the mask of a batch without padding, and with pooling.
+    """
+    files = weight_files(model.transformer)
+    if files and _can_build(model):
+        graph = GraphWriter()
+        weights, where = open_weights(files), model.transformer / "config.json"
+        tokens, width = write_encoder(graph, model.config, weights, where, packed=packed)
+        if packed:
+            vector, dimension = write_packed_head(graph, tokens, POOLING, width, model.head)
+        else:
+            vector, dimension = write_head(graph, tokens, width, model.pooling, model.head, skip=skip)
+        return graph.model(vector, dimension, packed=packed), dimension
+    file = onnx_file(model)
+    if file is not None:
+        return _complete(file, model, skip)
+    if files:
+        check_supported(model.config, model.transformer / "config.json")
+    raise InputError(
+        "neither model.safetensors nor an ONNX file here", "use --backend torch, or save it as safetensors",
+        where=model.transformer,
+    )  # fmt: skip
+
+
+def can_pack(model: ModelFolder) -> bool:
+    """Whether the model's texts can be packed into rows: a graph can be built, and pooling is a weighted sum."""
+    built = bool(weight_files(model.transformer)) and _can_build(model)
+    return built and model.pooling in (("mean",), ("cls",)) and model.max_tokens <= max(WIDTHS)
+
+
+def onnx_file(model: ModelFolder) -> Path | None:
+    """The model's own ONNX file, if it has one."""
+    candidates = (place / name for place in (model.folder, model.transformer) for name in ("onnx/model.onnx", _GRAPH))
+    return next((file for file in candidates if file.is_file()), None)
+
+
+def _can_build(model: ModelFolder) -> bool:
+    if model.config.get("model_type") not in SUPPORTED_MODEL_TYPES:
+        return False
+    if onnx_file(model) is None:
+        return True
+    try:
+        check_supported(model.config, model.transformer)
+    except InputError:
+        return False
+    return True
+
+
+def _beside(file: Path) -> tuple[Path, ...]:
+    return tuple(sorted(path for path in file.parent.glob(f"{file.name}?data*") if path.is_file()))
+
+
+def _parts(folder: Path) -> tuple[Path, ...]:
+    return (folder / _GRAPH, *_beside(folder / _GRAPH))
+
+
+def _kept(folder: Path, key: str) -> EncoderGraph | None:
+    try:
+        about = json_file(folder / _ABOUT)
+        if about["key"] != key or about["sha256"] != file_hash(*_parts(folder)):
+            return None
+        return EncoderGraph(folder / _GRAPH, key, int(about["dimension"]))
+    except (InputError, OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _complete(file: Path, model: ModelFolder, skip: int) -> tuple[Any, int]:
+    import onnx
+
+    try:
+        foreign: Any = onnx.load(str(file))
+    except Exception as error:  # protobuf raises its own kinds
+        raise InputError(f"not an ONNX file ({error})", "fetch the model again", where=file) from error
+    opset = next((int(entry.version) for entry in foreign.opset_import if entry.domain in ("", "ai.onnx")), 0)
+    if opset < _OLDEST_OPSET:
+        try:
+            foreign = onnx.version_converter.convert_version(foreign, OPSET)
+        except Exception as error:  # the converter raises RuntimeError and others
+            fault = f"operators of opset {opset} cannot be brought to {OPSET} ({error})"
+            raise InputError(fault, "use --backend torch", where=file) from error
+        opset = OPSET
+    before = GraphWriter(opset=opset, prefix="truerank_before_")
+    _feed(before, foreign, file)
+    after = GraphWriter(opset=opset, prefix="truerank_after_")
+    vector, dimension = _finish(after, foreign, model, file, skip)
+    return _join(foreign, before, after, vector, dimension), dimension
+
+
+def _feed(graph: GraphWriter, foreign: Any, file: Path) -> None:
+    """The inputs that a batch without padding implies: a mask of ones, token types of zeros."""
+    from onnx import TensorProto, helper
+
+    constants = {tensor.name for tensor in foreign.graph.initializer}
+    inputs = [value for value in foreign.graph.input if value.name not in constants]
+    for value in inputs:
+        if value.name not in _FOREIGN_INPUTS or value.type.tensor_type.elem_type != TensorProto.INT64:
+            fault = f"has an input '{value.name}' that is not known here"
+            raise InputError(fault, "use --backend torch", where=file)
+    shape = graph.op("Shape", INPUT_IDS)
+    for value in inputs:
+        fill: int | None = _FOREIGN_INPUTS[value.name]
+        if fill is not None:
+            tensor = helper.make_tensor("value", TensorProto.INT64, [1], [fill])
+            graph.nodes.append(helper.make_node("ConstantOfShape", [shape], [value.name], value=tensor))
+
+
+def _finish(graph: GraphWriter, foreign: Any, model: ModelFolder, file: Path, skip: int) -> tuple[str, int]:
+    outputs: Mapping[str, Any] = {value.name: value.type.tensor_type.shape for value in foreign.graph.output}
+    tokens = next((name for name in _TOKEN_OUTPUTS if name in outputs), None)
+    if tokens is None:
+        tokens = next((name for name, shape in outputs.items() if len(shape.dim) == 3), None)
+    hidden = int(model.config.get("hidden_size") or model.config.get("dim") or 0)
+    if tokens is not None:
+        width = int(outputs[tokens].dim[2].dim_value) if len(outputs[tokens].dim) == 3 else 0
+        return write_head(graph, tokens, width or hidden, model.pooling, model.head, skip=skip)
+    if "sentence_embedding" in outputs and len(outputs["sentence_embedding"].dim) == 2:
+        width = int(outputs["sentence_embedding"].dim[1].dim_value)
+        return "sentence_embedding", width or hidden
+    fault = f"has no output of token vectors (there are: {', '.join(outputs)})"
+    raise InputError(fault, "use --backend torch", where=file)
+
+
+def _join(foreign: Any, before: GraphWriter, after: GraphWriter, vector: str, dimension: int) -> Any:
+    from onnx import TensorProto, helper
+
+    nodes = [*before.nodes, *foreign.graph.node, *after.nodes, helper.make_node("Identity", [vector], [EMBEDDING])]
+    constants = [*foreign.graph.initializer, *before.constants, *after.constants]
+    ids = helper.make_tensor_value_info(INPUT_IDS, TensorProto.INT64, ["texts", "tokens"])
+    vectors = helper.make_tensor_value_info(EMBEDDING, TensorProto.FLOAT, ["texts", dimension])
+    graph = helper.make_graph(
+        nodes, "encoder", [ids], [vectors], constants, sparse_initializer=foreign.graph.sparse_initializer
+    )
+    joined: Any = helper.make_model(graph, opset_imports=foreign.opset_import, functions=foreign.functions)
+    joined.ir_version = foreign.ir_version
+    return joined
+
 
 _TINY: Final = np.float32(1e-12)
 

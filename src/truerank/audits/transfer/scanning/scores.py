@@ -13,7 +13,7 @@ import polars as pl
 from truerank.arrays import frame_schema
 from truerank.rankers.base import Pair, Ranker, RankerSpec, device_of_ranker
 from truerank.rankers.reranking.document_texts import DocumentTexts
-from truerank.rankers.reranking.score_cache import CachedScores, ScoreCache, encode_shared, with_vectors
+from truerank.rankers.reranking.score_cache import CachedScores, counted_scores, encode_shared, with_vectors
 from truerank.text.passages import Policy, joined
 from truerank.work.blocks import BlockStore, run_blocks
 from truerank.work.jobs import Job
@@ -63,20 +63,7 @@ class RowScoring:
 
     def open(self) -> Callable[[_Block], pl.DataFrame]:
         """Opens ranker, cache and texts."""
-        ranker = self.ranker.open() if isinstance(self.ranker, RankerSpec) else self.ranker
-        scores = CachedScores(
-            with_vectors(ranker, self.vectors), None if self.cache is None else ScoreCache(self.cache)
-        )
-
-        def work(block: _Block) -> pl.DataFrame:
-            before = scores.asked, scores.hits
-            frame = self._scored(block, scores)
-            counts = {"block": block.number, "asked": scores.asked - before[0], "hits": scores.hits - before[1]}
-            return frame.with_columns(**{name: pl.lit(count) for name, count in counts.items()}).cast(
-                pl.Schema(SCORE_SCHEMA)
-            )
-
-        return work
+        return counted_scores(self.ranker, self.vectors, self.cache, self._scored, SCORE_SCHEMA)
 
     def _scored(self, block: _Block, scores: CachedScores) -> pl.DataFrame:
         pairs: list[Pair] = []
