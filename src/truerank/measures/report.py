@@ -38,18 +38,18 @@ from truerank.work.runs import Run
 _MOST_ROWS: Final = 40
 
 
-def evaluation_pictures(evaluation: Evaluation, confidence: float = 0.95) -> Iterator[Picture]:
+def evaluation_pictures(evaluation: Evaluation) -> Iterator[Picture]:
     """One figure for each measure that is a mean over topics: the mean of every run with its interval."""
     for measure in evaluation.averaged:
         rows = []
         for run in evaluation.runs[:_MOST_ROWS]:
             scores = evaluation.of(run, measure)
-            _, mean, low, high = mean_interval(scores[~np.isnan(scores)], confidence)
+            _, mean, low, high = mean_interval(scores[~np.isnan(scores)])
             rows.append(ForestRow(run, mean, low, high, "" if mean is None else f"{mean:.4f}"))
         yield Picture(
             _name("scores", measure),
             f"Mean {measure} of {_of(len(rows), len(evaluation.runs), 'run')} over {len(evaluation.topics):,} topics, "
-            f"with {100 * confidence:.6g}% intervals (Student t). They show how far a mean depends on the topics; "
+            f"with 95% intervals (Student t). They show how far a mean depends on the topics; "
             "whether two runs differ is what 'truerank compare' tests, topic by topic.",
             forest_plot(rows, x_label=f"mean {measure}"),
         )

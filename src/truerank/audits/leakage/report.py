@@ -226,6 +226,8 @@ def prefilter_parts(recall: PrefilterRecall) -> Iterator[Part]:
 
 
 _BELOW: Final = "words, letters"
+#: Training queries that are listed of each text of a topic.
+_NEAREST: Final = 10
 _SHOWN: Final = ("test", "topic_id", "field", "source", "query_id", "query_text", "similarity")
 
 
@@ -298,7 +300,7 @@ def news_table(baseline: Mapping[str, Any]) -> Table:
     )
 
 
-def neighbours_table(result: AuditResult, topic_id: str, *, most: int = 10) -> Table:
+def neighbours_table(result: AuditResult, topic_id: str) -> Table:
     """The nearest training queries of a topic, by test set and text."""
     found = result.neighbours.filter(pl.col("topic_id") == topic_id)
     if found.is_empty():
@@ -309,7 +311,7 @@ def neighbours_table(result: AuditResult, topic_id: str, *, most: int = 10) -> T
     ordered = found.with_row_index("place").sort(
         [pl.col("place").min().over(text), "similarity", "place"], descending=[False, True, False]
     )
-    nearest = ordered.group_by(text, maintain_order=True).head(most)
+    nearest = ordered.group_by(text, maintain_order=True).head(_NEAREST)
     names = ("test", "field", "topic_text", "similarity", "query_text", "source", "query_id")
     return Table(
         title=f"Nearest training queries of topic {topic_id}",

@@ -21,6 +21,8 @@ _DASHES: Final = ((0, ()), (0, (5, 2)), (0, (1.2, 1.6)), (0, (6, 2, 1.2, 2)))
 _HATCHES: Final = ("", "////", "....", "xxxx")
 #: Steps of a curve at most: a file with a million of them would show no more.
 _STEPS: Final = 2000
+#: The width of the bars of a histogram.
+_BIN: Final = 0.01
 
 
 def cumulative_curves(series: Sequence[Named], *, x_label: str, counted: str, at: float | None = None) -> Figure:
@@ -118,7 +120,6 @@ def histogram(
     threshold: float,
     x_label: str,
     counted: str,
-    bin_width: float = 0.01,
     scale: Literal["linear", "log"] = "log",
 ) -> Figure:
     """A histogram with a threshold; the part above it is hatched."""
@@ -126,7 +127,7 @@ def histogram(
         figure = new_figure(2.9)
         axes = figure.add_subplot()
         array = _finite(values)
-        _draw_histogram(axes, array, _edges([array], threshold, bin_width), threshold, scale)
+        _draw_histogram(axes, array, _edges([array], threshold), threshold, scale)
         _label_threshold(axes, threshold)
         axes.set_xlabel(x_label)
         axes.set_ylabel(f"{counted}{' (log scale)' if scale == 'log' else ''}, n = {array.size:,d}")
@@ -139,7 +140,6 @@ def stacked_histograms(
     threshold: float,
     x_label: str,
     counted: str,
-    bin_width: float = 0.01,
 ) -> Figure:
     """One histogram per series below each other on one axis of values, with one threshold."""
     with settings():
@@ -147,7 +147,7 @@ def stacked_histograms(
         figure = new_figure(1.0 + 1.5 * rows)
         panels = figure.subplots(rows, 1, sharex=True, squeeze=False)[:, 0]
         arrays = [_finite(values) for _, values in series]
-        edges = _edges(arrays, threshold, bin_width)
+        edges = _edges(arrays, threshold)
         for axes, (name, _), array in zip(panels, series, arrays, strict=False):
             _draw_histogram(axes, array, edges, threshold, "linear")
             axes.set_title(plain(f"{name}, n = {array.size:,d}"), loc="left", fontsize=9.5)
@@ -201,12 +201,12 @@ def _finite(values: ArrayLike) -> NDArray[np.float64]:
     return array[np.isfinite(array)]
 
 
-def _edges(arrays: Sequence[NDArray[np.float64]], threshold: float, width: float) -> NDArray[np.float64]:
+def _edges(arrays: Sequence[NDArray[np.float64]], threshold: float) -> NDArray[np.float64]:
     """Bins that cover all arrays and have an edge at the threshold."""
     everything = np.concatenate([*arrays, np.array([threshold])])
-    below = int(np.ceil((threshold - everything.min()) / width - 1e-9)) + 1
-    over = int(np.ceil((everything.max() - threshold) / width - 1e-9)) + 1
-    edges: NDArray[np.float64] = threshold + width * np.arange(-below, over + 1, dtype=np.float64)
+    below = int(np.ceil((threshold - everything.min()) / _BIN - 1e-9)) + 1
+    over = int(np.ceil((everything.max() - threshold) / _BIN - 1e-9)) + 1
+    edges: NDArray[np.float64] = threshold + _BIN * np.arange(-below, over + 1, dtype=np.float64)
     return edges
 
 
@@ -263,10 +263,10 @@ class DifferencePanel:
     high: float | None = None
 
 
-def difference_panels(panels: Sequence[DifferencePanel], *, y_label: str, columns: int = 2) -> Figure:
+def difference_panels(panels: Sequence[DifferencePanel], *, y_label: str) -> Figure:
     """Plots beside and below each other that share the axis of the differences."""
     with settings():
-        figure, plots = new_grid(len(panels), columns, lambda rows: 2.4 * rows + 0.4, sharey=True)
+        figure, plots = new_grid(len(panels), 2, lambda rows: 2.4 * rows + 0.4, sharey=True)
         for axes, panel in zip(plots.ravel(), panels, strict=False):
             _draw(axes, panel)
         for axes in plots[:, 0]:

@@ -36,7 +36,7 @@ class HeatMap:
     places: NDArray[np.int64]
 
 
-def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: int = 2) -> Figure:
+def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position") -> Figure:
     """Heat maps beside and below each other; the darker a cell, the more often a system stood there.
 
     Darkness is the system's share of all its positions, so that the figure needs no colour; a line goes through the
@@ -44,7 +44,7 @@ def heat_maps(maps: Sequence[HeatMap], *, x_label: str = "position", columns: in
     """
     longest = max((len(one.systems) for one in maps), default=1)
     with settings():
-        figure, plots = new_grid(len(maps), columns, lambda rows: rows * (0.75 + max(8, longest) * _ROW))
+        figure, plots = new_grid(len(maps), 2, lambda rows: rows * (0.75 + max(8, longest) * _ROW))
         for axes, one in zip(plots.ravel(), maps, strict=False):
             _draw(axes, one, x_label)
     return figure

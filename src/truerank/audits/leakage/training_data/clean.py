@@ -411,17 +411,17 @@ def _check(sieve: _Sieve, leaking: Mapping[str, _Leak], found: ExampleAudit, spe
         raise InputError(fault, "give the audited corpus", where=spec.location)
 
 
-def _judgments(qrels: str, gone: Collection[str], rel: int = 1) -> JudgmentCounts:
+def _judgments(qrels: str, gone: Collection[str]) -> JudgmentCounts:
     """What becomes of the judgments without some documents."""
     read = of_documents = 0
     before, after, others = Counter[str](), Counter[str](), Counter[str]()
     for qrel in read_qrels(qrels):
         read += 1
-        before[qrel.topic_id] += qrel.relevance >= rel
+        before[qrel.topic_id] += qrel.relevance >= 1
         if qrel.doc_id in gone:
             of_documents += 1
         else:
-            after[qrel.topic_id] += qrel.relevance >= rel
+            after[qrel.topic_id] += qrel.relevance >= 1
             others[qrel.topic_id] += 1
     lost = tuple(topic for topic, count in before.items() if count and not after[topic])
     topics = sum(count > 0 for count in before.values())
