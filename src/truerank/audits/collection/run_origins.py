@@ -652,7 +652,7 @@ def mean_ranks(values: Floats) -> Floats:
     """Ranks from 1, equal values share their mean rank; SciPy's rankdata would take half a second to load."""
     ordered = np.sort(values)
     # Often most are equal to the lowest one.
-    more = np.flatnonzero(values > ordered[0]) if len(ordered) else []
+    more = np.flatnonzero(values > ordered[:1].sum())
     others, least = values[more], len(values) - len(more)
     ranks = np.full(len(values), (least + 1) / 2)
     ranks[more] = (np.searchsorted(ordered, others) + np.searchsorted(ordered, others, "right") + 1) / 2
