@@ -13,7 +13,7 @@ from truerank.text.printable import listed
 
 if TYPE_CHECKING:
     from truerank.audits.assessors.grades import Grades
-    from truerank.claims.judgment_faults import Cut
+    from truerank.audits.collection.second_grades import Cut
 
 _NAMED: Final = 3
 #: What judgments say that do not say the same.

@@ -292,7 +292,7 @@ def labels_answer(claim: Claim, again: pl.DataFrame | None, resampling: Resampli
     """What is left of the difference by the grades of pairs that were judged again."""
     # Here: few checks have second judgments.
     from truerank.audits.collection.label_noise import label_noise
-    from truerank.claims.judgment_faults import again_fault, best_cut
+    from truerank.audits.collection.second_grades import again_fault, best_cut
 
     if again is None:
         raise OptionError("judged_again", "no pair that was judged again", "give judgments of some pairs")

@@ -16,8 +16,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from difflib import SequenceMatcher
-from itertools import pairwise
-from os.path import commonprefix
+from itertools import pairwise, takewhile
 from typing import Final
 
 from truerank.text.wording import FORM_WORDS, asks, key
@@ -234,8 +233,8 @@ def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
     turned = {(mine[word], theirs[word]) for word in mine.keys() & theirs.keys()}
     if any(before != after and (after, before) in turned for before, after in turned):
         return True
-    start = len(commonprefix([[*one], [*other]]))
-    end = len(commonprefix([[*one[start:]][::-1], [*other[start:]][::-1]]))
+    start = _alike(one, other)
+    end = _alike(one[start:][::-1], other[start:][::-1])
     middle, turned_to = ([*own[start : len(own) - end]] for own in (one, other))
     if any(word in _FROM_TO and [*middle[at + 1 :], word, *middle[:at]] == turned_to != middle
            for at, word in enumerate(middle)):  # fmt: skip
@@ -253,6 +252,11 @@ def _turned(one: Sequence[str], other: Sequence[str]) -> bool:
         if ends[0][0] & ends[1][1] and ends[0][1] & ends[1][0]:
             return True
     return False
+
+
+def _alike(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many words at the beginning are the same."""
+    return sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))
 
 
 def _other_names(left: str, right: str) -> bool:

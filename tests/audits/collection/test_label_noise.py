@@ -98,10 +98,28 @@ def test_golden_questions_with_one_document_each() -> None:
     assert (grade["k"], grade["n"]) == (93, 100)
 
 
+def test_second_grades_that_are_not_those_of_their_pairs_call_no_judgment_wrong() -> None:
+    true = truth()
+    judged = mistaken(true, 0.1)
+    pairs = [(topic, doc) for topic, own in true.items() for doc in own]
+    grades = [true[topic][doc] for topic, doc in pairs]
+    for moved, why in ((grades[1:] + grades[:1], "1 row"), ([1 - one for one in grades], "the wrong way round")):
+        again: Grades = {}
+        for (topic, doc), grade in zip(pairs, moved, strict=True):
+            again.setdefault(topic, {})[doc] = grade
+        found = collection.audit(qrels=judged, judged_again=again)
+        finding = found.finding("unfit-second-grades")
+        assert finding is not None and why in finding.examples[0]["detail"]
+        assert found.finding("contradicted-again") is None and "noise" not in found.facts
+
+
 def test_pairs_of_no_judgment_and_hostile_files(tmp_path: Path) -> None:
     judged = truth(5)
-    facts = collection.audit(qrels=judged, judged_again={"t0": {"new": 1}, "else": {"d1": 0}}).facts["noise"]
-    assert (facts["again"], facts["beside"], facts["beside_relevant"]) == (0, 2, 1)
+    finding = collection.audit(qrels=judged, judged_again={"t0": {"new": 1}}).finding("unfit-second-grades")
+    assert finding is not None and "None of the 1 pairs" in finding.examples[0]["detail"]
+    beside = {"t0": {**judged["t0"], "new": 1}, "else": {"d1": 0}}
+    facts = collection.audit(qrels=judged, judged_again=beside).facts["noise"]
+    assert (facts["again"], facts["beside"], facts["beside_relevant"]) == (DOCUMENTS, 2, 1)
     broken = tmp_path / "broken.qrels"
     broken.write_text("t0 0 d1 relevant\n")
     with pytest.raises(TruerankError, match=r"broken\.qrels"):

@@ -520,13 +520,20 @@ def _noise(material: _Material, parts: Parts) -> tuple[dict[str, Any] | None, li
         return None, []
     # Here: without them an audit need not load what corrects scores.
     from truerank.audits.collection.label_noise import label_noise, read_again
+    from truerank.audits.collection.second_grades import again_fault, best_cut
 
-    options = material.options
+    options, pairs, again = material.options, material.pairs, read_again(parts.judged_again)
+    remark, rel = "", material.scoring.rel
+    if (cut := best_cut(pairs, again, rel)) is not None:
+        again, remark = cut.at(cut.grade), f"{cut.sentence('the second')} "
+    word, fault, remedy = again_fault(pairs, again, rel, options.confidence)
+    if word == "NOT USABLE":
+        return None, [instances("unfit-second-grades", [{"detail": f"{remark}{fault} {remedy}"}], 1)]
     resampling = Resampling(options.resamples, options.confidence, options.seed)
-    return label_noise(
-        material.pairs, read_again(parts.judged_again), material.runs, options.measures,
-        scoring=material.scoring, resampling=resampling,
-    )  # fmt: skip
+    facts, found = label_noise(
+        pairs, again, material.runs, options.measures, scoring=material.scoring, resampling=resampling
+    )
+    return {**facts, "remarks": [*facts["remarks"], *filter(None, [f"{remark}{fault}".strip()])]}, found
 
 
 def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspects | None:
