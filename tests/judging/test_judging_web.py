@@ -445,6 +445,8 @@ def test_tokens_open_the_door_and_nothing_else_does(tmp_path):
         assert not [t for t in tokens.values() if any(t.encode() in p.read_bytes() for p in tmp_path.iterdir())]
     with served(tmp_path / "store", new_tokens=["ann"]) as desk:
         assert [name for name, _ in desk.new_tokens] == ["ann"]
+        shown = desk.json()
+        assert (shown["new_tokens"], shown["links"]) == (dict(desk.new_tokens), dict(desk.links))
         old = Browser(desk.addresses[0]).enter("ann", tokens["ann"])
         assert old.status == 401
         assert Browser(desk.addresses[0]).enter("ann", desk.new_tokens[0][1]).at == "/judge/2"

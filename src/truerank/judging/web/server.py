@@ -59,9 +59,13 @@ class Desk(Result, shown_in="truerank.judging.report"):
         )
 
     def json(self) -> dict[str, Any]:
-        return picked(
-            self, "store=store.path, addresses, links, annotators=names, tokens_required=tokens, new_tokens, encrypted"
-        )
+        return {
+            **picked(self, "store=store.path, addresses"),
+            "links": dict(self.links),
+            **picked(self, "annotators=names, tokens_required=tokens"),
+            "new_tokens": dict(self.new_tokens),
+            "encrypted": self.encrypted,
+        }
 
     def run(self) -> None:
         """Answers until Ctrl-C or SIGTERM; then closes the store."""
