@@ -33,7 +33,7 @@ import truerank
 from common import require_shared, table
 from truerank.arrays import Floats
 from truerank.audits.collection.documents import read_document_table
-from truerank.audits.collection.echo import MEASURED, echoes
+from truerank.audits.collection.echo import MEASURED, WordOverlap, shared_words
 from truerank.audits.collection.floors import candidate_instances, shared_candidates
 from truerank.audits.collection.floors import floors as null_floors
 from truerank.audits.collection.suspects import Suspects, suspects
@@ -286,7 +286,8 @@ def echo(given: argparse.Namespace) -> None:
                         relevant.setdefault(topic, set()).add(doc)
                 stream = (one for one in open_documents(parts["docs"], keep_empty=True))
                 asked = people if truth["plant"] else ()
-                facts, kinds = echoes(read_topic_table(parts["topics"]).texts(), stream, relevant, asked)
+                texts = read_topic_table(parts["topics"]).texts()
+                facts, kinds = shared_words(WordOverlap.of(texts, relevant, asked, 0).read(stream), len(texts))
                 called = {one.kind for one in kinds if one.count}
                 share = truth["share_generated"]
                 of = "people's" if not share else "all generated" if share == 1 else f"{share:.0%} generated"

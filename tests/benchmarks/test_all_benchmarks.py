@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib.util
 import json
 import os
@@ -132,3 +133,23 @@ def test_a_script_runs_at_its_small_size(folder: str, script: str) -> None:
     assert done.returncode == 0, done.stderr
     assert f"[1/1] {script}: " in done.stderr
     assert "| processor s |" in done.stdout
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "studies", "scripts", "attacks"])
+def test_what_a_script_takes_from_the_package_is_there(folder: str) -> None:
+    """Few of them run here, and what nobody runs is not seen to be broken."""
+    lacking = []
+    for script in sorted((ROOT / folder).glob("*.py")):
+        for node in ast.walk(ast.parse(script.read_text(encoding="utf-8"))):
+            if not isinstance(node, ast.ImportFrom) or not str(node.module).startswith("truerank"):
+                continue
+            try:
+                module = importlib.import_module(str(node.module))
+            except ImportError as error:  # of an optional dependency
+                lacking += [f"{script.name}: {node.module}"] * str(error.name).startswith("truerank")
+                continue
+            for one in node.names:
+                name = f"{node.module}.{one.name}"
+                submodule = hasattr(module, "__path__") and importlib.util.find_spec(name)
+                lacking += [] if hasattr(module, one.name) or submodule else [f"{script.name}: {name}"]
+    assert not lacking
