@@ -42,6 +42,7 @@ from truerank.records import Document
 from truerank.sources.documents import DocumentSource, FoundDocument, open_documents
 from truerank.text.identifiers import unwritable
 from truerank.text.normalising import normalise
+from truerank.text.printable import listed
 from truerank.work.progress import Progress, Quiet
 
 Row = dict[str, Any]
@@ -684,8 +685,8 @@ class DocumentScan:
         sizes = [one.texts for one in languages]
         large = [at for at in asked if sizes[at] > (1 - _NEARLY_ALL) * sum(sizes)]
         usual = max(large or range(len(sizes)), key=sizes.__getitem__)
-        if not asked and sizes[usual] < _NEARLY_ALL * sum(sizes):
-            return []
+        # Without topics in one of them nobody can say which of several languages are meant.
+        several = not asked and sizes[usual] < _NEARLY_ALL * sum(sizes)
         told = "; no topic is" if asked else ""
         foreign = {at for at in range(len(sizes)) if at != usual and at not in asked}
         rows: dict[int, list[Row]] = {at: [] for at in foreign}
@@ -703,6 +704,14 @@ class DocumentScan:
                     rows[at].append({"doc_id": document.doc_id, "line": line, "detail": detail})
         judged = several_of(relevant)
         foreign -= judged
+        if several:
+            known, shares = self.table.counts.get("several-scripts", 0), {at: count[at] / self.sized for at in foreign}
+            self.table.counts["several-scripts"] = known + sum(count[at] for at in foreign)
+            self.kinds["several-scripts"] = self.kinds.get("several-scripts", []) + [
+                {"detail": f"{share:.1%} of the documents have words such as {listed(languages[at].keys[:3])}"}
+                for at, share in sorted(shares.items())
+            ]
+            return []
         self.table.counts["foreign-language"] = sum(count[at] for at in foreign)
         return [row for at in sorted(foreign) for row in rows[at]]
 

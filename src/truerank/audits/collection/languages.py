@@ -218,7 +218,7 @@ class _Table:
         pieces = [text.split() for text in texts]
         prose = [_WORD.fullmatch(piece) is not None for some in pieces for piece in some]
         inside = [piece.strip(_MARKS) for some in pieces for last, piece in pairwise(some) if last[-1] not in _ENDS]
-        capitals = [piece.istitle() and len(piece) > 1 for piece in inside if piece.casefold() in keys]
+        capitals = [piece.istitle() and piece != "I" for piece in inside if piece.casefold() in keys]
         return fmean(prose) >= _PROSE and fmean(capitals or [1]) <= _CAPITALS
 
     def _differ(self, group: _Group, other: _Group) -> bool:
