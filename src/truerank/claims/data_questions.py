@@ -309,7 +309,7 @@ def without_touched(claim: Claim, answer: ClaimAnswer, audit: CollectionAudit, r
         if change is not None and change.moved:
             rows.append(change.after)
             smaller = change.after.effect == "stands"
-            exceptions.append(f"that it is {change.after.figures()} {repair.what}" if smaller else repair.what)
+            exceptions.append(f"{repair.what}, where it is {change.after.figures()}" if smaller else repair.what)
     text = [f"{row.label[0].upper()}{row.label[1:]} it is {row.figures()}." for row in rows[len(answer.estimates) :]]
     return replace(
         answer, estimates=tuple(rows), exception=" and ".join(exceptions), plausible=bool(exceptions),

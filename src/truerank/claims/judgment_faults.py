@@ -53,7 +53,7 @@ def fault_of(grades: Grades, judge: str, rel: int, confidence: float) -> str:
         return f"it gives all {len(codes):,} pairs that people graded, too, the grade {grade}."
     lack = disagreement(grades.qrels[""], grades.qrels[judge], rel, confidence, "people")
     few = ", and these are too few to show a modest agreement" * lack.few
-    return f"its grades {lack.cause}: it calls {lack.figures} ({len(codes):,} pairs{few})." if lack.cause else ""
+    return f"its grades {lack.cause}: {lack.figures} ({len(codes):,} pairs{few})." if lack.cause else ""
 
 
 def cuts(people: pl.DataFrame, models: Mapping[str, Any], rel: int) -> tuple[dict[str, Any], dict[str, Cut], str]:

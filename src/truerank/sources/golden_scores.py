@@ -300,8 +300,13 @@ def _check_numbers(table: GoldenRows, numbers: Sequence[str]) -> None:
     largest = {name: max(abs(number_of(cell) or 0.0) for cell in table.filled(name)) for name in numbers}
     first, last = min(numbers, key=largest.__getitem__), max(numbers, key=largest.__getitem__)
     if largest[last] > SCALE * max(largest[first], 1e-9) > 0:
+        cells = table.filled(last)
+        above = sum(abs(number_of(cell) or 0.0) > largest[first] for cell in cells)
         fault = f"'{first}' has values up to {largest[first]:g}, '{last}' up to {largest[last]:g}"
-        raise table.fault(f"columns of different scales: {fault}", remedy)
+        counted = f"{above:,d} of {len(cells):,d} are above {largest[first]:g}"
+        raise table.fault(
+            f"values of different scales: {fault} ({counted})", f"write all values on one scale, or {remedy}"
+        )
 
 
 def _label(name: str) -> str:

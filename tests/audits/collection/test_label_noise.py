@@ -110,6 +110,7 @@ def test_second_grades_that_are_not_those_of_their_pairs_call_no_judgment_wrong(
         found = collection.audit(qrels=judged, judged_again=again)
         finding = found.finding("unfit-second-grades")
         assert finding is not None and why in finding.examples[0]["detail"]
+        assert ("a higher grade is a more relevant document" in finding.examples[0]["detail"]) is (why[0] == "t")
         assert found.finding("contradicted-again") is None and "noise" not in found.facts
 
 

@@ -34,11 +34,13 @@ class GradeMismatch(NamedTuple):
 
     Attributes:
         few: so few pairs could not show a modest agreement, either.
+        turned: higher grades stand for less relevant documents.
     """
 
     cause: str = ""
     figures: str = ""
     few: bool = False
+    turned: bool = False
 
 
 def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence: float, whom: str) -> GradeMismatch:
@@ -52,11 +54,11 @@ def disagreement(first: pl.DataFrame, second: pl.DataFrame, rel: int, confidence
     if not error or share - least * error >= _MODEST:
         return GradeMismatch()
     high, rest = (called[at[of]].mean() for of in (relevant, ~relevant))
-    figures = f"{high:.0%} of what {whom} call relevant so, and {rest:.0%} of the rest"
+    figures = f"{high:.0%} of what {whom} call relevant is relevant by these, and {rest:.0%} of the rest"
     # Rows that moved within a topic agree less there than by chance; grades the wrong way round do so everywhere.
     turned, reach = _agreement(np.zeros_like(topic), -codes[at], relevant)
     if turned - least * reach >= _MODEST:
-        return GradeMismatch("are the wrong way round", figures)
+        return GradeMismatch("are the wrong way round", figures, turned=True)
     orders = {"the file": np.arange(len(second)), "the ids": second.select(pl.struct(_PAIR).arg_sort()).to_numpy().T[0]}
     tried = []
     for (name, order), step in product(orders.items(), _STEPS):
@@ -232,10 +234,12 @@ def again_fault(first: pl.DataFrame, again: pl.DataFrame, rel: int, confidence: 
         )
     lack = disagreement(first, again, rel, confidence, "the first")
     if lack.cause:
-        fault = f"The second grades {lack.cause}: they call {lack.figures} ({len(both):,} pairs)."
+        fault = f"The second grades {lack.cause}: {lack.figures} ({len(both):,} pairs)."
         if lack.few:
             return "CANNOT TELL", fault, "Have more pairs judged again, or all of some topics."
-        return "NOT USABLE", fault, "Make sure that each second grade stands beside its own pair, in its order and ids."
+        remedy = "Make sure that each second grade stands beside its own pair, in its order and ids."
+        turned = "Write them so that a higher grade is a more relevant document."
+        return "NOT USABLE", fault, turned if lack.turned else remedy
     relevant, second = (both[name].to_numpy() >= rel for name in ("relevance", "second"))
     alike = both.filter(pl.Series(relevant & second))
     if len(alike) >= _ALIKE and (alike["relevance"] != alike["second"]).all():
