@@ -256,6 +256,11 @@ def test_results_of_other_topics_are_told_by_those_of_other_runs() -> None:
     (fault,) = [one for one in found if one.kind == "misplaced-run"]
     # The run whose results are relevant is right.
     assert (fault.run, fault.weight) == ("two", "fault")
+    # Where few lists are exchanged, few judgments are enough to say in which of the runs.
+    few, _ = apart()
+    few["two"] |= {str(at): few["two"][str((at + 1) % 5)] for at in range(5)}
+    (fault,) = [one for one in run_origins(files(few, relevant), 1) if one.kind == "misplaced-run"]
+    assert (fault.run, fault.weight, len(fault.topics)) == ("two", "topics", 5)
     # One list for all topics, or that of one topic, is no mistake of ids.
     for fixed in (NAMES[::80], runs["one"]["7"]):
         runs["two"] = {topic: list(fixed) for topic in topics}

@@ -8,7 +8,7 @@ from __future__ import annotations
 import random
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from statistics import fmean
@@ -109,8 +109,8 @@ class LanguageSample:
     def languages(self) -> list[Language]:
         """The languages of the texts, one that a quarter of them has first; fewer than two where none stands out."""
         different = {text[:_SAME]: text for text in self._texts}  # notices that come often are no language
-        table = _Table([text for text in different.values() if len(plain_words(text)) >= _FEWEST])
-        return table.languages() if len(table.texts) >= _FEWEST_TEXTS else []
+        words = {text: some for text in different.values() if len(some := plain_words(text)) >= _FEWEST}
+        return _Table(words).languages() if len(words) >= _FEWEST_TEXTS else []
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,21 +123,21 @@ class _Group:
 class _Table:
     """How often each frequent word is in each text."""
 
-    def __init__(self, texts: Sequence[str]) -> None:
-        self.texts = texts
+    def __init__(self, words: Mapping[str, Sequence[str]]) -> None:
+        self.texts, self._said = [*words], [*words.values()]
         held = Counter[str]()
-        for text in texts:
-            held.update({*plain_words(text)})
+        for some in self._said:
+            held.update({*some})
         self.words = [word for word, count in held.most_common(_COUNTED) if count > 1]
         places = {word: at for at, word in enumerate(self.words)}
-        known = [[places[word] for word in plain_words(text) if word in places] for text in texts]
+        known = [[places[word] for word in some if word in places] for some in self._said]
         ends = np.cumsum([0, *map(len, known)])
         columns = np.fromiter((at for some in known for at in some), np.int64, int(ends[-1]))
-        shape = (len(texts), len(self.words))
+        shape = (len(self.texts), len(self.words))
         self.counts = scipy.sparse.csr_matrix((np.ones(len(columns)), columns, ends), shape)
         self.counts.sum_duplicates()
         self.held = self.counts.sign()
-        self.sizes = np.array([len(plain_words(text)) for text in texts])
+        self.sizes = np.array([*map(len, self._said)])
         self.letters = np.array([len(word) for word in self.words])
 
     def _rates(self, members: Flags) -> Floats:
@@ -209,13 +209,13 @@ class _Table:
         ten = np.argsort(-rates, kind="stable")[:_TEN]
         share = float(rates[ten].sum())
         keys = {self.words[at] for at in group.keys}
-        texts = [self.texts[at] for at in np.flatnonzero(group.members)[:500]]
-        others = [len(word) for text in texts for word in plain_words(text) if word not in keys]
+        members = np.flatnonzero(group.members)[:500].tolist()
+        others = [len(word) for at in members for word in self._said[at] if word not in keys]
         length = float(rates[ten] @ letters[ten]) / share / fmean(others or [1])
         many = np.sort(self._held(group.members)[group.keys])[-_SEVERAL] >= _MANY
         if not many or length > _SHORTER or not max(_LEAST, _BY_LENGTH * length) <= share <= _MOST:
             return False
-        pieces = [text.split() for text in texts]
+        pieces = [self.texts[at].split() for at in members]
         prose = [_WORD.fullmatch(piece) is not None for some in pieces for piece in some]
         inside = [piece.strip(_MARKS) for some in pieces for last, piece in pairwise(some) if last[-1] not in _ENDS]
         capitals = [piece.istitle() and piece != "I" for piece in inside if piece.casefold() in keys]

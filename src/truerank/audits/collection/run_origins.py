@@ -21,6 +21,8 @@ DEEPEST: Final = 100
 _KEYS: Final = ["topic_id", "doc_id"]
 #: A finding has to be this unlikely by chance.
 _CHANCE: Final = 0.001
+#: The level at which one of two runs is at fault, where one of them is.
+_WHICH: Final = 0.05
 #: Fewer topics, results, or relevant documents tell nothing.
 _TOPICS, _RESULTS, _RELEVANT = 5, 20, 10
 #: The share of the topics from which on lists that are the same are no accident, and on which two runs are one.
@@ -528,11 +530,11 @@ class _Fits(NamedTuple):
         there = relevant.filter(pl.col("pair").is_in(pl.lit(every).implode()))["topic"].to_numpy()
         return cls(names["topic_id"], here, most, following, owner, other, met, np.isin(topics, there))
 
-    def missed(self, topics: Flags) -> bool:
+    def missed(self, topics: Flags, level: float = _CHANCE) -> bool:
         """Whether on some topics other runs meet the judgments, and this one hardly ever does."""
         mine = int((topics & self.met & ~self.met_by_others).sum())
         theirs = int((topics & self.met_by_others & ~self.met).sum())
-        return mine <= HARDLY * theirs and scipy.special.bdtr(mine, mine + theirs, 0.5) <= _CHANCE
+        return mine <= HARDLY * theirs and scipy.special.bdtr(mine, mine + theirs, 0.5) <= level
 
     def named(self, topics: Flags) -> frozenset[str]:
         """The ids of some topics."""
@@ -558,7 +560,8 @@ def _other_topics(name: str, fits: _Fits, worse: bool) -> Iterable[RunFault]:
         # By chance, the other topic has strange results as often as any.
         weak = (4 * fits.here <= np.maximum(fits.most, _SHARED)).mean()
         chance = scipy.special.bdtrc(several - 1, several + (clear & ~moved).sum(), weak)
-        if several < max(_TOPICS, _CLEAR * touched.sum()) or chance > _CHANCE or not fits.missed(touched):
+        # That lists are exchanged is shown: the judgments only say in which of the runs.
+        if several < max(_TOPICS, _CLEAR * touched.sum()) or chance > _CHANCE or not fits.missed(touched, _WHICH):
             return
         whole = False
     counted = clear if whole and 2 * clear.sum() >= len(clear) else touched
