@@ -22,7 +22,7 @@ from truerank.audits.collection.texts import plain_words
 
 #: Texts of the sample, their characters, and those by which texts are the same; the frequent words that are counted,
 #: and the words that tell a language.
-_SAMPLE, _BEGINNING, _SAME, _COUNTED, _KEYS = 20_000, 600, 100, 5_000, 30
+_SAMPLE, _BEGINNING, _SAME, _COUNTED, _KEYS = 5_000, 600, 100, 5_000, 30
 #: Words of a text that can be told, texts that tell anything, and those that tell of a second language.
 _FEWEST, _FEWEST_TEXTS, _FEWEST_OTHERS = 8, 50, 6
 #: A word is a language's own if it is so many times as frequent as elsewhere; so many of its texts have each key.
