@@ -70,12 +70,14 @@ def carrier_of(read: Iterable[str], topic_texts: Iterable[str]) -> Carrier:
     distinct, topics = (list(dict.fromkeys(map(normalise, side))) for side in (read, topic_texts))
     found = shared_carrier(distinct, topics)
     begins = [one for one in _before_topics(distinct, topics) if not any(topic.startswith(one) for topic in topics)]
-    return Carrier(tuple(sorted({*found.before, *begins}, key=_longest)), found.after)
+    return Carrier(tuple(sorted({*found.before, *begins}, key=_longest_first)), found.after)
 
 
 def shared_carrier(read: Iterable[str], others: Iterable[str]) -> Carrier:
-    """What texts of a side share. What many texts of either side begin with up to a mark is no part of any text; what
-    else a text of the other side has is part of a text.
+    """What stands around texts of one side, by what they and the others share.
+
+    A label that many texts of either side begin with is no part of any text. What else a text of the other side begins
+    or ends with is part of a text.
     """
     distinct, theirs = (list(dict.fromkeys(map(normalise, side))) for side in (read, others))
     labels = {*_labels(distinct), *_labels(theirs)}
@@ -85,10 +87,10 @@ def shared_carrier(read: Iterable[str], others: Iterable[str]) -> Carrier:
     telling, end = {*_telling(distinct)}, {_end(distinct, labelled=False)} - {""}
     before |= {one for one in telling if not any(text.startswith(one) for text in theirs)}
     after |= {one for one in end if sum(text.endswith(one) for text in theirs) not in range(1, _many(theirs))}
-    return Carrier(tuple(sorted(before, key=_longest)), tuple(sorted(after, key=_longest)))
+    return Carrier(tuple(sorted(before, key=_longest_first)), tuple(sorted(after, key=_longest_first)))
 
 
-def _longest(text: str) -> tuple[int, str]:
+def _longest_first(text: str) -> tuple[int, str]:
     return -len(text), text
 
 
@@ -104,14 +106,14 @@ def _many(texts: Sequence[str]) -> int:
 
 def _labels(texts: Sequence[str]) -> list[str]:
     """The beginnings up to a mark that many texts have, without those that begin with a longer one."""
-    found = defaultdict[str, set[int]](set)
-    for row, text in enumerate(texts):
-        for mark in _MARK.finditer(text, 0, _LONGEST):
-            found[text[: mark.end()]].add(row)
-    labels, left = list[str](), {*range(len(texts))}
-    for begin in sorted(found, key=_longest):
-        own = found[begin] & left
-        if len(own) >= _many(texts) and _is_label(begin, most=2 * len(own) > len(texts)):
+    ordered, many = sorted(texts), _many(texts)
+    # What many begin with, those in order that are so far apart do.
+    begins = {_alike(one, other) for one, other in zip(ordered, ordered[many - 1 :], strict=False)}
+    found = {begin[: mark.end()] for begin in begins for mark in _MARK.finditer(begin)}
+    labels, left = list[str](), {*range(len(ordered))}
+    for begin in sorted(found, key=_longest_first):
+        own = {at for at in left if ordered[at].startswith(begin)}
+        if len(own) >= many and _is_label(begin, most=2 * len(own) > len(ordered)):
             labels.append(begin)
             left -= own
     return labels
@@ -153,9 +155,13 @@ def _shared(texts: Sequence[str]) -> str:
     """The longest beginning that more than half of the texts have."""
     if len(texts) < _FEWEST_TEXTS:
         return ""
-    ordered, half = sorted(texts), len(texts) // 2
-    pairs = [(one, zip(one, other, strict=False)) for one, other in zip(ordered, ordered[half:], strict=False)]
-    return max((one[: sum(1 for _ in takewhile(lambda two: two[0] == two[1], both))] for one, both in pairs), key=len)
+    ordered = sorted(texts)
+    return max(map(_alike, ordered, ordered[len(ordered) // 2 :]), key=len)
+
+
+def _alike(one: str, other: str) -> str:
+    """The beginning that two texts have in common."""
+    return one[: sum(1 for _ in takewhile(lambda two: two[0] == two[1], zip(one, other, strict=False)))]
 
 
 def _before_topics(texts: Sequence[str], topics: Sequence[str]) -> list[str]:

@@ -18,8 +18,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import numpy as np
 import polars as pl
@@ -31,9 +30,6 @@ from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.run_origins import mean_ranks
 from truerank.core.plain import plain
 from truerank.measures.topic_lists import TopicLists
-
-if TYPE_CHECKING:
-    from truerank.lexical.analysis import Analyser
 
 #: Judged topics, relevant documents of each and of all, and topics to compare with, at most.
 _ROWS, _OF_TOPIC, _DOCS, _COLUMNS = 1000, 20, 6000, 2000
@@ -200,21 +196,14 @@ def by_run(sample: FitSample, run: TopicLists) -> Floats:
     return found
 
 
-@cache
-def _analyser() -> Analyser:
-    """One that remembers the words of texts that are scored twice."""
-    from truerank.lexical.analysis import Analyser
-
-    return Analyser()
-
-
 def bm25(documents: Sequence[str], topics: Sequence[str]) -> tuple[Floats, float]:
     """BM25 of documents for topics, shape (documents, topics), and the mean share of a topic's terms in them."""
     # Here: most judgments fit by the runs, and need no words.
+    from truerank.lexical.analysis import Analyser
     from truerank.lexical.index import TermNumbers, tokens
     from truerank.lexical.models import BM25, Statistics
 
-    analyser, model, terms = _analyser(), BM25(), TermNumbers()
+    analyser, model, terms = Analyser(), BM25(), TermNumbers()
     asked = [Counter(map(terms.__getitem__, analyser(text))) for text in topics]
     width = len(terms)
     # A document that is relevant for several topics is analysed once.

@@ -654,12 +654,7 @@ def _failed(name: str, own: pl.DataFrame, every: Ints, relevant: pl.DataFrame, n
 def mean_ranks(values: Floats) -> Floats:
     """Ranks from 1, equal values share their mean rank; SciPy's rankdata would take half a second to load."""
     ordered = np.sort(values)
-    # Often most are equal to the lowest one.
-    more = np.flatnonzero(values > ordered[:1].sum())
-    others, least = values[more], len(values) - len(more)
-    ranks = np.full(len(values), (least + 1) / 2)
-    ranks[more] = (np.searchsorted(ordered, others) + np.searchsorted(ordered, others, "right") + 1) / 2
-    return ranks
+    return np.asarray((np.searchsorted(ordered, values) + np.searchsorted(ordered, values, "right") + 1) / 2)
 
 
 def _structure(one: Floats, other: Floats) -> float:
