@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from truerank.core.plain import picked
 from truerank.text.words import MarkedPiece, mark, stem, words
 
 #: More distinct values than this are typed, fewer are chosen from a list.
@@ -75,8 +74,17 @@ class ListingColumn:
 
     def data(self) -> dict[str, Any]:
         """What the script needs of the column; repeated texts are stored once."""
-        start = "" if self.start is None else f"{self.start:g}"
-        about = picked(self, "key, title, kind, filter, start, digits, shown, exported, searched") | {"start": start}
+        about: dict[str, Any] = {
+            "key": self.key,
+            "title": self.title,
+            "kind": self.kind,
+            "filter": self.filter,
+            "start": "" if self.start is None else f"{self.start:g}",
+            "digits": self.digits,
+            "shown": self.shown,
+            "exported": self.exported,
+            "searched": self.searched,
+        }
         if self.kind == "number":
             return {**about, "values": [round(float(value), 6) for value in self.values]}
         codes = {value: code for code, value in enumerate(dict.fromkeys(self.values))}
@@ -157,9 +165,18 @@ class Listing:
     def data(self) -> str:
         """The rows as JSON that can be in a `script` element."""
         classes = self.classes()
-        columns = [{**column.data(), "classes": classes[column.key]} for column in self.columns]
-        about = picked(self, "name, nouns, rows=__len__, sort, compared, stems=_stems, printed, whole")
-        return data_for_script(about | {"columns": columns})
+        about = {
+            "name": self.name,
+            "nouns": self.nouns,
+            "rows": len(self),
+            "sort": self.sort,
+            "compared": self.compared,
+            "stems": self._stems(),
+            "printed": self.printed,
+            "whole": self.whole,
+            "columns": [{**column.data(), "classes": classes[column.key]} for column in self.columns],
+        }
+        return data_for_script(about)
 
     def _stems(self) -> dict[str, str]:
         """The stems of the words in the compared columns, where they differ from the words."""
