@@ -59,9 +59,8 @@ attack: $(VENV)/.test
 $(STUDIES): reproduce-%: $(VENV)/.test
 	$(BIN)/python scripts/reproduce.py $* --out $*-reproduction $(OPTIONS)
 
-# The reference of the commands, then the documentation site in site/; open site/index.html through any web server.
+# The documentation site in site/, with the reference and the gallery; open site/index.html through any web server.
 docs: $(VENV)/.docs
-	$(BIN)/python scripts/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'site/ is built; to read it: python -m http.server --directory site'
 
