@@ -68,7 +68,7 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "collection_fit_large": "moves thousands of judgments: several minutes",
     "collection_fit": "moves the judgments of every collection at hand: several minutes",
     "gallery": "looks at every benchmark at hand: several minutes",
-    "gallery_pages": "no script: gallery reads it",
+    "gallery_files": "no script: gallery reads it",
     "collection_findings": "audits every collection at hand: more than ten minutes",
     "fine_tuning": "trains for hours",
     "monobert": "trains for more than an hour",

@@ -98,9 +98,11 @@ def _commands() -> dict[str, str]:
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_commands_in_the_docs_have_these_options(page: Path) -> None:
     commands = _commands()
-    written = re.findall(
-        r"truerank ((?:[a-z-]+ ?){1,2})([^`\n#|]*(?:\\\n[^`\n#|]*)*)", page.read_text(encoding="utf-8")
-    )
+    text = page.read_text(encoding="utf-8")
+    for shown in re.findall(r"```(?:sh|bash)\n(.*?)```", text, re.DOTALL):
+        for first, second in re.findall(r"^truerank ([a-z-]+)(?: ([a-z-]+))?", shown, re.MULTILINE):
+            assert first in commands or f"{first} {second}" in commands
+    written = re.findall(r"truerank ((?:[a-z-]+ ?){1,2})([^`\n#|]*(?:\\\n[^`\n#|]*)*)", text)
     for words, rest in written:
         name = words.strip() if words.strip() in commands else words.split()[0]
         if name not in commands:

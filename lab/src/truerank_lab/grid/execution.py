@@ -404,7 +404,7 @@ def run(
     nor is one where the design was extended. A cell that fails does not stop the others.
 
     Args:
-        design: the design, YAML: docs/experiments.md. In Python also one that `read_design` read.
+        design: the design, YAML: docs/guide.md. In Python also one that `read_design` read.
         set_: a value of the design: collections.vaswani.docs=FILE.
         dry_run: estimate the cost, and stop. What cells share is built: sets, first stages, vocabularies.
         options: how it is run.
