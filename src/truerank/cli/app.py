@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from truerank.cli import streams
-from truerank.errors import InputError, ShardFinishedError, TruerankError
+from truerank.errors import InputError, TruerankError
 
 if sys.platform != "win32":
     import resource
@@ -73,9 +73,6 @@ def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
 def _run(words: list[str], debug: bool) -> int:
     try:
         outcome = _called(words)
-    except ShardFinishedError as finished:
-        streams.put(sys.stderr, f"{finished}\n")
-        return _OK
     except TruerankError as error:
         return _failed(str(error), _USAGE, debug)
     except KeyboardInterrupt:
@@ -120,7 +117,7 @@ def _called(words: list[str]) -> Any:
         place = f"truerank {name}" if name else "truerank"
         fault = _in_our_words(" ".join(str(error).split()))
         if name and fault.startswith("Unknown option: --engine"):
-            remedy = "the guide 'Large data' names the commands that run in shards or on a cluster"
+            remedy = "the guide 'Large data' names the commands that run on a cluster"
             raise InputError("works on one machine and has no --engine", remedy, where=place) from error
         raise InputError(fault, f"see '{place} --help'", where=place) from error
 

@@ -67,8 +67,6 @@ COMMANDS: Final[Mapping[str, str]] = {
     "compare": "truerank.measures.run_comparison:compare",
     "explain": "truerank.measures.explanation:explain",
     "leaderboard": "truerank.audits.leaderboard.audit:leaderboard",
-    "merge": "truerank.work.merging:merge",
-    "machine": "truerank.rankers.machine:machine",
     "rules": "truerank.cli.rules:rules",
     "rule": "truerank.cli.rules:rule",
 }
@@ -77,8 +75,8 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Is it true?": ("check", "compare", "evaluate", "explain", "leaderboard", "rules", "rule"),
     "Audits": ("leakage", "transfer", "survivorship", "collection", "pool", "track"),
     "Judge": ("judge",),
-    "Search and score": ("index", "search", "tune", "rerank", "machine"),
-    "Lab": ("instances", "experiment", "train", "merge"),
+    "Search and score": ("index", "search", "tune", "rerank"),
+    "Lab": ("instances", "experiment", "train"),
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {

@@ -70,7 +70,7 @@ from truerank.sources.notebook import frame_of
 from truerank.sources.pair_tables import conforming
 from truerank.sources.queries import open_queries
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
-from truerank.work.engines import LocalEngine, check_kept, open_engine
+from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -222,7 +222,6 @@ def audit(
         parts = replace(parts, **golden_parts(read_golden(table)))
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
-    check_kept(work.engine, out)
     choice.check(kinds())
     audited = partial(
         _audited, parts, options=options, choice=choice, shingles=shingles, scoring=scoring, judged=judged

@@ -35,8 +35,7 @@ class AuditOptions(Options):
             their column stay as they are.
         strict: treat bytes that are not UTF-8 as an error.
         block_size: texts that are encoded, and saved, at a time.
-        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
-            see merge.
+        engine: local (this process), ray (a cluster on this machine), or ray:ADDRESS.
         topic: ids of topics whose nearest training queries are printed.
         baseline: the folder of an earlier audit; what is new since then is counted.
     """
@@ -52,7 +51,7 @@ class AuditOptions(Options):
     all_columns: bool = False
     strict: bool = False
     block_size: Annotated[int, Range(at_least=1)] = 8192
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local"
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
     topic: Annotated[tuple[str, ...], Flag(metavar="ID")] = ()
     baseline: Annotated[str | None, Flag(metavar="DIR")] = None
 
