@@ -42,8 +42,7 @@ else:
     __all__ = [*_every()]
     #: Names that completion leaves out: a notebook shows what most people want.
     _RARE = frozenset(
-        "Runtime build_index compare_evaluations judging lexical load_evaluation "
-        "order_changes register".split()
+        "Runtime build_index compare_evaluations judging lexical load_evaluation order_changes register".split()
     )
 
     def __dir__() -> list[str]:

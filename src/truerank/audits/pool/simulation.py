@@ -221,7 +221,7 @@ def simulate(
 
         truerank pool simulate --run runs/a1.run --run runs/b1.run --metadata teams.tsv --qrels track.qrels
         --official track.qrels --topics topics.tsv --docs irds:msmarco-passage --rel 2 --stopping budget:500
-        --stopping own.py:rule --work traces/ --out report/
+        --work traces/ --out report/
 
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """

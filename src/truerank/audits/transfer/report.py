@@ -77,7 +77,7 @@ def _carrying_summary(result: Carrying) -> Summary:
     if result.doubtful is not None:
         rows.append(("new chunks to judge", f"found by {result.by}", len(result.doubtful)))
         if result.inside:
-            rows.append(("", "of relevant words only: --pieces relevant carries them", result.inside))
+            rows.append(("", "of relevant words only", result.inside))
     note = f"Several judgments of one document: {COMBINE[result.combine]}."
     tables = [_counts_table("judgments carried over.", rows, result, note)]
     if result.experts is not None:
