@@ -211,7 +211,8 @@ def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) ->
 
     Returns:
         `frame` with the columns of `FOUND_SCHEMA`; topic_id, doc_id (of a new chunk) and score: the share of a
-        relevant chunk that it holds, where that is doubtful; and how many of these were judged relevant for `least` or more.
+        relevant chunk that it holds, where that is doubtful; and of how many of these `least` or more was judged
+        relevant.
     """
     joined = frame.join(
         found.filter((pl.col("share") >= _TRACE) | (pl.col("end") - pl.col("begin") >= _MOST)),
