@@ -492,15 +492,14 @@ class Encoding(Options):
         backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
         device: where the torch backend runs, such as cuda:0.
         precision: auto runs a first pass in lower precision where that is faster on this machine; the pairs above the
-            floor are the same. Full does not. That of the first pass can be given: int8 or bf16 with OpenVINO, fp16 or
-            bf16 on a GPU.
+            floor are the same. Full does not.
         cache: a folder that keeps vectors, so that the next run encodes only what is new.
     """
 
     encoder: Annotated[str, Flag(metavar="NAME")] = "sentence-transformers/paraphrase-MiniLM-L6-v2"
     backend: Literal["auto", "onnx", "openvino", "torch"] = "auto"
     device: str | None = None
-    precision: Literal["auto", "full", "int8", "bf16", "fp16"] = "auto"
+    precision: Literal["auto", "full"] = "auto"
     cache: Annotated[str | None, Flag(metavar="DIR")] = None
 
 
