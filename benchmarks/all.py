@@ -67,7 +67,6 @@ SMALL: Final[Mapping[str, Small]] = {
          "OpenVINO, times CrossEncoder": r"\| truerank, OpenVINO \| \d+ \| #",
          "OpenVINO, largest difference": r"\| truerank, OpenVINO \| \d+ \| [\d.]+ \| #"},
     ),
-    "shards": Small(["plan --lines 20000"], {"hours of one machine": r"\| 1 \| #"}),
     "significance": Small(["--permutations 500"], shared=False),
     "start_up": Small(
         ["--rounds 1"],
@@ -89,7 +88,6 @@ LEFT_OUT: Final[Mapping[str, str]] = {
     "shared_data": "no script: the others read it",
     "guarded_training": "needs the packages datasets and accelerate",
     "gpu": "needs a GPU, and the package datasets",
-    "mteb_exports": "needs the package mteb",
     "planted_duplicates": "no script: near_duplicates reads it",
     "sarif_validation": "needs Microsoft's validator of SARIF",
     "generated_documents": "no script: lexical, check_scale and collection_scale read it",

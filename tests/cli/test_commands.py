@@ -165,18 +165,8 @@ def test_faults_of_words_are_one_line(words: list[str], fault: str, capsys: pyte
     assert err.rstrip().endswith("--help'.")
 
 
-def test_a_shard_that_has_done_its_part_ends_with_zero(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A job array takes any other code for a failure."""
-    (tmp_path / "docs.tsv").write_text("".join(f"d{number}\tword{number} and more words\n" for number in range(9)))
-    words = ["collection", "audit", "--docs", str(tmp_path / "docs.tsv"), "--out", str(tmp_path / "out")]
-    with pytest.raises(SystemExit) as ended:
-        main([*words, "--engine", "shard:2/2"])
-    assert ended.value.code == 0
-    assert "shard:2/2: worked on 0 blocks, 1 are of other shards" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [["--engine", "shard:1/8"], ["--engine=ray"]])
-def test_commands_of_one_machine_say_that_they_take_no_shards(
+@pytest.mark.parametrize("words", [["--engine", "ray"], ["--engine=ray"]])
+def test_commands_of_one_machine_say_that_they_have_no_engine(
     words: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     with pytest.raises(SystemExit) as ended:

@@ -316,9 +316,6 @@ class RunOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.engine.startswith("shard:"):
-            remedy = "use local, ray or ray:ADDRESS; or give each job other models or sets with `set_`"
-            raise OptionError("engine", "a grid is not run in shards", remedy)
         if self.engine not in ("local", "ray") and not self.engine.startswith("ray:"):
             raise OptionError("engine", f"no engine called '{self.engine}'", "use local, ray or ray:ADDRESS")
 
