@@ -58,14 +58,16 @@ from truerank.sources import (
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.runs import trained_on
 from truerank.text.contrasts import contrast
+from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
-from truerank.vectors.encoders import Encoder
+from truerank.vectors.encoders import Encoder, WordsOnly
 from truerank.vectors.encoders.speed import ChosenWay, processor_name
+from truerank.vectors.neighbours import PairProbe
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
-from truerank.vectors.words import WordVectors
+from truerank.vectors.words import WordVectors, same_stems
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions
 from truerank.work.engines import check_kept, open_engine
@@ -121,11 +123,12 @@ def summarise(
                     checked.get(test.name, nothing),
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
-                    encoder.name == options.calibrated_for,
+                    encoder.name in (options.calibrated_for, WordsOnly.name),
                     sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                     candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
+                    encoder.name != WordsOnly.name,
                 ),
                 proposed.counts,
                 prefilter=prefilter,
@@ -243,14 +246,16 @@ def with_types(pairs: pl.DataFrame, tests: Sequence[TopicSet], encoder: Encoder)
     against_field = list(zip(pairs["topic_text"], pairs["compared"], strict=True))
     against_title = list(zip(of_title, pairs["compared"], strict=True))
     every = sorted({text for pair in (*against_field, *against_title) for text in pair})
-    words = WordVectors(encoder, (word for text in every for word in content_words(text)))
     similarity = dict(zip(against_field, pairs["similarity"], strict=True))
-    similarity.update(
-        _sentence_similarities([pair for pair in dict.fromkeys(against_title) if pair not in similarity], encoder)
-    )
-    distinct = list(similarity)
+    further = [pair for pair in dict.fromkeys(against_title) if pair not in similarity]
     differs = dict(zip(against_field, pairs["differs"], strict=True))
-    types = dict(zip(distinct, propose_types(distinct, words, list(similarity.values()), differs), strict=True))
+    if encoder.name == WordsOnly.name:
+        distinct, values, words = [*similarity, *further], None, same_stems
+    else:
+        similarity |= _sentence_similarities(further, encoder)
+        distinct, values = list(similarity), list(similarity.values())
+        words = WordVectors(encoder, (word for text in every for word in content_words(text)))
+    types = dict(zip(distinct, propose_types(distinct, words, values, differs), strict=True))
     return pairs.with_columns(
         pl.Series(name, [types[pair] for pair in wanted], dtype=pl.String)
         for name, wanted in (("type", against_field), ("title_type", against_title))
@@ -278,6 +283,8 @@ PACKAGES: Final = (
     "ir-datasets",
     "PyStemmer",
 )
+#: What proposes a pair that only a judgment names.
+_JUDGED: Final = 3
 #: Fields of `AuditOptions` that change where pairs are found, or what is made of them, but not which are found.
 _NOT_OF_THE_PAIRS: Final = ("engine", "topic", "baseline")
 
@@ -346,6 +353,33 @@ def audit(
         publish(result, job)
         job.log("end")
     return replace(result, left_over=tuple(_left_over(job)))
+
+
+@dataclass(frozen=True)
+class _JudgedProbe:
+    """Also names the pairs that were judged leaks, which are among the nearest of an encoder."""
+
+    inner: PairProbe | None
+    leaks: Mapping[str, Sequence[int]]
+
+    @classmethod
+    def of(cls, inner: PairProbe | None, judgments: Judgments, texts: Sequence[TopicText]) -> _JudgedProbe:
+        """The leaks of a topic stand beside its first text."""
+        first: dict[str, dict[str, int]] = {}
+        for number, text in enumerate(texts):
+            first.setdefault(text.topic_id, {}).setdefault(text.test, number)
+        leaks: dict[str, list[int]] = {}
+        for pair in judgments.pairs:
+            if pair.leak and pair.text:
+                leaks.setdefault(normalise(pair.text), []).extend(first.get(pair.topic_id, {}).values())
+        return cls(inner, leaks)
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
+        """As the probe inside; what a judgment alone names comes with a number that is no evidence."""
+        found = [] if self.inner is None else self.inner(texts)
+        known = {(place, number) for place, number, _ in found}
+        judged = ((place, number) for place, text in enumerate(texts) for number in self.leaks.get(text, ()))
+        return found + [(*pair, _JUDGED) for pair in judged if pair not in known]
 
 
 @dataclass(frozen=True)
@@ -450,6 +484,8 @@ class PreparedAudit:
         keep_json(folder / PRECISION, self.given[1].precision)
         held = held_words([source for _, source in self.sources])
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
+        if self.judgments is not None and self.models.encoder.name == WordsOnly.name:
+            plan = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
         progress.start("sensitivity check")
