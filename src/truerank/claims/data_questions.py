@@ -99,6 +99,7 @@ _PAIR: Final = ["topic_id", "doc_id"]
 def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
     """(b) The leakage audit, and the claim on the topics that do not leak, beside random removals of as many."""
     from truerank.audits.leakage.audit import audit as leakage_audit
+    from truerank.audits.leakage.audit import verdicts
     from truerank.audits.leakage.options import AuditOptions
     from truerank.vectors.encoders import chosen
 
@@ -115,10 +116,12 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         """The leakage audit, as far as the claim needs it."""
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
-        found = leakage_audit(
-            given.sources.train, [test], options=options, encoding=encoding, judged=given.judged,
-            out=folder if steps.kept else None, progress=progress,
-        )  # fmt: skip
+        train = given.sources.train
+        asked: Any = {"options": options, "encoding": encoding, "judged": given.judged, "progress": progress}
+        if steps.kept:
+            found = leakage_audit(train, [test], **asked, out=folder)
+        else:
+            found = verdicts(train, [test], **asked)
         one = next(iter(found.summary["tests"].values()))
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
 

@@ -89,13 +89,16 @@ def summarise(
     checked: Mapping[str, Sensitivity],
     unread: Collection[tuple[str, str]],
     options: AuditOptions,
+    typed: bool = True,
 ) -> AuditResult:
-    """The result of an audit; `encoder` is in full precision and proposes the reformulation types. `unread` are the
-    topics (test set, id) with a text that it cannot read.
+    """The result of an audit; `encoder` is in full precision and proposes the reformulation types, where they are
+    wanted (`typed`). `unread` are the topics (test set, id) with a text that it cannot read.
     """
     pairs = _with_evidence(proposed.pairs, options)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
-    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
+    candidates = pairs.filter(above_floor | (pl.col("evidence") != ""))
+    untyped = candidates.with_columns(type=None, title_type=None)
+    candidates = with_types(candidates, tests, encoder) if typed else untyped
     judged = None if judgments is None else annotate(pairs, judgments)
     above = held_for_leaks(options.threshold)
     similar = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
@@ -355,6 +358,16 @@ def audit(
     return replace(result, left_over=tuple(_left_over(job)))
 
 
+def verdicts(
+    train: Sequence[str], test: Sequence[str], *, options: AuditOptions, encoding: Encoding, judged: Labels,
+    progress: Progress,
+) -> AuditResult:  # fmt: skip
+    """The audit as far as its verdicts and the topics that leak."""
+    with TemporaryDirectory() as temporary:
+        prepared = PreparedAudit.of(train, test, options, encoding, judged=judged)
+        return prepared.result(Path(temporary), progress, brief=True)
+
+
 @dataclass(frozen=True)
 class _JudgedProbe:
     """Also names the pairs that were judged leaks, which are among the nearest of an encoder."""
@@ -477,8 +490,14 @@ class PreparedAudit:
         return (*read, Input(folder.name, options.baseline, "baseline", None, pairs))
 
     def result(
-        self, folder: Path, progress: Progress | None, chosen: Callable[[ChosenWay], None] = lambda choice: None
+        self,
+        folder: Path,
+        progress: Progress | None,
+        chosen: Callable[[ChosenWay], None] = lambda choice: None,
+        *,
+        brief: bool = False,
     ) -> AuditResult:
+        """The audit; a `brief` one is without types and, where every test set leaks, without planted rewordings."""
         options, _, _, redaction = self.given
         progress = progress or Quiet()
         keep_json(folder / PRECISION, self.given[1].precision)
@@ -488,21 +507,25 @@ class PreparedAudit:
             plan = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
+        read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
+        summarised = partial(
+            summarise,
+            _with_columns(proposed, self.sources),
+            [test for _, test in self.tests],
+            self.models.encoder,
+            judgments=self.judgments,
+            unread={(text.test, text.topic_id) for text, seen in zip(self.texts, read, strict=True) if not seen},
+            options=options,
+            typed=not brief,
+        )
+        if brief:
+            result = summarised(checked={})
+            if all(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values()):
+                return result
         progress.start("sensitivity check")
         checked = self._checked(folder, plan.after(proposed.found.values()))
         progress.start("reformulation types")
-        tests = [test for _, test in self.tests]
-        proposed = _with_columns(proposed, self.sources)
-        read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
-        result = summarise(
-            proposed,
-            tests,
-            self.models.encoder,
-            judgments=self.judgments,
-            checked=checked,
-            unread={(text.test, text.topic_id) for text, seen in zip(self.texts, read, strict=True) if not seen},
-            options=options,
-        )
+        result = summarised(checked=checked)
         if redaction.redact:
             result = redact(result, key)
         if options.baseline is not None:
