@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -118,10 +119,8 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         options = AuditOptions(variants=named)
         train = given.sources.train
         asked: Any = {"options": options, "encoding": encoding, "judged": given.judged, "progress": progress}
-        if steps.kept:
-            found = leakage_audit(train, [test], **asked, out=folder)
-        else:
-            found = verdicts(train, [test], **asked)
+        audited = partial(leakage_audit, out=folder) if steps.kept else verdicts
+        found = audited(train, [test], **asked)
         one = next(iter(found.summary["tests"].values()))
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
 

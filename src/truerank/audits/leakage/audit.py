@@ -70,6 +70,7 @@ from truerank.vectors.search import SearchPlan
 from truerank.vectors.words import WordVectors, same_stems
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions
+from truerank.work.blocks import sealed
 from truerank.work.engines import check_kept, open_engine
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
@@ -434,7 +435,7 @@ class PreparedAudit:
                 "no topic has a text in these fields", "choose others with --fields", where=", ".join(test)
             )
         if redaction.redact:
-            open_key(redaction.redact_key)
+            sealed(b"", open_key(redaction.redact_key))
         if options.baseline is not None:
             load_audit(options.baseline)
         judgments = opened_labels(judged)
