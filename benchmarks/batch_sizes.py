@@ -24,7 +24,7 @@ from shared_data import require_shared, table
 from truerank.rankers.base import Pair, Ranker, open_ranker
 from truerank.rankers.monobert import MonoBert
 from truerank.rankers.pretrained import openvino_ranker, torch_ranker
-from truerank.rankers.recipes import RECIPES
+from truerank_lab.rankers.recipes import RECIPES
 from truerank.sources.instances import Instance
 
 TOKENS = (256, 512, 1024, 2048, 4096, 8192)

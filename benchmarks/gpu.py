@@ -43,7 +43,7 @@ def agreement(device: str, pairs_compared: int, folder: Path) -> list[tuple[Any,
     from reranking import candidates
     from training import instances, read
     from truerank.rankers.base import RANKERS, Runtime, open_ranker
-    from truerank.rankers.recipes import recipe_named
+    from truerank_lab.rankers.recipes import recipe_named
 
     pairs = candidates("vaswani", 5, folder / "pairs")[:pairs_compared]
     data = read("vaswani", folder)

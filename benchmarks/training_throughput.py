@@ -26,7 +26,7 @@ from shared_data import require_shared, table
 from training import instances, read
 from truerank.rankers.base import open_ranker
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.recipes import RECIPES
+from truerank_lab.rankers.recipes import RECIPES
 from truerank.sources.instances import Instance
 
 

@@ -33,9 +33,9 @@ from bi_encoder import FineTuning, fine_tune, open_bi_encoder
 from common import SHARED, require_shared, table
 from truerank import lexical
 from truerank.core.figures import IntervalPanel, IntervalValue, interval_panels, to_svg_file
-from truerank.lab.instances import CutRule, build, open_built
-from truerank.lab.instances.options import LeakOptions, TopicOptions, TrainingOptions
-from truerank.lab.reporting.memorisation import memorisation
+from truerank_lab.instances import CutRule, build, open_built
+from truerank_lab.instances.options import LeakOptions, TopicOptions, TrainingOptions
+from truerank_lab.reporting.memorisation import memorisation
 from truerank.measures import evaluate
 from truerank.measures.placebo import Placebo, difficulty_classes, placebo_removal
 from truerank.measures.resampling import crossed_interval

@@ -28,7 +28,7 @@ from training import DEPTH, FOLDS, MEASURE, SOURCES, Collection, instances, read
 from truerank import lexical, measures
 from truerank.rankers.base import Pair, open_ranker
 from truerank.rankers.monobert import MonoBert
-from truerank.rankers.recipes import RECIPES
+from truerank_lab.rankers.recipes import RECIPES
 from truerank.sources import read_documents
 from truerank.sources.instances import Instance
 

@@ -26,12 +26,12 @@ import polars as pl
 from common import SHARED, require_shared, table
 from truerank import lexical, measures
 from truerank.rankers.base import Pair
-from truerank.rankers.duet import Duet
-from truerank.rankers.knrm import Knrm
-from truerank.rankers.pacrr import Pacrr
-from truerank.rankers.recipes import RECIPES
-from truerank.rankers.small_ranker import SmallRanker
-from truerank.rankers.vocabulary import Vocabulary, open_vocabulary
+from truerank_lab.rankers.duet import Duet
+from truerank_lab.rankers.knrm import Knrm
+from truerank_lab.rankers.pacrr import Pacrr
+from truerank_lab.rankers.recipes import RECIPES
+from truerank_lab.rankers.small_ranker import SmallRanker
+from truerank_lab.rankers.vocabulary import Vocabulary, open_vocabulary
 from truerank.sources import read_documents, read_qrels_frame, read_topics
 from truerank.sources.instances import Instance
 
