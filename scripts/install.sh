@@ -15,4 +15,4 @@ given() { [ -n "$2" ] && export "$1=$2"; }
 "$(dirname "$python")/uv" pip install --quiet --python "$python" "$@" && exit
 echo "uv could not install this: pip does" >&2
 # Groups of dependencies are known to pip since 25.1.
-"$python" -m pip install --quiet --upgrade "pip>=25.1" && "$python" -m pip install --quiet "$@"
+"$python" -m pip install -qq --upgrade "pip>=25.1" && "$python" -m pip install -qq "$@"

