@@ -1,6 +1,4 @@
-"""Makes two versions of a collection in which known documents lost what made them relevant.
-
-    python studies/plant_faults.py FOLDER [--collection vaswani|cacm] [--seed N] [--draw NAME]
+"""The draws: which seed, wordings and family of faults two versions of a collection are planted with.
 
 Pages are built from 5 to 10 abstracts each; one of them is relevant to some topics (and stands anywhere on the page),
 the others are relevant to nothing. In one of the two versions some pages became error pages, other documents (half of
@@ -18,15 +16,13 @@ of the rules wrote when they were committed.
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
 from typing import Literal, NamedTuple
 
-from common import SHARED, require_shared
+from common import SHARED
 from planted.abstracts import Abstracts, read_abstracts
 from planted.faults import Half
 from planted.records import FURTHER
-from planted.writing import Plan, plant
+from planted.writing import Plan
 
 
 class Draw(NamedTuple):
@@ -58,23 +54,3 @@ def planned(name: str, draw: Draw, seed: int | None = None, unjudged: int = 500)
     outside = read_abstracts(other, folder / other) if draw.half in FURTHER else None
     plan = Plan(draw.seed if seed is None else seed, draw.half, unjudged, family=draw.family, outside=outside)
     return read_abstracts(name, folder / name, titles=records), plan
-
-
-def main() -> None:
-    """Reads the arguments and writes the two versions."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("folder", type=Path)
-    parser.add_argument("--collection", choices=("vaswani", "cacm"), default="vaswani")
-    parser.add_argument("--draw", choices=tuple(DRAWS), default="development")
-    parser.add_argument("--seed", type=int, help="instead of the draw's own")
-    parser.add_argument("--unjudged", type=int, default=500)
-    given = parser.parse_args()
-    require_shared()
-    draw = DRAWS[given.draw]
-    source, plan = planned(given.collection, draw, given.seed, given.unjudged)
-    made = plant(source, given.folder, plan)
-    print(f"{made.pages:,} pages, {made.judged:,} of them judged, {made.harmful:,} of these lost what was relevant")
-
-
-if __name__ == "__main__":
-    main()
