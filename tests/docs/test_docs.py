@@ -31,13 +31,6 @@ def test_reference_is_what_the_code_says() -> None:
     assert finished.returncode == 0, finished.stderr
 
 
-def test_counts_of_evidence_are_those_of_code_and_tables() -> None:
-    finished = subprocess.run(
-        [sys.executable, str(ROOT / "scripts/make_evidence.py"), "--check"], capture_output=True, text=True, check=False
-    )
-    assert finished.returncode == 0, finished.stderr
-
-
 def _script(name: str) -> Any:
     spec = importlib.util.spec_from_file_location(name, ROOT / f"scripts/{name}.py")
     assert spec is not None and spec.loader is not None
@@ -165,22 +158,6 @@ def test_pages_of_results_are_short_and_made_from_tables(name: str) -> None:
     assert len(figures) == page.count("<!-- figure: ") <= 1
     assert "## What the data cannot show" in page and "## Make it" in page
     assert not re.search(r"\b(never|safe|proves?|no effect)\b", page, flags=re.IGNORECASE)
-
-
-def test_a_page_of_results_is_filled_from_folders(tmp_path: Path) -> None:
-    for folder, number in (("one", 1), ("two", 2)):
-        (tmp_path / folder / "tables").mkdir(parents=True)
-        rows = f"| a | 0.{number} | x\\|y |\n| b | \\-0.{number} | z |\n\nA note.\n"
-        (tmp_path / folder / "tables" / "t.md").write_text("| run | AP | text |\n| :--- | ---: | :--- |\n" + rows)
-    page = "Before\n<!-- table: one, two: t.md | text; AP | run = a -->\nold\n<!-- end -->\nAfter\n"
-    filled = _script("make_results_page").filled
-    new = filled(page, {"one": tmp_path / "one", "two": tmp_path / "two"})
-    assert new.splitlines()[2:6] == [
-        "| collection | text | AP |", "| :--- | :--- | ---: |", r"| one | x\|y | 0.1 |", r"| two | x\|y | 0.2 |",
-    ]  # fmt: skip
-    assert new == filled(new, {"one": tmp_path / "one", "two": tmp_path / "two"})
-    whole = filled("<!-- table: one: t.md -->\n<!-- end -->", {"one": tmp_path / "one"})
-    assert whole.splitlines()[-2] == r"| b | \-0.1 | z |"
 
 
 #: Lists that things are looked up in.

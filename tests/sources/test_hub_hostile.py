@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable
 
 import pytest
-from raw_server import raw_server, response
 
+from raw_server import raw_server, response
 from truerank.errors import InputError
 from truerank.sources import hub
 from truerank.sources.grammar import parse

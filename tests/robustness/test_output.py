@@ -1,11 +1,9 @@
-"""What is printed: no character of the input commands a terminal; a full disk names the path; long work speaks."""
+"""What is printed: no character of the input commands a terminal; a full disk names the path."""
 
 from __future__ import annotations
 
 import errno
-import io
 import sqlite3
-import time
 import warnings
 from pathlib import Path
 
@@ -17,7 +15,6 @@ from truerank.cli.app import main
 from truerank.errors import InputError
 from truerank.text.printable import printable
 from truerank.work.artifacts import atomic_path
-from truerank.work.progress import ProgressLines
 
 _HARMFUL = "\x1b[2J\x07\x08\x9b2J\u202e\u2066\ud800\x7f\r\x00\u2028"
 
@@ -79,33 +76,6 @@ def test_numpy_polars_and_python_name_the_path_of_a_full_device(tmp_path: Path) 
         with pytest.raises(OSError) as caught, atomic_path(tmp_path / "x"):
             write()
         assert caught.value.filename is not None
-
-
-def test_without_a_terminal_long_work_writes_lines() -> None:
-    stream = io.StringIO()
-    lines = ProgressLines(stream, every=0.05)
-    lines.start("reading \x1b[2J", 1000)
-    lines.advance(250)
-    end = time.monotonic() + 20
-    while stream.getvalue().count("\n") < 2 and time.monotonic() < end:
-        time.sleep(0.01)
-    lines.finish()
-    written = stream.getvalue()
-    assert written.startswith("reading \ufffd[2J, 250 of 1,000 (0 min 0 s)\n")
-    assert written.count("\n") >= 2
-    lines.start("done")
-    assert stream.getvalue() == written
-
-
-def test_a_log_that_is_full_does_not_end_the_work() -> None:
-    class _Full(io.StringIO):
-        def write(self, text: str) -> int:
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-    lines = ProgressLines(_Full(), every=0.01)
-    lines.note("x")
-    time.sleep(0.05)
-    lines.finish()
 
 
 def test_an_index_on_a_full_disk_names_the_path(

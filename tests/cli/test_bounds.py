@@ -1,9 +1,7 @@
-"""Hostile command lines, made from the declarations of the commands, and bounds of values in Python."""
+"""Bounds of values, on the command line and in Python: what is no number, too large or empty gets a line."""
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -14,15 +12,6 @@ from truerank.errors import InputError, OptionError
 from truerank.measures import scoring
 from truerank.options import Resampling, Scoring, Workers, value_of
 from truerank.sources import open_documents
-
-ROOT = Path(__file__).resolve().parents[2]
-
-
-def test_hostile_command_lines_end_with_a_line(tmp_path: Path) -> None:
-    words = [sys.executable, str(ROOT / "attacks" / "options.py"), "--runs", "120", "--seed", "3"]
-    done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
-    assert done.returncode == 0, done.stdout + done.stderr[-2000:]
-    assert "120 command lines" in done.stdout
 
 
 @pytest.mark.parametrize(
@@ -43,7 +32,7 @@ def test_whole_numbers_have_bounds(group: type, name: str, value: float, fault: 
 
 @pytest.mark.parametrize("text", ["1.5", "0x3", "1_0", "٣", "1e0", "", " 1", "--1", "9" * 5000])
 def test_a_whole_number_is_decimal_digits(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    for words in (["check", "--trials"], ["instances", "build", "--kind", "none", "--out", "x", "--size"]):
+    for words in (["check", "--trials"], ["compare", "--resamples"]):
         with pytest.raises(SystemExit) as ended:
             main([*words[:-1], f"{words[-1]}={text}"])
         said = capsys.readouterr().err
