@@ -9,7 +9,6 @@ from truerank.lazy import lazily
 if TYPE_CHECKING:
     from truerank import judge as judge
     from truerank import judging as judging
-    from truerank import lab as experiment  # noqa: F401
     from truerank import lexical as lexical
     from truerank.audits import collection as collection
     from truerank.audits import leakage as leakage
@@ -24,15 +23,11 @@ if TYPE_CHECKING:
     from truerank.core.result import report as report
     from truerank.core.result import summary as summary
     from truerank.integrations.ir_datasets import register as register
-    from truerank.lab import instances as instances
-    from truerank.lab.train import train as train
     from truerank.lexical.building import build_index as build_index
     from truerank.lexical.building import index as index
     from truerank.lexical.searching import search as search
-    from truerank.lexical.tuning import tune as tune
     from truerank.measures import compare as compare
     from truerank.measures import compare_evaluations as compare_evaluations
-    from truerank.measures import cross_validate as cross_validate
     from truerank.measures import evaluate as evaluate
     from truerank.measures import explain as explain
     from truerank.measures import load_evaluation as load_evaluation
@@ -49,7 +44,7 @@ else:
     __all__ = [*_every()]
     #: Names that completion leaves out: a notebook shows what most people want.
     _RARE = frozenset(
-        "Runtime build_index compare_evaluations cross_validate judging lexical load_evaluation machine merge "
+        "Runtime build_index compare_evaluations judging lexical load_evaluation machine merge "
         "order_changes register".split()
     )
 

@@ -17,8 +17,6 @@ LAZY = (
     "truerank.audits.pool",
     "truerank.audits.survivorship",
     "truerank.audits.transfer",
-    "truerank.lab",
-    "truerank.lab.grid",
     "truerank.lexical",
     "truerank.measures",
 )

@@ -14,11 +14,9 @@ import pytest
 import truerank
 from places import DATA
 from truerank.cli import main
-from truerank.core.result import summary
 from truerank.errors import InputError
 from truerank.lexical import Analyser, Index, TopicQuery, build_index, model_of, search
 from truerank.lexical.presets import PRESETS
-from truerank.lexical.tuning import GRIDS, grid_of, tune
 from truerank.measures import evaluate
 from truerank.sources import read_run_frame
 
@@ -131,44 +129,6 @@ def test_fields_of_topics_and_of_the_index(place: Path, tmp_path: Path) -> None:
     assert equal.equals(whole)
 
 
-def test_tuning_takes_for_each_fold_what_is_best_on_the_others(place: Path, tmp_path: Path) -> None:
-    grid = {"k1": (0.1, 3.0), "b": (0.0, 1.0)}
-    tuned = tune(
-        place / "index",
-        str(place / "topics.jsonl"),
-        str(place / "q.qrels"),
-        grid=grid,
-        measure="AP",
-        folds=3,
-        seed=5,
-        out=tmp_path,
-    )
-    assert [choice.fold for choice in tuned.validation.choices] == [1, 2, 3]
-    for choice, fold in zip(tuned.validation.choices, tuned.validation.folds, strict=True):
-        means = {}
-        for setting in grid_of(grid):
-            run = search(place / "index", str(place / "topics.jsonl"), model_of("anserini", "bm25", setting)).run
-            scores = evaluate(str(place / "q.qrels"), {"run": run}, "AP")
-            outside = [at for at, topic in enumerate(scores.topics) if topic not in fold]
-            means[" ".join(f"{name}={value}" for name, value in setting.items())] = scores.values[0, 0, outside].mean()
-            inside = run.filter(pl.col("topic_id").is_in(list(fold))).drop("tag")
-            if choice.setting.replace("k1=", "").split()[0] == str(setting["k1"]) and choice.setting.endswith(
-                f"b={setting['b']}"
-            ):
-                chosen = tuned.tuned_run.filter(pl.col("topic_id").is_in(list(fold))).drop("tag")
-                assert chosen.sort("topic_id", "rank").equals(inside.sort("topic_id", "rank"))
-        assert means[choice.setting] == pytest.approx(max(means.values()))
-        assert choice.train == pytest.approx(max(means.values()))
-    assert evaluate(str(place / "q.qrels"), {"t": tmp_path / "tuned.run"}, "AP").mean[0, 0] == pytest.approx(
-        tuned.json()["means"]["tuned"], abs=1e-9
-    )
-    assert {path.name for path in tmp_path.iterdir()} >= {"base.run", "tuned.run", "tuning.json", "manifest.json"}
-    assert "tuned" in summary(tuned).show()
-    for model, values in GRIDS.items():
-        for setting in grid_of(values):
-            model_of("anserini", model, setting)
-
-
 def test_the_commands(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     command("index", place / "docs.jsonl", "--out", tmp_path / "i", "--preset", "terrier", "--json")
     built = json.loads(capsys.readouterr().out)
@@ -195,9 +155,6 @@ def test_the_commands(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture
     assert len(lines) == said["rows"] == 120 and lines[0].split()[1::4] == ["Q0", "terrier-rm3"]
     manifest = json.loads((tmp_path / "r.run.gz.manifest.json").read_text())
     assert manifest["inputs"][0]["sha256"] == Index(tmp_path / "i").fingerprint
-    judged = ("--preset", "terrier", "--qrels", place / "q.qrels")
-    command("tune", *ask, *judged, "--grid", "k1=0.5,2", "--folds", 2, "--out", tmp_path / "t")
-    assert "chosen by fold" in capsys.readouterr().out
     out, terrier = ("--out", tmp_path / "x.run"), ("search", *ask, "--preset", "terrier")
     faults: tuple[tuple[tuple[object, ...], str], ...] = (
         (("search", *ask, *out), "has another analyser"),
@@ -207,7 +164,6 @@ def test_the_commands(place: Path, tmp_path: Path, capsys: pytest.CaptureFixture
         ((*terrier, "--tag", "a b", *out), "not a single word"),
         ((*terrier, "--weights", "contents=y", *out), "not a number"),
         (("search", "--index", place, "--topics", "x", *out), "no index there"),
-        (("tune", *ask, *judged, "--measure", "AP P@5", "--out", tmp_path), "not one"),
         (("index", place / "docs.jsonl", "--stopwords", "mine", "--out", tmp_path / "j"), "unknown list of stopwords"),
     )  # fmt: skip
     for words, fault in faults:
@@ -226,7 +182,7 @@ def test_topics_without_terms_are_refused_when_there_are_no_others(place: Path, 
 
 
 def test_twins_and_presets(place: Path) -> None:
-    assert truerank.search is search and truerank.build_index is build_index and truerank.tune is tune
+    assert truerank.search is search and truerank.build_index is build_index
     for preset in PRESETS.values():
         assert set(preset.models) == set(MODELS) and preset.model in MODELS
         assert Analyser.from_json(preset.analyser.json()) == preset.analyser

@@ -204,15 +204,6 @@ def test_an_encoder_alone_gets_a_head_to_train(models: Path, kind: str, tmp_path
     assert again.fingerprint == one.fingerprint and (again.score(PAIRS) == one.score(PAIRS)).all()
 
 
-def test_cosines_are_scaled_in_training(models: Path) -> None:
-    ranker = open_tiny(models, "ance", "ance", similarity="cosine")
-    rows = ranker.rows(PAIRS[:3])  # type: ignore[attr-defined]
-    scaled, plain = ranker.training_logits(rows), ranker.logits(rows)  # type: ignore[attr-defined]
-    assert torch.allclose(scaled, 20 * plain) and plain.abs().max() <= 1.00001
-    dot = open_tiny(models, "ance", "ance")
-    assert torch.allclose(dot.training_logits(rows), dot.logits(rows))  # type: ignore[attr-defined]
-
-
 def test_ance_is_first_token_linear_norm_dot(models: Path) -> None:
     from safetensors.torch import load_file
     from transformers import AutoModel, AutoTokenizer

@@ -33,8 +33,6 @@ from truerank.errors import TruerankError
 from truerank.judging import load_scheme, models
 from truerank.judging.item_sources import read_items
 from truerank.judging.items import Item, Text
-from truerank.measures.cross_validation import read_folds
-from truerank.rankers import vocabulary
 from truerank.sources import annotation_logs, archive, instances
 from truerank.sources import run_tables as inputs
 from truerank.sources.grammar import parse
@@ -298,11 +296,6 @@ READERS: Final = {
         ),
         _items,
     ),
-    "folds": Reader(
-        ("x.json", "x.txt"),
-        ((0, b'{"a": {"predict": {"test": ["1"]}}, "b": {"predict": {"test": ["2"]}}}'), (1, b"1 a\n2 b\n")),
-        read_folds,
-    ),
     "schemes": Reader(("x.toml", "x.json"), ((0, _SCHEME),), load_scheme),
     "mapping tables": Reader(
         ("x.tsv", "x.jsonl", "x.csv", "x.json", "x.parquet", "x.gz"),
@@ -336,11 +329,6 @@ READERS: Final = {
         judged_topics.topics,
     ),
     "removed queries": Reader(("x.removed.tsv",), ((0, _REMOVED),), _removed_before),
-    "word vectors": Reader(
-        ("x.txt", "x.bin", "x.gz"),
-        ((0, b"2 2\nthe 0.1 0.2\nof 0.3 0.4\n"), (1, b"1 2\nthe " + struct.pack("<2f", 1, 2) + b"\n")),
-        vocabulary.read_word_vectors,
-    ),
     "weights": Reader(("x.safetensors",), ((0, _safetensors()),), _weights),
     "archive settings": Reader(
         ("x.toml",), ((0, b"retries = 2\ntimeout = 3.5\n"),), lambda spec: archive.ArchiveOptions().with_file(spec)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import inspect
 import json
 import os
@@ -25,7 +24,6 @@ from truerank import leakage, pool, transfer
 from truerank.cli.commands import COMMANDS
 from truerank.cli.declarations import command_at
 from truerank.errors import InputError, OptionError
-from truerank.lab.instances.options import TrainingOptions
 from truerank.options import Flag, Options, _kinds, adopted, declared
 from truerank.sources import open_documents, open_queries, read_qrels_frame, read_run_frame, read_topics
 from truerank.sources.notebook import NOUNS
@@ -273,13 +271,6 @@ def test_runs_without_names_are_numbered(tmp_path: Path) -> None:
         assert [*truerank.evaluate(GRADES, runs).runs] == names
         assert sorted(one.team for one in pool.build(runs, depth=1).teams) == names
     assert [*truerank.evaluate(GRADES, [frame]).runs] == ["run"]
-
-
-def test_groups_take_values(tmp_path: Path) -> None:
-    options = TrainingOptions(queries=TEXTS, docs=TEXTS)
-    assert len(options.queries) == 1
-    assert Path(options.queries[0]).name == "queries.jsonl"
-    assert dataclasses.replace(options) == options
 
 
 FORK = """

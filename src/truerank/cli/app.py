@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from truerank.cli import streams
+from truerank.cli.commands import TRUERANK, Program
 from truerank.errors import InputError, ShardFinishedError, TruerankError
 
 if sys.platform != "win32":
@@ -28,8 +29,8 @@ _OWN_WORDS = (
 _ADDRESSES = 3 << 29
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Runs the command line and ends the process.
+def main(arguments: Sequence[str] | None = None, program: Program = TRUERANK) -> None:
+    """Runs a command line and ends the process.
 
     Exit codes: 0; 1 where `--fail-on` says so; 2 for what the user can mend, with one line that says what;
     130 when interrupted; 70 for a fault of truerank itself.
@@ -44,7 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     streams.prepare()
     with warnings.catch_warnings():
         warnings.showwarning = _warned
-        code = _refused(words) or _run(words, debug)
+        code = _refused(words) or _run(words, program, debug)
     streams.end()
     sys.exit(code)
 
@@ -70,9 +71,9 @@ def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
     streams.put(sys.stderr, " ".join(f"warning: {message}".split()) + "\n")
 
 
-def _run(words: list[str], debug: bool) -> int:
+def _run(words: list[str], program: Program, debug: bool) -> int:
     try:
-        outcome = _called(words)
+        outcome = _called(words, program)
     except ShardFinishedError as finished:
         streams.put(sys.stderr, f"{finished}\n")
         return _OK
@@ -103,21 +104,21 @@ def _run(words: list[str], debug: bool) -> int:
     return outcome if isinstance(outcome, int) else _OK
 
 
-def _called(words: list[str]) -> Any:
+def _called(words: list[str], program: Program) -> Any:
     """Calls the command that the words name."""
     from cyclopts import CycloptsError
 
-    from truerank.cli.building import app_for, carried, install_completion
+    from truerank.cli.building import app_for, install_completion
 
     if words[:1] == ["--install-completion"]:
-        return install_completion(words[1:])
+        return install_completion(words[1:], program)
     rare = "--help-all" in words
     words = ["--help" if word == "--help-all" else word for word in words]
     try:
-        return app_for(words, rare=rare)(words)
+        return app_for(words, program, rare=rare)(words)
     except CycloptsError as error:
-        name = carried(words)
-        place = f"truerank {name}" if name else "truerank"
+        name = program.command(words)
+        place = f"{program.name} {name}" if name else program.name
         fault = _in_our_words(" ".join(str(error).split()))
         if name and fault.startswith("Unknown option: --engine"):
             remedy = "the guide 'Large data' names the commands that run in shards or on a cluster"

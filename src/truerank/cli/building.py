@@ -14,7 +14,7 @@ from cyclopts import App, Group, Parameter
 from cyclopts.completion import ShellDetectionError
 
 from truerank.cli import streams
-from truerank.cli.commands import COMMANDS, PANELS
+from truerank.cli.commands import TRUERANK, Program
 from truerank.cli.declarations import Command, Option, command_at, in_flags, output_options, shown_default
 from truerank.cli.helps import Help, help_of, sentence_of, stored_help
 from truerank.cli.settings import project_settings
@@ -35,43 +35,42 @@ _MANY: Final = 20
 _LONGEST: Final = 40
 
 
-def carried(words: Sequence[str]) -> str | None:
-    """The command that the words begin with, if it is one of `COMMANDS`."""
-    return next((name for name in COMMANDS if list(words[: len(name.split())]) == name.split()), None)
-
-
-def app_for(words: Sequence[str], *, every: bool = False, rare: bool = False) -> App:
+def app_for(words: Sequence[str], program: Program = TRUERANK, *, every: bool = False, rare: bool = False) -> App:
     """The command line for these words: the named command is built, of the others only the first sentence is read.
 
     Args:
         words: of the command line.
+        program: whose commands there are.
         every: build all commands.
         rare: show rare options, too.
     """
-    wanted = carried(words)
+    wanted = program.command(words)
     asks = not {"--help", "-h"}.isdisjoint(words)
-    root = _app("truerank", sentence_of(""))
+    root = _app(program.name, sentence_of("", program))
     groups: dict[str, App] = {}
-    for place, (name, path) in enumerate(COMMANDS.items()):
+    for place, (name, path) in enumerate(program.commands.items()):
         group, _, last = name.rpartition(" ")
         if group and group not in groups:
-            groups[group] = _app(group, sentence_of(group), place, _panel_of(group))
+            groups[group] = _app(group, sentence_of(group, program), place, _panel_of(group, program))
             root.command(groups[group], name=group)
         parent = groups[group] if group else root
         if every or name == wanted:
-            known = stored_help(name) if asks and not every else help_of(command_at(name, path))
+            is_stored = asks and not every and program is TRUERANK
+            known = stored_help(name) if is_stored else help_of(command_at(name, path))
             hidden = 0 if rare or len(known.options) <= _MANY else sum(map(_is_hidden, known.options))
-            more = f"{hidden} more options: truerank {name} --help-all" if hidden else ""
+            more = f"{hidden} more options: {program.name} {name} --help-all" if hidden else ""
             epilogue = "\n\n".join(filter(None, (more, _examples(known.examples))))
-            runner = _signed(_runner(name, path, known), known, all_shown=not hidden)
+            runner = _signed(_runner(program.name, name, path, known), known, all_shown=not hidden)
             shown = {"help": "\n\n".join(filter(None, (known.summary, known.text))), "help_epilogue": epilogue}
-            parent.command(runner, name=last, sort_key=place, group=_panel_of(name), **shown)
+            parent.command(runner, name=last, sort_key=place, group=_panel_of(name, program), **shown)
         elif wanted is None:
-            parent.command(_stub(), name=last, sort_key=place, group=_panel_of(name), help=sentence_of(name))
+            parent.command(
+                _stub(), name=last, sort_key=place, group=_panel_of(name, program), help=sentence_of(name, program)
+            )
     return root
 
 
-def install_completion(words: Sequence[str]) -> None:
+def install_completion(words: Sequence[str], program: Program = TRUERANK) -> None:
     """Sets up completion for a shell, and says where."""
     shells: Final = ("bash", "zsh", "fish", "powershell")
     shell: Any = words[0] if words else None
@@ -79,20 +78,21 @@ def install_completion(words: Sequence[str]) -> None:
     if len(words) > 1 or shell not in (None, *shells):
         raise InputError(f"no shell '{' '.join(words)}'", remedy, where="--install-completion")
     try:
-        place = app_for((), every=True).install_completion(shell=shell)
+        place = app_for((), program, every=True).install_completion(shell=shell)
     except ShellDetectionError as error:
         raise InputError("the shell is not recognised", remedy, where="--install-completion") from error
     streams.put(sys.stderr, f"completion is in {place}; open a new shell to use it\n")
 
 
 @functools.cache
-def _panel(title: str) -> Group:
-    return Group(title, sort_key=list(PANELS).index(title))
+def _panel(title: str, place: int) -> Group:
+    return Group(title, sort_key=place)
 
 
-def _panel_of(name: str) -> Group | None:
+def _panel_of(name: str, program: Program) -> Group | None:
     """The panel of a command or group in the list of all; commands of a group have none."""
-    return next((_panel(title) for title, names in PANELS.items() if name in names), None)
+    panels = enumerate(program.panels.items())
+    return next((_panel(title, place) for place, (title, names) in panels if name in names), None)
 
 
 def _app(name: str, text: str, place: int | None = None, panel: Group | None = None) -> App:
@@ -141,7 +141,7 @@ def _is_hidden(option: Option) -> bool:
     return option.rare and not option.required
 
 
-def _runner(name: str, path: str, known: Help) -> Callable[..., int]:
+def _runner(program: str, name: str, path: str, known: Help) -> Callable[..., int]:
     """The function behind a command: values in, exit code out."""
 
     positional = [option.name for option in known.options if option.positional]
@@ -171,7 +171,7 @@ def _runner(name: str, path: str, known: Help) -> Callable[..., int]:
                 supplied = {name: every[name] for name in command.takes}
                 result = _answered(command, given, supplied)
         except OSError as error:
-            error.filename = error.filename or f"truerank {command.name}"
+            error.filename = error.filename or f"{program} {command.name}"
             raise
         except SystemExit as ended:
             raise RuntimeError(f"code that it called ended the process (exit {ended.code})") from ended
@@ -180,7 +180,7 @@ def _runner(name: str, path: str, known: Help) -> Callable[..., int]:
         except TruerankError as error:
             if isinstance(error, OptionError) and _is_computed(error, given):
                 raise RuntimeError(f"a number of truerank's own is out of its bounds ({error})") from error
-            raise in_flags(error, command) from error
+            raise in_flags(error, command, program) from error
         finally:
             overwrites.reset(before)
         to_stdout = given.get("out") == Path("-")

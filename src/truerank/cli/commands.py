@@ -2,8 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Final
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+
+class Program(NamedTuple):
+    """A command line.
+
+    Attributes:
+        name: what is typed.
+        package: whose docstring begins with what it is for.
+        commands: import paths of functions by the words of their commands, in the order of the help.
+        panels: of the help, with the commands and groups of each.
+        groups: the packages of groups of commands.
+    """
+
+    name: str
+    package: str
+    commands: Mapping[str, str]
+    panels: Mapping[str, tuple[str, ...]]
+    groups: Mapping[str, str]
+
+    def command(self, words: Sequence[str]) -> str | None:
+        """The command that the words begin with."""
+        listed = list(words)
+        return next((name for name in self.commands if listed[: len(name.split())] == name.split()), None)
+
 
 #: In the order of `truerank --help`.
 COMMANDS: Final[Mapping[str, str]] = {
@@ -27,7 +51,6 @@ COMMANDS: Final[Mapping[str, str]] = {
     "survivorship profile": "truerank.audits.survivorship.profiles:profile",
     "survivorship map": "truerank.audits.survivorship.mapping:map",
     "survivorship depth": "truerank.audits.survivorship.depths:depth",
-    "survivorship simulate": "truerank.audits.survivorship.simulation:simulate",
     "survivorship triples": "truerank.audits.survivorship.training_triples:triples",
     "survivorship evaluate": "truerank.audits.survivorship.evaluation:evaluate",
     "survivorship answerable": "truerank.audits.survivorship.answers:answerable",
@@ -50,19 +73,9 @@ COMMANDS: Final[Mapping[str, str]] = {
     "track validate": "truerank.audits.track.validation:validate",
     "track select-topics": "truerank.audits.track.selection:select_topics",
     "track report": "truerank.audits.track.audit:report",
-    "instances build": "truerank.lab.instances.training_sets:build",
-    "instances stats": "truerank.lab.instances.proofs:stats",
-    "instances queries": "truerank.lab.instances.document_queries:queries",
-    "instances export": "truerank.lab.instances.built:export",
-    "experiment run": "truerank.lab.grid.execution:run",
-    "experiment status": "truerank.lab.grid.execution:status",
-    "experiment designs": "truerank.lab.ready:designs",
-    "experiment report": "truerank.lab.reporting.experiment_report:report",
     "index": "truerank.lexical.building:index",
     "search": "truerank.lexical.searching:search",
-    "tune": "truerank.lexical.tuning:tune",
     "rerank": "truerank.rankers.reranking.rerank:rerank",
-    "train": "truerank.lab.train:train",
     "evaluate": "truerank.measures.scoring:evaluate",
     "compare": "truerank.measures.run_comparison:compare",
     "explain": "truerank.measures.explanation:explain",
@@ -77,8 +90,8 @@ PANELS: Final[Mapping[str, tuple[str, ...]]] = {
     "Is it true?": ("check", "compare", "evaluate", "explain", "leaderboard", "rules", "rule"),
     "Audits": ("leakage", "transfer", "survivorship", "collection", "pool", "track"),
     "Judge": ("judge",),
-    "Search and score": ("index", "search", "tune", "rerank", "machine"),
-    "Lab": ("instances", "experiment", "train", "merge"),
+    "Search and score": ("index", "search", "rerank", "machine"),
+    "More": ("merge",),
 }
 #: The packages of groups of commands.
 GROUPS: Final[Mapping[str, str]] = {
@@ -89,6 +102,6 @@ GROUPS: Final[Mapping[str, str]] = {
     "judge": "truerank.judge",
     "collection": "truerank.audits.collection",
     "track": "truerank.audits.track",
-    "instances": "truerank.lab.instances",
-    "experiment": "truerank.lab",
 }
+#: `truerank`.
+TRUERANK: Final = Program("truerank", "truerank", COMMANDS, PANELS, GROUPS)

@@ -275,7 +275,7 @@ def unwrapped(text: str) -> str:
     return "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
 
 
-def in_flags(error: TruerankError, command: Command | None = None) -> TruerankError:
+def in_flags(error: TruerankError, command: Command | None = None, program: str = "truerank") -> TruerankError:
     """The error with flags in place of the names of parameters."""
     flags = {} if command is None else {option.name: option.flags[-1] for option in command.options}
 
@@ -285,7 +285,7 @@ def in_flags(error: TruerankError, command: Command | None = None) -> TruerankEr
     fault, remedy = (_QUOTED.sub(shown, text) for text in (error.fault, error.remedy))
     where = flags.get(error.option, flag_of(error.option)) if isinstance(error, OptionError) else error.where
     # Every error has a place; one of values that several inputs share has that of the command.
-    where = where or (None if command is None else f"truerank {command.name}")
+    where = where or (None if command is None else f"{program} {command.name}")
     return TruerankError(fault, remedy, where=where, line=error.line)
 
 

@@ -1,4 +1,4 @@
-"""First-stage retrieval: an index on disk, BM25, query likelihood, expanded queries, tuning."""
+"""First-stage retrieval: an index on disk, BM25, query likelihood, expanded queries."""
 
 from __future__ import annotations
 
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
     from truerank.lexical.searching import search as search
     from truerank.lexical.searching import topic_queries as topic_queries
     from truerank.lexical.searching import write_run as write_run
-    from truerank.lexical.tuning import Tuning as Tuning
-    from truerank.lexical.tuning import TuningOptions as TuningOptions
-    from truerank.lexical.tuning import tune as tune
 else:
     __getattr__, __dir__ = lazily(__name__, __file__)
     __all__ = [*__dir__()]

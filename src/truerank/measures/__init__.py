@@ -11,11 +11,6 @@ if TYPE_CHECKING:
     from truerank.measures.comparison import Difference as Difference
     from truerank.measures.comparison import Significance as Significance
     from truerank.measures.comparison import compare_evaluations as compare_evaluations
-    from truerank.measures.cross_validation import CrossValidation as CrossValidation
-    from truerank.measures.cross_validation import FoldChoice as FoldChoice
-    from truerank.measures.cross_validation import cross_validate as cross_validate
-    from truerank.measures.cross_validation import folds as folds
-    from truerank.measures.cross_validation import read_folds as read_folds
     from truerank.measures.explanation import ExplainOptions as ExplainOptions
     from truerank.measures.explanation import Explanation as Explanation
     from truerank.measures.explanation import explain as explain

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
-import polars as pl
 
 from truerank.core.figures import (
     DifferencePanel,
@@ -23,7 +21,6 @@ from truerank.core.result import Result, Summary, shows, summarises, summary, wr
 from truerank.core.tables import Cell, Column, Table, group_starts
 from truerank.core.views import heads
 from truerank.measures.comparison import MARK, Comparison, Difference
-from truerank.measures.cross_validation import CrossValidation
 from truerank.measures.grammar import lower_is_better
 from truerank.measures.magnitudes import difference_interval, mean_interval
 from truerank.measures.orders import OrderChanges, ranks
@@ -369,14 +366,6 @@ def topic_table(found: TopicDifferences) -> Table:
     return Table(f"{found.measure} by topic.", columns, rows, notes=(found.sentence(),))
 
 
-def choice_table(validation: CrossValidation) -> Table:
-    """One row per measure and fold."""
-    columns = heads("measure, fold:d, topics:,d, chosen, mean|other_folds:.4f, mean|this_fold:.4f, as_good")
-    rows = tuple((*choice[:6], ", ".join(choice.tied)) for choice in validation.choices)
-    rules = group_starts([choice[0] for choice in validation.choices])
-    return Table("Settings chosen by cross-validation.", columns, rows, notes=validation.sentences(), rules=rules)
-
-
 @summarises(Evaluation)
 def _evaluation(evaluation: Evaluation) -> Summary:
     by_topic = (scores_by_topic(evaluation),) if evaluation.per_topic else ()
@@ -419,11 +408,6 @@ def _order_changes(order: OrderChanges) -> Summary:
     return Summary((order_table(order), *changed), order.json())
 
 
-@summarises(CrossValidation)
-def _validation(validation: CrossValidation) -> Summary:
-    return Summary((choice_table(validation), evaluation_table(validation.evaluation)), validation.json())
-
-
 @writes(Evaluation)
 def _write_evaluation(evaluation: Evaluation, run: Run) -> None:
     """Writes `per_topic.parquet` and `summary.json`, which `load_evaluation` reads, and figures if asked for."""
@@ -458,23 +442,6 @@ def _write_comparison(found: RunComparison, run: Run) -> None:
             _write(run, "swaps", pairs, _stacked("Pairs of systems whose order changes.", swaps))
     if found.plot:
         write_pictures(run, _compared_pictures(found))
-
-
-@writes(CrossValidation)
-def _write_validation(validation: CrossValidation, run: Run) -> None:
-    """Writes the merged runs as `tuned-N.run`, `cross_validation.json` and `folds.json`.
-
-    The runs are numbered in the order of the measures; the JSON says which is which.
-    """
-    files = {measure: f"tuned-{number}.run" for number, measure in enumerate(validation.runs, start=1)}
-    for measure, name in files.items():
-        frame = validation.runs[measure].with_columns(pl.lit("Q0").alias("Q0"), pl.lit("tuned").alias("tag"))
-        with run.stream(name) as temporary:
-            frame.select("topic_id", "Q0", "doc_id", "rank", "score", "tag").write_csv(
-                temporary, separator=" ", include_header=False, quote_style="never"
-            )
-    run.json("cross_validation.json", {**validation.json(), "files": files})
-    run.text("folds.json", json.dumps([list(fold) for fold in validation.folds], ensure_ascii=False) + "\n")
 
 
 def _write(run: Run, name: str, value: Mapping[str, Any], table: Table) -> None:

@@ -1,1 +1,1 @@
-"""Rankers: texts of queries and documents in, scores out; reranking a run; training."""
+"""Rankers: texts of queries and documents in, scores out; reranking a run."""

@@ -14,18 +14,14 @@ from truerank.rankers.base import Runtime, write_description
 from truerank.rankers.batches import padded
 from truerank.rankers.pretrained.checkpoints import Checkpoint, clean, on_device, quiet, seeded, without_pooler
 from truerank.rankers.pretrained.openvino_ranker import OpenVinoRanker
-from truerank.rankers.pretrained.torch_ranker import DualRanker, DualRow, TokenRow
+from truerank.rankers.pretrained.torch_ranker import DualRanker, TokenRow
 
 #: The head of checkpoints that are not laid out for sentence-transformers.
 _HEAD: Final = ("embeddingHead.weight", "embeddingHead.bias", "norm.weight", "norm.bias")
-#: Cosines are multiplied by it in training, as in sentence-transformers: between -1 and 1, no loss could fall much.
-_SCALE: Final = 20.0
 
 
 class Ance(OpenVinoRanker, DualRanker):
     """A bi-encoder as sentence-transformers lays it out; ANCE's is first token → linear → layer norm.
-
-    It is trained on the non-relevant documents of the instances; the paper searches new ones while it trains.
 
     Source: Xiong et al. (2021), section 4; model as in Luan et al. (2021).
     """
@@ -33,7 +29,6 @@ class Ance(OpenVinoRanker, DualRanker):
     kind: ClassVar[str] = "ance"
     #: The checkpoint of the survivorship paper (section 2).
     default_model: ClassVar[str] = "sentence-transformers/msmarco-roberta-base-ance-firstp"
-    recipe: ClassVar[str] = "ance"
 
     @classmethod
     def open(
@@ -131,12 +126,12 @@ class Ance(OpenVinoRanker, DualRanker):
     def matches(self, queries: Any, documents: Any) -> Any:
         return (queries * documents).sum(dim=1)
 
-    def training_logits(self, rows: Sequence[DualRow]) -> Any:
-        """The scores with gradients; cosines are scaled."""
+    @property
+    def is_cosine(self) -> bool:
+        """Whether its scores are cosines."""
         from sentence_transformers.sentence_transformer.modules import Normalize
 
-        cosines = self.settings["similarity"] == "cosine" or isinstance(self.module[-1], Normalize)
-        return self.logits(rows) * (_SCALE if cosines else 1.0)
+        return self.settings["similarity"] == "cosine" or isinstance(self.module[-1], Normalize)
 
     def compare(self, query: NDArray[np.float32], documents: Sequence[NDArray[np.float32]]) -> NDArray[np.float32]:
         # Each sum by itself: a product of matrices would depend on how many documents there are.

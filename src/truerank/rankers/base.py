@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import inspect
 import json
@@ -18,11 +17,10 @@ from typing import Any, Final, NamedTuple, Protocol, Self, TypeVar, cast, runtim
 import numpy as np
 from numpy.typing import NDArray
 
-from truerank.errors import InputError, OptionError, TruerankError
+from truerank.errors import InputError, OptionError
 from truerank.loading import json_file
 from truerank.options import Runtime, value_of
 from truerank.plugins import Plugins
-from truerank.rankers.recipes import Recipe, recipe_named
 from truerank.work.artifacts import write_text
 
 __all__ = [
@@ -30,7 +28,6 @@ __all__ = [
     "placed", "read_description", "rounded", "spec_of", "write_description",
 ]  # fmt: skip
 
-_RECIPE: Final = "truerank"
 _DECLARED: Final = re.compile(r'^class (?P<name>\w+)|^    kind: ClassVar\[str\] = "(?P<kind>\w+)"', re.MULTILINE)
 
 
@@ -51,9 +48,8 @@ def _own() -> Mapping[str, str]:
 
 
 #: Rankers by kind: a class with the members of `base.Ranker`, `open(place, runtime, **settings)`, and what it declares:
-#: `kind`; `default_model`, which its bare name opens; `recipe`, a name or a `Recipe`. Its settings are the keywords of
-#: `open`; one that takes any keyword checks them itself. A class with `create(vocabulary, runtime, seed, **settings)`
-#: is drawn from a seed when it is trained; one with `module`, `rows` and `logits` can be trained.
+#: `kind`; `default_model`, which its bare name opens. Its settings are the keywords of `open`; one that takes any
+#: keyword checks them itself.
 RANKERS: Final = Plugins("truerank.rankers", "ranker", ("kind", "open"), _own)
 
 
@@ -62,36 +58,12 @@ def default_model(kind: str) -> str | None:
     return getattr(RANKERS.load(kind), "default_model", None)
 
 
-def is_drawn(model: str) -> bool:
-    """Whether a name is that of a kind whose network is drawn anew; the others begin with a checkpoint."""
-    return model in RANKERS and hasattr(RANKERS.load(model), "create")
-
-
-def usual_recipe(model: str) -> Recipe:
-    """The recipe of a model where the user names none."""
-    kind = model.partition(":")[0]
-    declared = getattr(RANKERS.load(kind), "recipe", _RECIPE) if kind in RANKERS else _RECIPE
-    return declared if isinstance(declared, Recipe) else recipe_named(declared)
-
-
 def settings_of(home: Any) -> tuple[str, ...] | None:
     """The names of the settings that the `open` of a class takes; None where it checks them itself."""
     parameters = list(inspect.signature(home.open).parameters.values())
     if any(each.kind is each.VAR_KEYWORD for each in parameters):
         return None
     return tuple(each.name for each in parameters if each.kind is each.KEYWORD_ONLY)
-
-
-def trained_names() -> tuple[str, ...]:
-    """How the models are named that can be trained here: the kind alone, or with a checkpoint."""
-    homes = {}
-    for kind in RANKERS:
-        # What is not installed, or is of a package that is broken, cannot be trained.
-        with contextlib.suppress(TruerankError):
-            homes[kind] = RANKERS.load(kind)
-    drawn = [kind for kind, home in homes.items() if hasattr(home, "create")]
-    opened = [f"{kind}:…" for kind, home in homes.items() if kind not in drawn and hasattr(home, "logits")]
-    return (*drawn, *opened)
 
 
 Scores = NDArray[np.float32]

@@ -35,7 +35,6 @@ class ColBert(DualRanker):
     kind: ClassVar[str] = "colbert"
     #: The checkpoint of the survivorship paper (section 2).
     default_model: ClassVar[str] = "colbert-ir/colbertv2.0"
-    recipe: ClassVar[str] = "colbert"
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
         super().__init__(module, tokenizer, name, runtime, settings)

@@ -33,7 +33,6 @@ class MonoBert(OpenVinoRanker, CrossRanker):
     kind: ClassVar[str] = "monobert"
     #: The checkpoint of the survivorship paper (section 2).
     default_model: ClassVar[str] = "castorini/monobert-large-msmarco"
-    recipe: ClassVar[str] = "monobert"
     has_packed: ClassVar[bool] = True
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:

@@ -25,7 +25,6 @@ class MonoT5(CrossRanker):
     kind: ClassVar[str] = "monot5"
     #: The checkpoint of the survivorship paper (section 2).
     default_model: ClassVar[str] = "castorini/monot5-base-msmarco"
-    recipe: ClassVar[str] = "pygaggle"
 
     def __init__(self, module: Any, tokenizer: Any, name: str, runtime: Runtime, settings: dict[str, Any]) -> None:
         super().__init__(module, tokenizer, name, runtime, settings)

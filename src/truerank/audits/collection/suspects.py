@@ -25,7 +25,7 @@ import scipy
 from truerank.arrays import Flags, Floats, Ints
 from truerank.audits.collection.instances import Instances, instances
 from truerank.audits.collection.texts import plain_words
-from truerank.measures.cross_validation import folds
+from truerank.measures.folds import folds
 from truerank.measures.logistic import logistic_slopes
 from truerank.text.words import FUNCTION_WORDS, stem
 

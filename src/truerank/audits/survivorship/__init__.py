@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.rescued_queries import Rescued as Rescued
     from truerank.audits.survivorship.rescued_queries import RescueOptions as RescueOptions
     from truerank.audits.survivorship.rescued_queries import rescue as rescue
-    from truerank.audits.survivorship.simulation import Simulated as Simulated
-    from truerank.audits.survivorship.simulation import SimulateOptions as SimulateOptions
-    from truerank.audits.survivorship.simulation import simulate as simulate
     from truerank.audits.survivorship.training_triples import Triples as Triples
     from truerank.audits.survivorship.training_triples import TriplesOptions as TriplesOptions
     from truerank.audits.survivorship.training_triples import triples as triples

@@ -1,4 +1,4 @@
-"""How profiles, mapped passages, simulated depths and logs, answers, and training triples are shown and written."""
+"""How profiles, mapped passages, simulated depths, answers, and training triples are shown and written."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profiles import DepthCurve, Profile, Split
 from truerank.audits.survivorship.queries import FEWEST_EXPECTED, Kinds, fault_notes, percent
 from truerank.audits.survivorship.rescued_queries import RESCUED, Rescued
-from truerank.audits.survivorship.simulation import Simulated
 from truerank.audits.survivorship.training_triples import Triples
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestRow, forest_plot
@@ -360,27 +359,6 @@ def _map_notes(result: PassageMap) -> Iterator[str]:
             f"of {result.options.words} words are in one document. Discarded by required overlap: {levels}."
         )
     yield from fault_notes(result.counts)
-
-
-@shows(Simulated, ("log", ""), width=120)
-def simulated_table(result: Simulated) -> Table:
-    columns = heads("log, queries:,d, selected_documents:,d, discarded:,d, share:.1%")
-    row = (
-        "log" if result.out is None else result.out.name,
-        result.queries,
-        result.selected,
-        result.discarded.k,
-        result.discarded.share,
-    )
-    notes = (
-        f"Each annotator saw the best {result.options.shown} documents and selected "
-        f"{'every relevant one' if result.options.select == 'all' else 'the first relevant one'}.",
-        f"Of the discarded queries {result.unjudged:,} have no known relevant document and {result.unranked:,} no "
-        "ranking.",
-        "These annotators miss nothing that is judged relevant, and find nothing that is not judged: people would "
-        "discard other queries, more or fewer.",
-    )
-    return Table("Simulated annotation", columns, (row,), notes)
 
 
 @shows(Triples, ("triples", "triples.parquet"), width=120)

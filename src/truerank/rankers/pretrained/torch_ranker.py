@@ -13,15 +13,12 @@ from numpy.typing import NDArray
 from truerank.errors import OptionError
 from truerank.rankers.base import Pair, RankerSpec, Runtime, Scores, rounded, write_description
 from truerank.rankers.batches import length_batches, padded, restore
-from truerank.rankers.fitting import Fitting
 from truerank.rankers.pretrained import checkpoints
 from truerank.vectors.encoders.tokenizing import PackedBatch, Packing, TokenIds, best_widths
 from truerank.work.artifacts import digest
 
 #: Tokens in a batch on the CPU: few, because its activations should stay in the cache.
 CPU_TOKENS: Final = 2048
-#: While training on the CPU, the part of a batch that may be padding: fewer rows at a time would cost more than that.
-CPU_TRAINING_WASTE: Final = 0.25
 GPU_TOKENS: Final = 1 << 16
 #: On a GPU a batch may be padded by this part, because small batches leave it idle.
 GPU_WASTE: Final = 0.1
@@ -112,7 +109,7 @@ class TorchRanker(ABC):
         return tensor, None if mask.all() else checkpoints.on_device(mask, self.device)
 
 
-class CrossRanker(Fitting, TorchRanker):
+class CrossRanker(TorchRanker):
     """A ranker that reads query and document together: each pair is one row of tokens."""
 
     @abstractmethod
@@ -125,17 +122,6 @@ class CrossRanker(Fitting, TorchRanker):
 
         Rows of one length are run without a mask. Shape (rows, classes).
         """
-
-    def training_logits(self, rows: Sequence[TokenRow]) -> Any:
-        """What `logits` says of rows of any lengths; on the CPU those of like length run together, to pad less."""
-        import torch
-
-        if self.device != "cpu":
-            return self.logits(rows)
-        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
-        batches = length_batches(lengths, tokens=CPU_TOKENS, waste=CPU_TRAINING_WASTE)
-        found = torch.cat([self.logits([rows[number] for number in batch]) for batch in batches])
-        return found[torch.from_numpy(np.argsort(np.concatenate(batches), kind="stable"))]
 
     @abstractmethod
     def scores_of(self, logits: Any) -> Any:
@@ -177,7 +163,7 @@ class DualRow(NamedTuple):
     document: TokenRow
 
 
-class DualRanker(Fitting, TorchRanker):
+class DualRanker(TorchRanker):
     """A ranker that compares vectors of queries with vectors of documents.
 
     Attributes:

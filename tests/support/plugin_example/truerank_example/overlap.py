@@ -16,7 +16,6 @@ HERE = Runtime()
 class Overlap:
     kind: ClassVar[str] = "overlap"
     default_model: ClassVar[str] = "words"
-    recipe: ClassVar[str] = "capreolus"
 
     def __init__(self, weight: float) -> None:
         self.weight = weight

@@ -1,0 +1,36 @@
+"""The command `truerank-lab`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from truerank.cli import main as run_program
+from truerank.cli.commands import Program
+
+_COMMANDS: Final = {
+    "train": "truerank_lab.train:train",
+    "tune": "truerank_lab.tuning:tune",
+    "build": "truerank_lab.instances.training_sets:build",
+    "queries": "truerank_lab.instances.document_queries:queries",
+    "run": "truerank_lab.grid.execution:run",
+    "report": "truerank_lab.reporting.experiment_report:report",
+    "simulate": "truerank_lab.simulation:simulate",
+}
+#: `truerank-lab`.
+LAB: Final = Program(
+    "truerank-lab",
+    "truerank_lab",
+    _COMMANDS,
+    {
+        "Train": ("train", "tune"),
+        "Data": ("build", "queries", "simulate"),
+        "Experiments": ("run", "report"),
+    },
+    {},
+)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line and ends the process."""
+    run_program(arguments, LAB)

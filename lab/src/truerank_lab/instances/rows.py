@@ -1,0 +1,465 @@
+"""The rows of a set with leaks (of topics or queries) or without: planned as ids, then filled with texts."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from random import Random
+from typing import Any, Final, NamedTuple
+
+import polars as pl
+
+from truerank.errors import InputError, OptionError
+from truerank.judging.labels import Judgments, open_judgments
+from truerank.sources.grammar import parse
+from truerank.sources.qrels import read_qrels_frame
+from truerank.sources.topics import read_topics
+from truerank.text.normalising import normalise
+from truerank.text.rewordings import SEEN_KINDS, Kind, reword
+from truerank.work.artifacts import hash_file
+from truerank_lab.instances.built import ROWS, TABLE, Built, open_built
+from truerank_lab.instances.document_queries import DocumentQueries
+from truerank_lab.instances.draws import SCHEMA, Asked, FirstStage, Keyed, QueryKeys, RowDraft, everything
+from truerank_lab.instances.options import TEST_KINDS, BuildOptions
+from truerank_lab.instances.sources import CollectionTexts, Opened, filled
+from truerank_lab.instances.training_queries import (
+    Leak,
+    LeakCandidates,
+    Prepared,
+    TrainingSources,
+    excluded,
+    leaks_above,
+    read_candidates,
+    spread,
+    verified_leaks,
+    wanted,
+)
+
+#: Rewordings that keep what a topic asks for; narrower and broader ones ask for something else.
+REWORDINGS: Final[tuple[Kind, ...]] = (*SEEN_KINDS, "abbreviation", "synonym")
+#: Documents that stand ready in case the collection lacks the first ones.
+_SPARE: Final = 8
+
+
+class JudgedTopics(NamedTuple):
+    """The topics that have a text and a relevant document.
+
+    `relevant_only` says that the judgments hold relevant documents only.
+    """
+
+    name: str
+    texts: dict[str, str]
+    judged: dict[str, dict[str, int]]
+    relevant_only: bool
+
+
+class TopicPlan(NamedTuple):
+    """A topic with its documents in random order, each with where it comes from."""
+
+    topic_id: str
+    text: str
+    relevant: tuple[tuple[str, str], ...]
+    others: tuple[tuple[str, str], ...]
+
+
+def read_judged_topics(options: BuildOptions) -> JudgedTopics:
+    if options.topics is None or options.qrels is None:
+        raise OptionError("topics", "topics and judgments are missing", "give both")
+    spec = parse(options.topics)
+    found = {topic.topic_id: normalise(getattr(topic, options.field)) for topic in read_topics(spec).topics}
+    texts = {topic_id: text for topic_id, text in found.items() if text}
+    judged: dict[str, dict[str, int]] = {}
+    for topic_id, doc_id, grade in read_qrels_frame(options.qrels).iter_rows():
+        if topic_id in texts:
+            judged.setdefault(topic_id, {})[doc_id] = grade
+    bound = options.test_rel
+    judged = {topic: grades for topic, grades in judged.items() if any(grade >= bound for grade in grades.values())}
+    if not judged:
+        fault = f"no topic has a {options.field} and a document judged {bound} or higher"
+        raise InputError(fault, "check topics, judgments, `field` and `test_rel`", where=options.qrels)
+    relevant_only = all(grade >= bound for grades in judged.values() for grade in grades.values())
+    return JudgedTopics(spec.name, texts, judged, relevant_only)
+
+
+def plan_topics(
+    topics: JudgedTopics, options: BuildOptions, seed: int, stage: FirstStage | None, *, best_first: bool = False
+) -> list[TopicPlan]:
+    """Puts the topics, and the documents of each, into a random order."""
+    of_topic, of_document = Keyed(seed, "topics"), Keyed(seed, "test documents")
+    room, bound = options.rows_per_topic + _SPARE, options.test_rel
+    ids = sorted(topics.judged, key=lambda topic: (of_topic(topic), topic))
+    asked = [Asked(topic, topics.texts[topic], topics.judged[topic]) for topic in ids]
+    searched = {} if stage is None else stage.negatives(asked, of_document, everything, room)
+    plans = []
+    for topic_id, text, judged in asked:
+        ordered = sorted(judged, key=lambda doc_id: (of_document(f"{text}\0{doc_id}"), doc_id))
+        ends = [(doc_id, f"judged {topics.judged[topic_id][doc_id]}") for doc_id in ordered]
+        relevant = [end for end in ends if topics.judged[topic_id][end[0]] >= bound]
+        others = [end for end in ends if topics.judged[topic_id][end[0]] < bound]
+        if stage is not None:
+            found = searched.get(topic_id, ())
+            in_order = sorted(found, key=lambda one: one.rank) if best_first else found
+            others = [(one.doc_id, f"first-stage rank {one.rank}, unjudged") for one in in_order]
+        plans.append(TopicPlan(topic_id, text, tuple(relevant[:room]), tuple(others[:room])))
+    return plans
+
+
+class _RowEnds(NamedTuple):
+    """What a row is made of: its query with an id, the relevant document and its origin, whether it was cut."""
+
+    query_id: str
+    query: str
+    doc_id: str
+    origin: str
+    cut: bool = False
+
+
+def topic_drafts(
+    plans: Sequence[TopicPlan], source: str, kind: str, *, per_topic: int, texts: CollectionTexts, seed: int
+) -> list[RowDraft]:
+    """The rows: one of each topic, then the second of each, and so on; no document occurs twice in a topic's rows."""
+    rows = [list(_rows(plan, source, _ENDS[kind], texts, seed))[:per_topic] for plan in plans]
+    return [own[turn] for turn in range(per_topic) for own in rows if turn < len(own)]
+
+
+def _rows(plan: TopicPlan, source: str, ends: _EndsOf, texts: CollectionTexts, seed: int) -> Iterator[RowDraft]:
+    others = [end for end in plan.others if texts.has(end[0])]
+    made = list(ends(plan, texts, others, seed))
+    taken = {one.doc_id for one in made}
+    spare = [end for end in others if end[0] not in taken]
+    for one, (other_id, came) in zip(made, spare, strict=False):
+        ids = (plan.topic_id, source, one.query_id, one.query, one.doc_id, other_id)
+        yield RowDraft("test", *ids, f"{one.origin}; {came}", True, one.cut)
+
+
+_Ends = Iterator[_RowEnds]
+_Others = Sequence[tuple[str, str]]
+_EndsOf = Callable[[TopicPlan, CollectionTexts, _Others, int], _Ends]
+
+
+def _pairs(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
+    for doc_id, origin in plan.relevant:
+        if texts.has(doc_id):
+            yield _RowEnds(plan.topic_id, plan.text, doc_id, origin)
+
+
+def _queries(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
+    for doc_id, origin in others[: len(others) // 2]:
+        yield _RowEnds(plan.topic_id, plan.text, doc_id, origin)
+
+
+def _documents(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
+    for doc_id, origin in plan.relevant:
+        if texts.has(doc_id) and (made := texts.made(doc_id)) is not None:
+            yield _RowEnds(DocumentQueries.query_of(doc_id), made.query, doc_id, f"{origin}, makes the query", True)
+
+
+def _reworded(plan: TopicPlan, texts: CollectionTexts, others: _Others, seed: int) -> _Ends:
+    draw = Random(Keyed(seed, "rewordings")(plan.text))
+    used = {plan.text.casefold()}
+    for pair in _pairs(plan, texts, others, seed):
+        for _ in range(40):
+            kind = draw.choice(REWORDINGS)
+            text = reword(kind, plan.text, draw)
+            if text is not None and text not in used:
+                used.add(text)
+                yield pair._replace(query=text, origin=f"{pair.origin}, reworded: {kind}")
+                break
+
+
+_ENDS: Final[Mapping[str, _EndsOf]] = {
+    "test": _pairs,
+    "test-queries": _queries,
+    "test-documents": _documents,
+    "test-reworded": _reworded,
+}
+
+
+#: By how much more is drawn where too much of it could not be used.
+_GROWTH: Final = 4
+_UNAUDITED: Final = "No candidates of an audit were given: nothing shows that the rows of the role none do not leak."
+_UNJUDGED: Final = (
+    "The test judgments hold relevant documents only: non-relevant ones are unjudged documents of the first stage."
+)
+
+
+@dataclass(frozen=True)
+class Assembled:
+    """The rows of a set in their order, without their texts, and what is to be said about them.
+     With `fill`, the rows without a leak from another set, `drafts` has only those that leak; `leaks` counts these and
+    their topics. `skipped` counts by reason what could not be used; `notes` are what a user must know.
+    """
+
+    drafts: tuple[RowDraft, ...]
+    opened: Opened
+    fill: pl.LazyFrame | None
+    inputs: dict[str, Any]
+    leaks: dict[str, Any] | None
+    skipped: dict[str, int]
+    notes: tuple[str, ...]
+
+    def blocks(self) -> Iterator[pl.DataFrame]:
+        """The rows with their texts, in frames with the columns of `SCHEMA` but `number`."""
+        schema = {name: kind for name, kind in SCHEMA.items() if name != "number"}
+        for start in range(0, len(self.drafts), ROWS):
+            some = self.drafts[start : start + ROWS]
+            texts = filled(some, self.opened.training_texts, self.opened.testing_texts)
+            rows = [
+                {**draft._asdict(), "relevant": relevant, "nonrelevant": other}
+                for draft, (relevant, other) in zip(some, texts, strict=True)
+            ]
+            yield pl.DataFrame(rows, schema=schema)
+        if self.fill is not None:
+            yield from self.fill.select(list(schema)).collect_batches(chunk_size=ROWS, maintain_order=True)
+
+
+def assemble(kind: str, rows: int, opened: Opened) -> Assembled:
+    options, seed = opened.options, opened.seed
+    candidates = read_candidates(options.audit)
+    judgments, leaks = _leaks(kind, options, candidates)
+    barred = excluded(candidates, judgments, [name for _, name in opened.sources])
+    training = TrainingSources(opened.lanes, options, seed, barred, opened.barred_documents)
+    lead = _lead(kind, leaks, opened)
+    asked = (options.leaks or 0) if kind != "none" else 0
+    # With fewer leaks than asked for there are more rows without one.
+    drawn = _drawn(training, opened, lead, rows if options.allow_fewer else rows - asked)
+    leaking, about, notes = _lead_rows(lead, drawn, opened, asked)
+    fill = _fill(drawn, rows - len(leaking), opened, barred.texts)
+    if fill.frame is None and not (leaking or fill.drafts):
+        lost = "".join(f"; {number:,} {reason}" for reason, number in drawn.skipped.items())
+        remedy = "check that queries, judgments and documents belong together"
+        raise OptionError("queries", f"no query makes a row{lost}", remedy)
+    audited = bool(options.audit or fill.inputs.get("audit"))
+    unaudited = () if audited else (_UNAUDITED,)
+    queries = [
+        {
+            "name": name,
+            "source": source.spec.spec,
+            "fingerprint": source.fingerprint,
+            "read": scanned.read,
+            "excluded": scanned.excluded,
+        }
+        for (source, name), scanned in zip(opened.sources, training.scanned, strict=True)
+    ]
+    inputs = {"queries": queries, **opened.inputs(), "audit": list(candidates.inputs)}
+    if options.fill is not None:
+        inputs["fill"] = {"folder": options.fill, "sha256": hash_file(Path(options.fill) / TABLE)}
+    drafts, notes = (*leaking, *fill.drafts), (*notes, *fill.notes, *unaudited)
+    return Assembled(drafts, opened, fill.frame, inputs, about, drawn.skipped, notes)
+
+
+@dataclass(frozen=True)
+class _Lead:
+    """What the rows that leak are made of: leaks of training queries, or test topics."""
+
+    kind: str
+    leaks: list[Leak]
+    plans: list[TopicPlan]
+    topics: JudgedTopics | None
+    unjudged: bool = False
+
+
+@dataclass(frozen=True)
+class _Supply:
+    """Rows whose texts are there: of each source, and of leaking queries."""
+
+    lanes: list[Prepared]
+    leaking: list[tuple[Leak, RowDraft]]
+    skipped: dict[str, int]
+
+
+@dataclass(frozen=True)
+class _Fill:
+    """The rows without a leak: drawn here, or the rows of another set with what it was made from."""
+
+    drafts: list[RowDraft] = field(default_factory=list)
+    frame: pl.LazyFrame | None = None
+    inputs: Mapping[str, Any] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+
+
+class _Taken(NamedTuple):
+    """Rows taken from the sources in turn, how many of each, and which of them had no more."""
+
+    rows: list[RowDraft]
+    given: list[int]
+    empty: list[int]
+
+
+def _lead(kind: str, leaks: list[Leak], opened: Opened) -> _Lead:
+    topics = read_judged_topics(opened.options) if kind in TEST_KINDS else None
+    if topics is None:
+        return _Lead(kind, leaks, [], None)
+    # The positives of leaked queries are documents that nobody judged.
+    unjudged = topics.relevant_only or kind == "test-queries"
+    stage = opened.testing_stage if unjudged else None
+    plans = plan_topics(topics, opened.options, opened.seed, stage, best_first=kind == "test-queries")
+    return _Lead(kind, leaks, plans, topics, unjudged)
+
+
+def _leaks(kind: str, options: BuildOptions, candidates: LeakCandidates) -> tuple[Judgments | None, list[Leak]]:
+    judgments = open_judgments(options.labels, votes=options.votes) if options.labels else None
+    if kind != "leak":
+        return judgments, []
+    topics = None if options.topics is None else {topic.topic_id for topic in read_topics(options.topics).topics}
+    if options.test_set is not None:
+        names = candidates.table["test"].unique(maintain_order=True).to_list()
+        if options.test_set not in names:
+            fault = f"no test set called '{options.test_set}' among the candidates"
+            raise OptionError("test_set", fault, f"there are {', '.join(names) or 'none'}")
+        table = candidates.table.filter(pl.col("test") == options.test_set)
+        candidates, own = LeakCandidates(table, candidates.inputs), set(table["topic_id"])
+        topics = own if topics is None else topics & own
+    if options.threshold is not None:
+        leaks = leaks_above(candidates, options.threshold, judgments, topics)
+    else:
+        judgments, leaks = verified_leaks(options.labels, topics, options.votes)
+    if not leaks:
+        source = "labels" if options.threshold is None else "audit"
+        fault = f"the {source} hold no leak" + ("" if topics is None else f" of the {len(topics):,} topics")
+        raise OptionError("labels", fault, "check labels, topics and `threshold`")
+    return judgments, leaks
+
+
+def _drawn(training: TrainingSources, opened: Opened, lead: _Lead, fill_rows: int) -> _Supply:
+    """Draws until there is enough of every source, or it holds no more."""
+    options, lanes = opened.options, training.lanes
+    share = -(-fill_rows // max(1, len(lanes))) if options.fill is None and lanes else 0
+    count = share + 64 + share // 16 if share else 0
+    room = 2 * count + 1000 if share else 0
+    looked_for = wanted(lead.leaks) if lead.leaks else QueryKeys()
+    while True:
+        training.scan(room, looked_for, opened.progress.start)
+        prepared = training.rows(count) if share else []
+        if any(len(one.drafts) < count and not one.complete for one in prepared):
+            room *= _GROWTH
+            continue
+        leaking, lost = training.leaking(lead.leaks) if lead.leaks else ([], {})
+        drafts = [draft for one in prepared for draft in one.drafts] + [draft for _, draft in leaking]
+        own = {doc_id for draft in drafts for doc_id in (draft.relevant_id, draft.nonrelevant_id)}
+        tested = {doc_id for plan in lead.plans for doc_id, _ in (*plan.relevant, *plan.others)}
+        same = opened.testing_texts is opened.training_texts
+        opened.training_texts.collect(own | tested if same else own)
+        if not same:
+            opened.testing_texts.collect(tested)
+        texts = opened.training_texts
+        whole = []
+        for one in prepared:
+            there = tuple(draft for draft in one.drafts if _has_texts(draft, texts))
+            lost_texts = {"drawn queries whose documents the collection lacks": len(one.drafts) - len(there)}
+            reasons = {reason: number for reason, number in {**one.skipped, **lost_texts}.items() if number}
+            whole.append(Prepared(there, one.complete, reasons))
+        if all(whole[place].complete for place in _taken(whole, fill_rows).empty) or not share:
+            break
+        count, room = count * _GROWTH, room * _GROWTH
+    kept = [(leak, draft) for leak, draft in leaking if _has_texts(draft, texts)]
+    missing = {"leaks whose documents the collection lacks": len(leaking) - len(kept)}
+    skipped = Counter({reason: number for one in whole for reason, number in one.skipped.items()})
+    skipped.update({reason: number for reason, number in {**lost, **missing}.items() if number})
+    return _Supply(whole, kept, dict(skipped))
+
+
+def _has_texts(draft: RowDraft, texts: CollectionTexts) -> bool:
+    return texts.has(draft.relevant_id) and texts.has(draft.nonrelevant_id)
+
+
+def _lead_rows(
+    lead: _Lead, drawn: _Supply, opened: Opened, asked: int
+) -> tuple[list[RowDraft], dict[str, Any] | None, tuple[str, ...]]:
+    """The rows that leak, of those that can be had; their counts; what a user must know."""
+    if not asked:
+        return [], None, ()
+    drafts, about, notes, what = (
+        _of_leaks(drawn, opened.seed, asked) if lead.topics is None else _of_topics(lead, lead.topics, opened)
+    )
+    if len(drafts) < asked:
+        fault = f"{len(drafts):,} {what}, not {asked:,}"
+        if not opened.options.allow_fewer:
+            remedy = f"ask for `leaks` {len(drafts)}, or give `allow_fewer`"
+            raise OptionError("leaks", f"there are {fault}", remedy)
+        notes = (*notes, f"There are only {fault}.")
+    taken = drafts[:asked]
+    topics = len({draft.topic_id for draft in taken})
+    return taken, {"rows": len(taken), "usable": len(drafts), "topics": topics, **about}, notes
+
+
+def _of_leaks(drawn: _Supply, seed: int, asked: int) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
+    """The rows of leaking queries, spread over the topics; what is to be said of them; what they are called."""
+    by_leak = {(leak.topic_id, leak.text or leak.query_id): draft for leak, draft in drawn.leaking}
+    ordered = spread((leak for leak, _ in drawn.leaking), seed)
+    verified = sum(leak.verified for leak in ordered[:asked])
+    unverified = min(asked, len(ordered)) - verified
+    notes = (f"{unverified:,} of the leaks are candidates that nobody verified.",) if unverified else ()
+    drafts = [by_leak[leak.topic_id, leak.text or leak.query_id] for leak in ordered]
+    return drafts, {"verified": verified, "unverified": unverified}, notes, "leaking queries with documents"
+
+
+def _of_topics(
+    lead: _Lead, topics: JudgedTopics, opened: Opened
+) -> tuple[list[RowDraft], dict[str, Any], tuple[str, ...], str]:
+    """The rows of test topics; what is to be said of them; what they are called."""
+    times = opened.options.rows_per_topic
+    texts, seed = opened.testing_texts, opened.seed
+    drafts = topic_drafts(lead.plans, topics.name, lead.kind, per_topic=times, texts=texts, seed=seed)
+    negatives = "first stage, unjudged" if lead.unjudged else "judged"
+    notes = (_UNJUDGED,) if topics.relevant_only else ()
+    what = f"rows of test topics ({len(topics.judged):,} topics, {times} rows of each at most)"
+    return drafts, {"rows_per_topic": times, "negatives": negatives}, notes, what
+
+
+def _fill(drawn: _Supply, count: int, opened: Opened, barred: Collection[str]) -> _Fill:
+    options = opened.options
+    if options.fill is not None:
+        frame = _filled_from(options.fill, opened.seed, count, barred)
+        return _Fill(frame=frame, inputs=open_built(options.fill).about["inputs"])
+    taken = _taken(drawn.lanes, count)
+    notes = _too_small(drawn.lanes, taken, count, options.allow_fewer) if taken.empty else []
+    return _Fill(taken.rows, notes=tuple(notes))
+
+
+def _taken(lanes: Sequence[Prepared], count: int) -> _Taken:
+    """The sources take turns; a text that an earlier turn brought is passed over."""
+    taken = _Taken([], [0] * len(lanes), [])
+    texts: set[str] = set()
+    waiting = [iter(lane.drafts) for lane in lanes]
+    while len(taken.rows) < count and len(taken.empty) < len(lanes):
+        for place in range(len(lanes)):
+            if len(taken.rows) == count or place in taken.empty:
+                continue
+            draft = next((one for one in waiting[place] if one.query not in texts), None)
+            if draft is None:
+                taken.empty.append(place)
+                continue
+            texts.add(draft.query)
+            taken.rows.append(draft)
+            taken.given[place] += 1
+    return taken
+
+
+def _too_small(lanes: Sequence[Prepared], taken: _Taken, count: int, allow_fewer: bool) -> list[str]:
+    share = -(-count // len(lanes))
+    names = [lane.drafts[0].source if lane.drafts else "a source" for lane in lanes]
+    counts = [(names[place], taken.given[place]) for place in taken.empty]
+    lacking = [f"{name} has {count:,} usable queries, fewer than its share of {share:,}" for name, count in counts]
+    if not allow_fewer:
+        raise OptionError("queries", "; ".join(lacking), "ask for a smaller size, or give `allow_fewer`")
+    notes = [f"{sentence}; other sources make up for it as far as they can." for sentence in lacking]
+    found = len(taken.rows)
+    return [*notes, f"There are only {found:,} rows without a leak, not {count:,}."] if found < count else notes
+
+
+def _filled_from(folder: str, seed: int, count: int, barred: Collection[str]) -> pl.LazyFrame:
+    """The first rows of a built set without leaks, without those that leak after all."""
+    built: Built = open_built(folder)
+    if built.kind != "none" or built.seed != seed:
+        fault = f"a set of the kind {built.kind} with seed {built.seed}"
+        raise InputError(fault, f"fill with one of the kind none and seed {seed}", where=folder)
+    queries = built.lazy().select("query").collect()["query"].to_list()
+    places = [place for place, query in enumerate(queries) if normalise(query) not in barred][:count]
+    if len(places) < count:
+        fault = f"{len(places):,} rows without a leak, not {count:,}"
+        raise InputError(fault, "build it larger, or this set smaller", where=folder)
+    chosen = pl.LazyFrame({"number": places}, schema={"number": pl.Int64})
+    return built.lazy().join(chosen, on="number", how="semi", maintain_order="left")

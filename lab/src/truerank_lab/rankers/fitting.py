@@ -1,0 +1,488 @@
+"""Training: steps of an epoch over instances, repeatable to the bit, saved so that it continues where it was killed."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from pathlib import Path
+from random import Random
+from typing import Any, Final, NamedTuple, Protocol
+
+import numpy as np
+
+from truerank.core.plain import picked
+from truerank.core.tables import Column, Table
+from truerank.errors import InputError, OptionError, needed_for
+from truerank.rankers.base import Pair
+from truerank.rankers.batches import length_batches
+from truerank.sources.instances import Instance
+from truerank.work.artifacts import digest
+from truerank.work.kept import forget, is_whole, kept_path
+from truerank.work.progress import Progress, Quiet
+from truerank_lab.rankers.recipes import Recipe
+
+#: On the CPU, the part of a batch that may be padding: fewer rows at a time would cost more than that.
+_WASTE: Final = 0.25
+#: Cosines are multiplied by it, as in sentence-transformers: between -1 and 1, no loss could fall much.
+_SCALE: Final = 20.0
+
+
+class Trainee(Protocol):
+    """A ranker that can be trained."""
+
+    #: The torch module, in full precision.
+    module: Any
+    #: Where it runs: "cpu", "cuda:0" and the like.
+    device: str
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash over weights, tokenizer and settings, as they are now."""
+
+    def rows(self, pairs: Sequence[Pair]) -> Sequence[Any]:
+        """What the network reads of each pair."""
+
+    def logits(self, rows: Any) -> Any:
+        """What the network says, with gradients: one score for each pair, shape (pairs,) or (pairs, 1), or two logits
+        (not relevant, relevant), shape (pairs, 2)."""
+
+
+class Steps:
+    """The optimiser's side of a training: one call of `step` for one batch."""
+
+    def __init__(self, torch: Any, trainee: Trainee, recipe: Recipe, steps: int) -> None:
+        self._torch, self._trainee, self._recipe = torch, trainee, recipe
+        module = trainee.module
+        groups = _groups(module, recipe)
+        self.parameters = [weight for group in groups for weight in group["params"]]
+        self._accelerator, self._on_gpu = _accelerator(recipe, trainee.device), trainee.device.startswith("cuda")
+        module.train()
+        self.optimiser = _optimiser(torch, groups, recipe, fused=self._on_gpu)
+        self._model = _forward(torch, trainee)
+        if self._accelerator is not None:
+            self._model, self.optimiser = self._accelerator.prepare(self._model, self.optimiser)
+        self._rate = learning_rates(recipe, steps)
+        self._loss = LOSSES[recipe.loss]
+        self.losses: list[float] = []
+        self.norms: list[float] = []
+
+    def step(self, batch: Sequence[Instance]) -> tuple[float, float]:
+        """Changes the weights; returns the loss of the batch and the norm of its gradient."""
+        for group in self.optimiser.param_groups:
+            group["lr"] = self._rate(len(self.losses)) * group["share"]
+        self.optimiser.zero_grad(set_to_none=True)
+        loss = 0.0
+        size = math.ceil(len(batch) / self._recipe.accumulate)
+        for part in (batch[start : start + size] for start in range(0, len(batch), size)):
+            loss += self._backward(part, len(part) / len(batch))
+        if self._accelerator is not None:
+            loss = float(self._accelerator.reduce(self._torch.tensor(loss, device=self._accelerator.device), "sum"))
+        if not math.isfinite(loss):
+            fault = f"the loss is {loss} at step {len(self.losses) + 1}"
+            raise OptionError("set_", fault, "lower learning_rate, or limit the gradient with clip")
+        norm = self._limited()
+        self.optimiser.step()
+        self.losses.append(loss)
+        self.norms.append(norm)
+        return loss, norm
+
+    def state(self) -> dict[str, Any]:
+        return {
+            "weights": self._trainee.module.state_dict(),
+            "optimiser": self.optimiser.state_dict(),
+            "random": self._torch.get_rng_state(),
+            "random_of_gpu": self._torch.cuda.get_rng_state(self._trainee.device) if self._on_gpu else None,
+            "losses": list(self.losses),
+            "norms": list(self.norms),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        self._trainee.module.load_state_dict(state["weights"])
+        self.optimiser.load_state_dict(state["optimiser"])
+        self._torch.set_rng_state(state["random"])
+        if self._on_gpu and (drawn := state.get("random_of_gpu")) is not None:
+            self._torch.cuda.set_rng_state(drawn, self._trainee.device)
+        self.losses, self.norms = list(state["losses"]), list(state["norms"])
+
+    @property
+    def is_first(self) -> bool:
+        return self._accelerator is None or bool(self._accelerator.is_main_process)
+
+    def _backward(self, part: Sequence[Instance], share: float) -> float:
+        """Adds a part's gradient, weighted by its share of the batch; returns its share of the loss."""
+        scale, mine = share, part
+        if self._accelerator is not None and self._accelerator.num_processes > 1:
+            world = self._accelerator.num_processes
+            mine = part[self._accelerator.process_index :: world] or part[:0]
+            # Processes average their gradients: each weighs as much as it holds.
+            scale = share * len(mine) * world / len(part)
+        # A process without an instance of its own still has to take part in the exchange: it weighs nothing.
+        scored = mine or part[:1]
+        pairs = [pair for one in scored for pair in (Pair(one.query, one.relevant), Pair(one.query, one.nonrelevant))]
+        loss = self._loss(self._torch, self._model(pairs).float(), self._recipe) * scale
+        if self._accelerator is None:
+            loss.backward()
+            return float(loss.detach())
+        self._accelerator.backward(loss)
+        processes: int = self._accelerator.num_processes
+        return float(loss.detach()) / processes
+
+    def _limited(self) -> float:
+        if self._accelerator is not None and self._recipe.precision == "fp16":
+            self._accelerator.unscale_gradients(self.optimiser)
+        norm = self._torch.nn.utils.clip_grad_norm_(self.parameters, self._recipe.clip or math.inf)
+        return float(norm)
+
+
+def _accelerator(recipe: Recipe, device: str) -> Any:
+    if device == "cpu":
+        if recipe.precision != "no":
+            raise OptionError("set_", f"precision {recipe.precision} on the CPU", "leave precision=no there")
+        return None
+    if recipe.precision == "no" and int(os.environ.get("WORLD_SIZE") or 1) == 1:
+        return None
+    with needed_for("training on several GPUs or in lower precision", "neural"):
+        from accelerate import Accelerator
+    try:
+        return Accelerator(mixed_precision=recipe.precision, device_placement=False)
+    except ValueError as error:
+        fault = f"precision {recipe.precision} after a training in another one in this process"
+        raise OptionError("set_", fault, "train in a process of its own") from error
+
+
+def _forward(torch: Any, trainee: Trainee) -> Any:
+    """The way from pairs to logits as one module, so that accelerate sees every call."""
+
+    compute = _computing(torch, trainee)
+
+    class Forward(torch.nn.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = trainee.module
+
+        def forward(self, pairs: Sequence[Pair]) -> Any:
+            logits = compute(trainee.rows(pairs))
+            return logits[:, 0] if logits.dim() == 2 and logits.shape[1] == 1 else logits
+
+    return Forward()
+
+
+def _computing(torch: Any, trainee: Trainee) -> Callable[[Any], Any]:
+    """What a batch of training asks the network: rows of like length together on the CPU, cosines scaled."""
+    from truerank.rankers.ance import Ance
+    from truerank.rankers.pretrained.torch_ranker import CPU_TOKENS, CrossRanker
+
+    def by_length(rows: Any) -> Any:
+        lengths = np.fromiter((len(row.ids) for row in rows), np.int64, len(rows))
+        batches = length_batches(lengths, tokens=CPU_TOKENS, waste=_WASTE)
+        found = torch.cat([trainee.logits([rows[number] for number in batch]) for batch in batches])
+        return found[torch.from_numpy(np.argsort(np.concatenate(batches), kind="stable"))]
+
+    if isinstance(trainee, CrossRanker) and trainee.device == "cpu":
+        return by_length
+    if isinstance(trainee, Ance) and trainee.is_cosine:
+        return lambda rows: trainee.logits(rows) * _SCALE
+    return trainee.logits
+
+
+def _groups(module: Any, recipe: Recipe) -> list[dict[str, Any]]:
+    """The weights to train, and what share of the learning rate they get: two groups where the rates differ."""
+    weights = [(name, weight) for name, weight in module.named_parameters() if weight.requires_grad]
+    if not recipe.head_rate or not hasattr(module, "encoder"):
+        return [{"params": [weight for _, weight in weights], "share": 1.0}]
+    parts: dict[bool, list[Any]] = {True: [], False: []}
+    for name, weight in weights:
+        parts[name.startswith("encoder.")].append(weight)
+    rate = recipe.head_rate / recipe.learning_rate
+    return [{"params": parts[True], "share": 1.0}, {"params": parts[False], "share": rate}]
+
+
+def _optimiser(torch: Any, parameters: list[dict[str, Any]], recipe: Recipe, *, fused: bool) -> Any:
+    settings = {"lr": recipe.learning_rate, "weight_decay": recipe.weight_decay}
+    if recipe.optimiser == "adam":
+        return torch.optim.Adam(parameters, **settings, fused=fused)
+    if recipe.optimiser == "adamw":
+        return torch.optim.AdamW(parameters, **settings, fused=fused)
+    with needed_for("the optimiser adafactor", "neural"):
+        from transformers.optimization import Adafactor
+    return Adafactor(parameters, scale_parameter=False, relative_step=False, warmup_init=False, **settings)
+
+
+def learning_rates(recipe: Recipe, steps: int) -> Callable[[int], float]:
+    """The learning rate of each step of a run, the first being 0."""
+
+    def rate(step: int) -> float:
+        if step < recipe.warmup_steps:
+            return recipe.learning_rate * (step + 1) / recipe.warmup_steps
+        if recipe.schedule == "constant":
+            return recipe.learning_rate
+        return recipe.learning_rate * (steps - step) / max(1, steps - recipe.warmup_steps)
+
+    return rate
+
+
+def _scores(torch: Any, logits: Any) -> Any:
+    """One score for each pair: of two logits, the log-probability of the second."""
+    return logits if logits.dim() == 1 else torch.log_softmax(logits, dim=-1)[:, 1]
+
+
+def _hinge(torch: Any, logits: Any, recipe: Recipe) -> Any:
+    scores = _scores(torch, logits)
+    return torch.relu(recipe.margin - scores[0::2] + scores[1::2]).mean()
+
+
+def _pair_softmax(torch: Any, logits: Any, recipe: Recipe) -> Any:
+    scores = _scores(torch, logits)
+    return torch.nn.functional.softplus(scores[1::2] - scores[0::2]).mean()
+
+
+def _classes(torch: Any, logits: Any, recipe: Recipe) -> Any:
+    relevant = (torch.arange(len(logits), device=logits.device) + 1) % 2
+    if logits.dim() == 1:
+        return torch.nn.functional.binary_cross_entropy_with_logits(logits, relevant.float())
+    return torch.nn.functional.cross_entropy(logits, relevant)
+
+
+LOSSES: Final[Mapping[str, Callable[[Any, Any, Recipe], Any]]] = {
+    "hinge": _hinge, "pair-softmax": _pair_softmax, "classes": _classes
+}  # fmt: skip
+
+
+class Kept(NamedTuple):
+    """What a checkpoint holds: instances that are done, the hash over them, and the state of the steps."""
+
+    done: int
+    instances: str
+    state: Mapping[str, Any]
+
+
+class TrainingCheckpoint:
+    """A file, written every so many seconds, whole or not at all; one of another training is not taken."""
+
+    def __init__(self, torch: Any, path: Path, identity: str, seconds: float) -> None:
+        self._torch, self._path, self._identity, self._seconds = torch, path, identity, seconds
+        self._last = time.monotonic()
+
+    def due(self) -> bool:
+        return time.monotonic() - self._last >= self._seconds
+
+    def write(self, run: Steps, count: int, instances: str) -> None:
+        """Keeps the state after so many instances, whose hash is given; one process of several writes."""
+        if run.is_first:
+            content = {"identity": self._identity, "count": count, "instances": instances}
+            # Into a file of Python's, which says where a disk was full.
+            with kept_path(self._path) as temporary, temporary.open("wb") as stream:
+                self._torch.save({**content, "state": run.state()}, stream)
+        self._last = time.monotonic()
+
+    def read(self) -> Kept | None:
+        """The checkpoint of this training; None where there is none, a damaged one, or one of another."""
+        if not is_whole(self._path):
+            return None
+        try:
+            found = self._torch.load(self._path, map_location="cpu", weights_only=True)
+            if found["identity"] != self._identity:
+                return None
+            return Kept(int(found["count"]), str(found["instances"]), found["state"])
+        except Exception as error:  # torch raises whatever its reader meets
+            fault = f"no checkpoint that can be read ({type(error).__name__})"
+            raise InputError(fault, "remove it to begin again", where=self._path) from error
+
+    def remove(self) -> None:
+        forget(self._path)
+
+    @property
+    def path(self) -> Path:
+        return self._path
+
+
+#: The file, in the folder of the training, from which a killed run continues.
+CHECKPOINT: Final = "checkpoint.pt"
+#: A checkpoint is written after this many seconds at the earliest.
+_EVERY_SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """What a training did, with the recipe as it was used, the warm-up in steps.
+     Losses and gradient norms (before they were limited) are of each step; the seconds of a run that was continued are
+    those of its last part.
+    """
+
+    recipe: Recipe
+    seed: int
+    instances: int
+    losses: tuple[float, ...]
+    gradient_norms: tuple[float, ...]
+    seconds: float
+    device: str
+
+    @property
+    def steps(self) -> int:
+        return len(self.losses)
+
+    def json(self) -> dict[str, Any]:
+        """All but the time, which differs from run to run."""
+        known = picked(self, "recipe, seed, instances, steps, device")
+        return {**known, "loss": {"first_tenth": self._mean(0), "last_tenth": self._mean(-1)}}
+
+    def table(self) -> Table:
+        """Mean loss and gradient norm of each tenth of the run."""
+        rows, step = [], 0
+        for losses, norms in zip(_tenths(self.losses), _tenths(self.gradient_norms), strict=True):
+            first, step = step + 1, step + len(losses)
+            steps = f"{first}–{step}" if first < step else f"{first}"
+            rows.append((steps, float(np.mean(losses)), float(np.mean(norms))))
+        return Table(
+            f"Training by the recipe {self.recipe.name}, seed {self.seed}: {self.instances:,} instances",
+            (Column("steps"), *Column.numbers(".4f", "loss", "gradient norm")),
+            tuple(rows),
+            notes=(f"Loss: {self.recipe.loss}. {self.recipe.source}",),
+        )
+
+    def text(self) -> str:
+        return self.table().text()
+
+    def _mean(self, part: int) -> float | None:
+        parts = _tenths(self.losses)
+        return round(float(np.mean(parts[part])), 6) if parts else None
+
+
+def fit(
+    trainee: Trainee,
+    instances: Iterable[Instance],
+    recipe: Recipe,
+    *,
+    seed: int,
+    folder: Path,
+    progress: Progress | None = None,
+    checkpoint_seconds: float = _EVERY_SECONDS,
+) -> Fitted:
+    """Trains a ranker in place: one epoch.
+
+    On the CPU the same instances, recipe and seed give the same weights to the bit, whether the run was killed and
+    continued or not. On several GPUs, and in lower precision, it runs through accelerate: each process of
+    `accelerate launch` takes its share of every batch.
+    """
+    torch = _torch()
+    stream, total = _counted(instances)
+    steps = math.ceil(total / recipe.batch)
+    used = recipe.fitted_to(steps)
+    progress, device = progress or Quiet(), trainee.device
+    started = time.monotonic()
+    with _Repeatable(torch, seed, device):
+        run = Steps(torch, trainee, used, steps)
+        identity = digest([used.json(), seed, total, device, trainee.fingerprint])
+        checkpoint = TrainingCheckpoint(torch, folder / CHECKPOINT, identity, checkpoint_seconds)
+        order = _Hashed(_shuffled(stream, used.shuffle, seed))
+        progress.start("training", total)
+        progress.advance(_continue(run, checkpoint, order))
+        while batch := list(islice(order, used.batch)):
+            loss, norm = run.step(batch)
+            progress.advance(len(batch))
+            progress.status(f"training: loss {loss:.4f}, gradient {norm:.3f}")
+            if checkpoint.due():
+                checkpoint.write(run, order.count, order.hexdigest)
+    checkpoint.remove()
+    trainee.module.eval()
+    return Fitted(used, seed, total, tuple(run.losses), tuple(run.norms), time.monotonic() - started, device)
+
+
+def _torch() -> Any:
+    with needed_for("training", "neural"):
+        import torch
+    return torch
+
+
+def _counted(instances: Iterable[Instance]) -> tuple[Iterable[Instance], int]:
+    """The instances, and how many there are: the schedule of the learning rate has to know."""
+    if iter(instances) is instances:
+        instances = list(instances)
+    total = len(instances) if isinstance(instances, Sized) else sum(1 for _ in instances)
+    if not total:
+        raise OptionError("instances", "no instances to train on", "give a source that holds some")
+    return instances, total
+
+
+class _Repeatable:
+    """Seeds torch and asks for deterministic algorithms; leaves torch as it was."""
+
+    def __init__(self, torch: Any, seed: int, device: str) -> None:
+        self._torch, self._seed, self._device = torch, seed, device
+
+    def __enter__(self) -> None:
+        torch, deterministic = self._torch, self._torch.utils.deterministic
+        # Tensors that are asked for empty would be filled first, though nothing reads them before it writes.
+        self._filled, deterministic.fill_uninitialized_memory = deterministic.fill_uninitialized_memory, False
+        self._was = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+        self._fork = torch.random.fork_rng(devices=None if self._device.startswith("cuda") else [])
+        self._fork.__enter__()
+        torch.manual_seed(self._seed)
+        torch.use_deterministic_algorithms(True, warn_only=self._device != "cpu")
+
+    def __exit__(self, *error: object) -> None:
+        self._torch.use_deterministic_algorithms(self._was[0], warn_only=self._was[1])
+        self._torch.utils.deterministic.fill_uninitialized_memory = self._filled
+        self._fork.__exit__(*error)
+
+
+def _shuffled(instances: Iterable[Instance], buffer: int, seed: int) -> Iterator[Instance]:
+    """The instances in a seeded order; a full shuffle where the buffer holds them all."""
+    if not buffer:
+        yield from instances
+        return
+    draw, held = Random(seed), []
+    for instance in instances:
+        held.append(instance)
+        if len(held) > buffer:
+            place = draw.randrange(len(held))
+            held[place], held[-1] = held[-1], held[place]
+            yield held.pop()
+    draw.shuffle(held)
+    yield from held
+
+
+class _Hashed(Iterator[Instance]):
+    """Hands instances on; knows how many there were, and the hash over all of them."""
+
+    def __init__(self, instances: Iterator[Instance]) -> None:
+        self._instances = instances
+        self._hash = hashlib.sha256()
+        self.count = 0
+
+    def __next__(self) -> Instance:
+        instance = next(self._instances)
+        # As JSON, so that no two different instances give the same bytes.
+        self._hash.update(json.dumps(instance).encode())
+        self.count += 1
+        return instance
+
+    @property
+    def hexdigest(self) -> str:
+        return self._hash.hexdigest()
+
+
+def _continue(run: Steps, checkpoint: TrainingCheckpoint, order: _Hashed) -> int:
+    """Takes up the checkpoint, if there is one; returns the instances that are done."""
+    kept = checkpoint.read()
+    if kept is None:
+        return 0
+    for _ in islice(order, kept.done):
+        pass
+    if order.hexdigest != kept.instances:
+        fault = "the instances are others than those it was written with"
+        raise InputError(fault, "remove it to begin again", where=checkpoint.path)
+    run.restore(kept.state)
+    return kept.done
+
+
+def _tenths(values: Sequence[float]) -> list[Sequence[float]]:
+    """Up to ten parts of nearly equal size, none of them empty."""
+    bounds = np.linspace(0, len(values), min(10, len(values)) + 1).round().astype(int)
+    return [values[start:end] for start, end in pairwise(bounds.tolist())]

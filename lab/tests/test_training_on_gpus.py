@@ -1,0 +1,99 @@
+"""What rankers do for GPUs, as far as a CPU shows it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from truerank.errors import InputError
+from truerank.options import Runtime
+from truerank.rankers.pretrained.checkpoints import collected, device_of, on_device
+from truerank_lab.rankers import fitting
+from truerank_lab.rankers.recipes import recipe_named
+
+torch = pytest.importorskip("torch")
+accelerate = pytest.importorskip("accelerate")
+
+
+def test_batches_of_scores_come_back_as_they_are():
+    draw = np.random.default_rng(0)
+    parts = [draw.standard_normal(size).astype(np.float32) for size in (3, 1, 7)]
+    found = collected([torch.from_numpy(part) for part in parts])
+    assert all(np.array_equal(one, other) for one, other in zip(found, parts, strict=True))
+    assert collected([]) == []
+
+
+@pytest.mark.parametrize(("device", "pinned"), [("cpu", False), ("cuda:0", True)])
+def test_copies_to_a_gpu_start_from_pinned_memory(monkeypatch, device, pinned):
+    calls = []
+
+    def pin(tensor):
+        calls.append("pinned")
+        return tensor
+
+    def move(tensor, place, **options):
+        calls.append((place, options.get("non_blocking", False)))
+        return tensor
+
+    monkeypatch.setattr(torch.Tensor, "pin_memory", pin)
+    monkeypatch.setattr(torch.Tensor, "to", move)
+    values = np.arange(4)
+    assert np.array_equal(on_device(values, device).numpy(), values)
+    assert calls == [*(["pinned"] if pinned else []), (device, pinned)]
+
+
+@pytest.mark.parametrize(
+    ("world", "precision", "used"), [(None, "no", False), ("1", "no", False), ("2", "no", True), (None, "bf16", True)]
+)
+def test_accelerate_is_for_several_processes_and_lower_precision(monkeypatch, world, precision, used):
+    asked = []
+    monkeypatch.setattr(accelerate, "Accelerator", lambda **options: asked.append(options) or "accelerator")
+    monkeypatch.delenv("WORLD_SIZE", raising=False)
+    if world is not None:
+        monkeypatch.setenv("WORLD_SIZE", world)
+    recipe = recipe_named("truerank").changed({"precision": precision})
+    assert (fitting._accelerator(recipe, "cuda:0") == "accelerator") == used
+    assert [one["mixed_precision"] for one in asked] == [precision] * used
+
+
+def test_another_precision_in_the_same_process_is_named(monkeypatch):
+    def refuses(**options):
+        raise ValueError("AcceleratorState has already been initialized")
+
+    monkeypatch.setattr(accelerate, "Accelerator", refuses)
+    with pytest.raises(InputError, match="bf16"):
+        fitting._accelerator(recipe_named("truerank").changed({"precision": "bf16"}), "cuda:0")
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw"])
+def test_fused_optimisers_change_weights_alike(name):
+    recipe = recipe_named("truerank").changed({"optimiser": name, "lr": 0.01})
+    weights = []
+    for fused in (False, True):
+        weight = torch.nn.Parameter(torch.linspace(-1, 1, 8))
+        optimiser = fitting._optimiser(torch, [{"params": [weight]}], recipe, fused=fused)
+        for _ in range(5):
+            optimiser.zero_grad()
+            (weight**2).sum().backward()
+            optimiser.step()
+        weights.append(weight.detach())
+    assert torch.allclose(*weights, atol=1e-6)
+    assert not torch.allclose(weights[0], torch.linspace(-1, 1, 8), atol=1e-3)
+
+
+@pytest.mark.parametrize(
+    ("options", "device"),
+    [
+        ({}, "cuda"),
+        ({"precision": "bf16"}, "cuda"),
+        ({"backend": "openvino"}, "cpu"),
+        ({"backend": "openvino", "precision": "bf16"}, "cpu"),
+        ({"precision": "int8"}, "cpu"),
+    ],
+)
+def test_what_runs_on_the_cpu_alone_takes_it_beside_a_gpu(monkeypatch, options, device):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    assert device_of(Runtime(**options)) == device
+    with pytest.raises(InputError, match="int8 is for the CPU"):
+        device_of(Runtime(device="cuda", precision="int8"))

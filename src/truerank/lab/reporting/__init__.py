@@ -1,6 +1,0 @@
-"""Reports on experiments: the tables and figures of the three papers, from the results of a grid."""
-
-from truerank.lab.reporting.board import ReportChoices, ReportOptions
-from truerank.lab.reporting.experiment_report import ExperimentReport, report
-
-__all__ = ["ExperimentReport", "ReportChoices", "ReportOptions", "report"]
