@@ -92,7 +92,7 @@ def network_of(network: Network, *, seed: int, device: str | None, memory: dict[
     recipe, settings = recipe_of(model), divided(model.changes)[1]
     if network.vocabulary is None:
         settings = settings | (_seed_of_head(model.model, settings, seed) if network.trained else {})
-        runtime = Runtime(device=device, backend="torch")
+        runtime = Runtime(device=device)
         ranker: Any = RankerSpec(model.model, runtime, tuple(sorted(settings.items()))).open()
         if network.trained:
             check_trainable(ranker, model.model)
