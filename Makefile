@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
 STUDIES := reproduce-leakage reproduce-pilot reproduce-transfer reproduce-survivorship
-.PHONY: $(STUDIES) demo test test-all lint types unit slow wheel attack docs release container runs clean
+.PHONY: $(STUDIES) demo test test-all lint types unit slow wheel fuzz sample docs release container runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank check sample --out demo-report
@@ -49,19 +49,23 @@ slow: $(VENV)/.test
 wheel: $(VENV)/.demo
 	$(BIN)/python scripts/check_wheel.py
 
-# Hostile input, options, kills, full disks and networks, about half an hour: docs/robustness.md. Disks need root.
-attack: $(VENV)/.test
-	-$(INSTALL) --group attack
-	$(BIN)/python attacks/run.py
+# Every reader on 20,000 damaged inputs each, guided by coverage where the fuzzer can be installed: about half an hour.
+fuzz: $(VENV)/.test
+	-$(INSTALL) --group fuzz
+	$(BIN)/python tests/robustness/fuzz.py
+
+# The sample that comes with the package, written anew from scripts/sample/: the same bytes.
+sample: $(VENV)/.test
+	$(BIN)/python scripts/make_sample.py
+	$(BIN)/python scripts/make_sample_collection.py
 
 # The papers' experiments in small, `make reproduce-leakage` and its like; ended anywhere and called again, they go on.
 # OPTIONS: --dry-run says what it costs, --full takes all seeds and candidates.
 $(STUDIES): reproduce-%: $(VENV)/.test
 	$(BIN)/python scripts/reproduce.py $* --out $*-reproduction $(OPTIONS)
 
-# The reference of the commands, then the documentation site in site/; open site/index.html through any web server.
+# The documentation site in site/, with the reference and the gallery; open site/index.html through any web server.
 docs: $(VENV)/.docs
-	$(BIN)/python scripts/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'site/ is built; to read it: python -m http.server --directory site'
 

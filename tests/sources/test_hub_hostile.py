@@ -7,8 +7,8 @@ import socket
 from collections.abc import Callable
 
 import pytest
-from raw_server import raw_server, response
 
+from raw_server import raw_server, response
 from truerank.errors import InputError
 from truerank.sources import hub
 from truerank.sources.grammar import parse

@@ -85,7 +85,7 @@ _REPAIRED: Final = frozenset((
     "missing-document", "replaced-text", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair",
     "contradicted-pair", "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant",
     "duplicate-topic", "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments",
-    "shuffled-judgments", "unrelated-judgments", "inverted-grades", "telling-order",
+    "shuffled-judgments", "unrelated-judgments", "inverted-grades",
 ))  # fmt: skip
 _DISPLACED: Final = "displaced-text"
 #: Notes that are tried on the claim.

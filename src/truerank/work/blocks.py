@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 import polars as pl
 
 from truerank.errors import InputError, needed_for
-from truerank.work.engines import Engine, Numbered, ShardEngine, Task
+from truerank.work.engines import Engine, Numbered, Task
 from truerank.work.kept import arrow, forget, is_whole, keep_bytes, keep_text, kept_text
 
 if TYPE_CHECKING:
@@ -118,14 +118,10 @@ def run_blocks(
     known: bool = False,
 ) -> int:
     """Runs a task over all blocks that are not finished and saves each result."""
-    if known and (total := store.total) is not None:
-        missing = [number for number in range(total) if not store.has(number)]
-        if not missing:
-            for number in range(total) if settle is not _as_it_is else ():
-                settle(store.load(number))
-            return total
-        if isinstance(engine, ShardEngine):
-            engine.check_own(missing)
+    if known and (total := store.total) is not None and all(map(store.has, range(total))):
+        for number in range(total) if settle is not _as_it_is else ():
+            settle(store.load(number))
+        return total
     pending = _Pending(blocks, store)
     reported = 0
     for number, frame in engine.run(task, pending):

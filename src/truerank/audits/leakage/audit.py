@@ -71,10 +71,9 @@ from truerank.vectors.words import WordVectors, same_stems
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions
 from truerank.work.blocks import sealed
-from truerank.work.engines import check_kept, open_engine
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
-from truerank.work.merging import PRECISION
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -339,7 +338,6 @@ def audit(
 
     Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
     """
-    check_kept(options.engine, out)
     prepared = PreparedAudit.of(train, test, options, encoding, judged=judged, redaction=redaction)
     if out is None:
         with TemporaryDirectory() as temporary:
@@ -421,10 +419,6 @@ class PreparedAudit:
         redaction: Redaction = Redaction(),
     ) -> PreparedAudit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
-        if options.engine.startswith("shard:") and encoding.precision == "auto":
-            fault = "the jobs of an array need one precision for all of them"
-            remedy = "give full, or that of a first pass which all machines can run: int8, bf16 or fp16"
-            raise OptionError("precision", fault, remedy)
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
         sources = _sources(train, options)
         some = cache(lambda: list(first_texts([source for _, source in sources])))
@@ -501,7 +495,6 @@ class PreparedAudit:
         """The audit; a `brief` one is without types and, where every test set leaks, without planted rewordings."""
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        keep_json(folder / PRECISION, self.given[1].precision)
         held = held_words([source for _, source in self.sources])
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
         if self.judgments is not None and self.models.encoder.name == WordsOnly.name:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError
 from truerank.options import Encoding
 from truerank.overlaps.meaning import ReadTexts
 from truerank.records import TopicText
@@ -54,10 +54,6 @@ class Models:
         exact = EncoderSpec(chosen(encoding.encoder), backend=encoding.backend, device=encoding.device)
         encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
-        low = {each.precision for each in first_passes(opened) if each.backend == opened.backend} if opened else set()
-        if encoding.precision not in ("auto", "full", *low):
-            fault = f"no first pass in {encoding.precision} with this encoder on this machine"
-            raise OptionError("precision", fault, f"choose {', '.join(('full', *sorted(low)))}")
         return cls(exact, opened, encoding.precision, encoding.cache, encoder)
 
     def plan(

@@ -14,6 +14,7 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
+from truerank.audits.leakage.card import query_card
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
     AuditResult,
@@ -628,6 +629,7 @@ def _write(result: AuditResult, job: Run) -> None:
     job.parquet("neighbours.parquet", result.neighbours)
     job.json("summary.json", result.summary)
     job.text("findings.sarif", review(result, job.inputs))
+    job.text("card.md", query_card(result))
     job.text("report.html", render(result, job.provenance(), job.names()))
 
 
