@@ -539,7 +539,7 @@ class _Reader:
         built = {key: self._build_value(key, each, sets) for key, each in table}
         given = {key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"}
         table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
-        value.checked(lambda: BuildOptions.flat(given).check(kind))
+        value.checked(lambda: BuildOptions(**given).check(kind))
         return built
 
     def _build_value(self, key: str, value: Value, sets: list[str]) -> Any:
