@@ -537,7 +537,9 @@ class _Reader:
         if kind == "other":
             value.fault("sets of the kind other are not built", "give their 'instances'")
         built = {key: self._build_value(key, each, sets) for key, each in table}
-        given = {key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"}
+        given: dict[str, Any] = {
+            key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"
+        }
         table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
         value.checked(lambda: BuildOptions(**given).check(kind))
         return built

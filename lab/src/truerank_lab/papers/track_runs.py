@@ -119,7 +119,7 @@ class Ranker:
         encoder = open_encoder("packaged")
         texts = [" ".join(text.split()[: words or None]) for text in self.collection.documents.values()]
         documents = self._once(("vectors", words), lambda: encoder.encode(texts))
-        asked = encoder.encode(list(self.collection.topics.values()))
+        asked: NDArray[np.floating] = encoder.encode(list(self.collection.topics.values()))
         if feedback:
             best = np.argsort(-(asked @ documents.T), axis=1, kind="stable")[:, :3]
             asked = _unit((1 - feedback) * asked + feedback * documents[best].mean(axis=1))
