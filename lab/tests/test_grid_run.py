@@ -202,8 +202,6 @@ def test_costs_are_told_before_and_can_be_too_high(tmp_path: Path) -> None:
         open_results(tmp_path)
     with pytest.raises(InputError, match="no engine called"):
         RunOptions(engine="dask")
-    with pytest.raises(InputError, match="a grid is not run in shards"):
-        RunOptions(engine="shard:1/2")
 
 
 @pytest.mark.parametrize(

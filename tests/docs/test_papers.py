@@ -221,7 +221,6 @@ def versions(mini: Miniature) -> None:
         "--out",
         mini.out("scan"),
     )
-    called("transfer", "describe", mini.out("scan"))
 
 
 def carried(mini: Miniature) -> None:

@@ -19,7 +19,6 @@ import pytest
 import scipy.stats
 
 import pool_collection
-import truerank
 from dying_task import Block, Dying
 from places import ROOT
 from truerank.audits import pool as reusability
@@ -32,7 +31,7 @@ from truerank.core.figures import to_svg
 from truerank.core.figures.heat_maps import HeatMap, heat_maps
 from truerank.core.result import summary as summary_of
 from truerank.core.tables import escape_html
-from truerank.errors import InputError, OptionError, ShardFinishedError
+from truerank.errors import InputError
 from truerank.measures import evaluate
 from truerank.sources import read_documents, read_qrels_frame, read_run_frame, read_topics
 from truerank.work.engines import LocalEngine
@@ -407,23 +406,6 @@ def test_interrupted_and_resumed_equals_uninterrupted(whole, files, tmp_path):
     assert contents(tmp_path / "out") == contents(folder)
 
 
-def test_shards_end_with_the_bytes_of_one_process(whole, files, tmp_path):
-    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
-    for part, folder in enumerate(shards, start=1):
-        with pytest.raises(ShardFinishedError, match=f"shard:{part}/2"):
-            simulate(**sources(files), out=folder, options=OPTIONS, engine=f"shard:{part}/2")
-    merged = truerank.merge(shards)
-    assert all(merged.own.values())
-    assert merged.blocks == sum(merged.own.values())
-    simulate(**sources(files), out=shards[1], options=OPTIONS, engine=LocalEngine())
-    assert contents(shards[1]) == contents(whole[1])
-
-
-def test_a_shard_needs_a_folder(files):
-    with pytest.raises(OptionError, match="a shard keeps its blocks"):
-        simulate(**sources(files), options=OPTIONS, engine="shard:1/2")
-
-
 def test_kept_traces_serve_other_rules_and_more_trials(files, tmp_path):
     first, second, third = Counting(), Counting(), Counting()
     notes = []
@@ -513,10 +495,8 @@ def test_bad_input_is_refused(name, files, tmp_path):
     assert message in str(caught.value)
 
 
-def test_a_rule_that_never_stops_is_bounded_and_named(files, tmp_path):
-    own = tmp_path / "own.py"
-    own.write_text("def on_and_on(progress):\n    return progress.judged + 10\n")
-    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping=(f"{own}:on_and_on",))
+def test_a_rule_that_does_not_stop_is_bounded_and_named(files):
+    options = dataclasses.replace(OPTIONS, trials=1, length=80, stopping=("budget:5000",))
     found = simulate(**sources(files), options=options, engine=LocalEngine())
     assert any("6 topics were still open at the end of a trace" in note for note in found.notes)
-    assert load_rule(f"{own}:on_and_on").name in found.rules
+    assert load_rule("budget:5000").name in found.rules

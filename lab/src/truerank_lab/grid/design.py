@@ -349,7 +349,7 @@ _REPORT_OF_KIND: Final[Mapping[str, str]] = {"by-version": "transfer", "by-depth
 
 
 def read_design(path: str | Path, *, settings: Mapping[str, str] | None = None, variables: bool = True) -> Design:
-    """Reads the design of an experiment from a YAML file; docs/experiments.md describes its keys.
+    """Reads the design of an experiment from a YAML file; docs/guide.md describes its keys.
 
     Paths in it are relative to the file, `${NAME}` is taken from the environment.
 

@@ -316,9 +316,6 @@ class RunOptions(Options):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.engine.startswith("shard:"):
-            remedy = "use local, ray or ray:ADDRESS; or give each job other models or sets with `set_`"
-            raise OptionError("engine", "a grid is not run in shards", remedy)
         if self.engine not in ("local", "ray") and not self.engine.startswith("ray:"):
             raise OptionError("engine", f"no engine called '{self.engine}'", "use local, ray or ray:ADDRESS")
 
@@ -404,7 +401,7 @@ def run(
     nor is one where the design was extended. A cell that fails does not stop the others.
 
     Args:
-        design: the design, YAML: docs/experiments.md. In Python also one that `read_design` read.
+        design: the design, YAML: docs/guide.md. In Python also one that `read_design` read.
         set_: a value of the design: collections.vaswani.docs=FILE.
         dry_run: estimate the cost, and stop. What cells share is built: sets, first stages, vocabularies.
         options: how it is run.

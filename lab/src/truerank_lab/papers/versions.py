@@ -3,7 +3,7 @@
     python -m truerank_lab.papers.versions --out work/transfer [--seed 20220908]
 
 `python scripts/reproduce.py transfer` calls it. The abstracts of Vaswani and CACM become pages in two versions
-(`studies/plant_faults.py`), with more faults than usual: in half of the judged pages one version, mostly the second,
+(`studies/planted/`), with more faults than usual: in half of the judged pages one version, mostly the second,
 lost what was relevant. Three snapshots between the versions show each page as it was before or after its change. The
 topics are halved. For the first half, `transfer scan` compares the versions by two rankers, BM25 and the packaged
 MiniLM, and `transfer select` writes rows by strategy, the way a ranker is trained (first passage, best passage) and
