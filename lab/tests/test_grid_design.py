@@ -82,7 +82,7 @@ FAULTS = {
     "both": ("instances: test.jsonl", "instances: test.jsonl, build: {leaks: 2}", 12, "either 'instances' or 'build'"),
     "neither": (", instances: test.jsonl", "", 12, "either 'instances' or 'build'"),
     "build-key": ("instances: test.jsonl", "build: {leak: 2}", 12, "did you mean 'leaks'?"),
-    "build-option": ("instances: test.jsonl", "build: {leaks: 2, negatives: far}", 12, "negatives: 'far' is not"),
+    "build-option": ("instances: test.jsonl", "build: {leaks: 2, k: 0}", 12, "k: must be at least 1, got 0"),
     "recipe": ("model: knrm,", "model: knrm, recipe: capreolos,", 14, "did you mean 'capreolus'?"),
     "change": ("batch: 4", "batch: many", 14, "batch is 'many'"),
     "change-range": ("batch: 4", "batch: 0", 14, "batch is 0"),
@@ -175,7 +175,7 @@ def test_what_is_no_file_of_text_or_no_setting(tmp_path: Path) -> None:
 
 
 def test_the_design_in_the_documentation_can_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = (ROOT / "docs" / "experiment-design.md").read_text(encoding="utf-8")
+    text = (ROOT / "lab" / "docs" / "guide.md").read_text(encoding="utf-8")
     monkeypatch.setenv("DATA", "/data")
     (tmp_path / "documented.yaml").write_text(text.partition("```yaml\n")[2].partition("```")[0])
     design = read_design(tmp_path / "documented.yaml")

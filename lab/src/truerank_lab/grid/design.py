@@ -19,7 +19,7 @@ from truerank.sources.yaml_tree import Value, YamlMapping, read_tree
 from truerank.text.passages import policy_named
 from truerank_lab.instances.options import TEST_KINDS, BuildOptions
 from truerank_lab.rankers.recipes import RECIPES, recipe_named, usual_recipe
-from truerank_lab.train import divided, is_drawn
+from truerank_lab.training import divided, is_drawn
 
 #: What is wrong with a training set, or that nothing is.
 Kind = Literal[
@@ -339,8 +339,8 @@ _OF_MODEL: Final = (
 )  # fmt: skip
 #: Options of `instances build` that are places of data, relative to the design file.
 BUILD_PLACES: Final = frozenset((
-    "queries", "train_qrels", "docs", "queries_from_documents", "audit", "labels", "run", "index", "fill",
-    "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
+    "queries", "train_qrels", "docs", "queries_from_documents", "audit", "exclude_qrels", "labels", "index", "fill",
+    "topics", "qrels", "test_docs", "rows",
 ))  # fmt: skip
 _BUILD_DEFAULTS: Final = BuildOptions().json()
 _OF_BUILD: Final = ("seed", *_BUILD_DEFAULTS)
@@ -537,9 +537,11 @@ class _Reader:
         if kind == "other":
             value.fault("sets of the kind other are not built", "give their 'instances'")
         built = {key: self._build_value(key, each, sets) for key, each in table}
-        given = {key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"}
+        given: dict[str, Any] = {
+            key: tuple(each) if key in _MANY else each for key, each in built.items() if key != "seed"
+        }
         table.read("seed", lambda each: each.content == "{seed}" or each.whole(0), 0)
-        value.checked(lambda: BuildOptions.flat(given).check(kind))
+        value.checked(lambda: BuildOptions(**given).check(kind))
         return built
 
     def _build_value(self, key: str, value: Value, sets: list[str]) -> Any:

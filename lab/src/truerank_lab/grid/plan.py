@@ -21,7 +21,7 @@ from truerank_lab.grid.design import Design, ModelDesign
 from truerank_lab.grid.results import LEAKED_SCHEMA, Cell, GridTraining, expand
 from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
 from truerank_lab.rankers.vocabulary import Vocabulary, open_vocabulary
-from truerank_lab.train import check_trainable, divided, drawn_ranker, is_drawn
+from truerank_lab.training import check_trainable, divided, drawn_ranker, is_drawn
 
 _READY: Final = "vocabulary.json"
 #: Characters of texts whose words a worker keeps as numbers.
