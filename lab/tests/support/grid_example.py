@@ -19,8 +19,8 @@ collections:
     depth: 8
     folds: 2
 sets:
-  none: {kind: none, for: notes, sizes: [24, 60], instances: none.jsonl}
-  test: {kind: test, for: notes, sizes: [24, 60], instances: test.jsonl}
+  none: {kind: none, collections: notes, sizes: [24, 60], instances: none.jsonl}
+  test: {kind: test, collections: notes, sizes: [24, 60], instances: test.jsonl}
 models:
   knrm: {model: knrm, vectors: vectors.txt, changes: {max_query: 5, max_document: 20, batch: 4}}
 seeds: [0, 1]

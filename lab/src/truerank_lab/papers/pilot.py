@@ -1,6 +1,6 @@
 """What the small pilot is trained on: rows without a leak of Vaswani and CACM, and the same with shuffled labels.
 
-`python scripts/reproduce.py pilot` calls it. Writes `none.parquet`, rows of the two collections by turns, made from
+`truerank_lab.papers.reproduce pilot` calls it. Writes `none.parquet`, rows of the two collections by turns, made from
 their documents as for the leakage paper's reproduction; `shuffled.parquet`, in which the relevant and the non-relevant
 document of half of the rows, drawn by a seed, have changed places, so that the labels say nothing; and `t5`, a small
 T5, and `minilm`, the first three layers of MiniLM (`papers/small_models.py`).

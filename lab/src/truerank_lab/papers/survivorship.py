@@ -1,8 +1,6 @@
 """Prepares the small survivorship experiment: a collection's own documents, annotated by what BM25 shows.
 
-    python -m truerank_lab.papers.survivorship --collections shared/data/collections --out work/survivorship
-
-`python scripts/reproduce.py survivorship` calls it. The first words of each of Vaswani's documents become a query and
+`truerank_lab.papers.reproduce survivorship` calls it. The first words of each of Vaswani's documents become a query and
 the rest the document that answers it. An annotator sees the ten best documents by BM25 and selects the answer if it is
 there; other queries are discarded. What is left is filtered to depth 1, 5 and all; `survivorship-small.yaml` trains on
 it. Writes none/ (all instances), docs.jsonl, index/, dev.tsv and dev.qrels (queries that are kept out of the training),
@@ -11,7 +9,6 @@ log.jsonl, depths/ and triples/.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 from pathlib import Path
@@ -24,7 +21,7 @@ from truerank.lexical import build_index, write_run
 from truerank.sources.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 from truerank_lab import instances, simulate
-from truerank_lab.grid import open_results
+from truerank_lab.grid.results import GridResults
 
 
 def write_documents(instances: Path, out: Path) -> int:
@@ -73,7 +70,7 @@ def by_depth(out: Path) -> None:
     and a query without any is discarded. What is scored: BM25, the packaged MiniLM as it is (in the place of ANCE), and
     the rankers of the grid, the first seed of each training set.
     """
-    grid, name, place = open_results(out / "grid"), "vaswani", out / "by-depth"
+    grid, name, place = GridResults(out / "grid"), "vaswani", out / "by-depth"
     design = grid.design.collection(name)
     first = out / "grid" / "collections" / name / "first-stage.run"
     shutil.rmtree(place, ignore_errors=True)
@@ -88,23 +85,3 @@ def by_depth(out: Path) -> None:
     print(survivorship.depth(place / "log.jsonl", out=place / "depths"))
     names = sorted(str(run) for run in runs.glob("*.run"))
     print(survivorship.evaluate(names, place / "depths", measures="RR@10", out=place / "report"))
-
-
-def main() -> None:
-    """Runs the steps and prints what each found."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--collections", type=Path, required=True, help="the folder that holds vaswani/")
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument(
-        "--size", type=int, default=12_000, help="instances, twice the queries; fewer if there are not so many"
-    )
-    parser.add_argument("--dev", type=int, default=500, help="queries that are kept out of the training")
-    parser.add_argument("--shown", type=int, default=10)
-    parser.add_argument("--seed", type=int, default=0)
-    options = parser.parse_args()
-    sizes = {"size": options.size, "dev": options.dev, "shown": options.shown, "seed": options.seed}
-    prepare(options.collections, options.out, **sizes)
-
-
-if __name__ == "__main__":
-    main()
