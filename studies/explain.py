@@ -31,11 +31,11 @@ import numpy as np
 import polars as pl
 from sklearn.feature_extraction.text import CountVectorizer
 
-from collection_effect import true_version
 from common import SHARED, require_shared, table
+from truerank import collection
 from truerank.measures.conventions import Alternative, ConventionScorer, scored_measure
 from truerank.measures.explanation import ExplainOptions, Explanation, ReportedScore, explain, explanation
-from truerank.sources import read_qrels_frame, read_run_frame
+from truerank.sources import open_documents, read_qrels_frame, read_run_frame, read_topics
 from vaswani_runs import Texts, all_runs, read_texts, write_run
 
 MEASURES = ("nDCG@10", "AP")
@@ -66,11 +66,16 @@ def data(name: str, folder: Path, kept: str = RUN) -> tuple[pl.DataFrame, pl.Dat
         run = read_run_frame(SHARED / "survivorship/runs/monot5.dl19.run.gz")
         return read_qrels_frame(str(SHARED / "qrels/dl19-passage.qrels.gz")), run
     if name == "cacm":
-        truth, topics = true_version()
+        cacm = SHARED / "collections/cacm"
+        source, judged = str(cacm / "cacm.tar.gz"), str(cacm / "qrels.txt")
+        documents = {one.doc_id: one.text for one in open_documents(source)}
+        topics = {one.topic_id: one.title for one in read_topics(str(cacm / "topics.txt")).topics}
         counts = CountVectorizer()
-        docs = counts.fit_transform(truth.docs.values())
-        texts = Texts(docs.tocsr(), [*truth.docs], counts.transform(topics.values()).tocsr(), [*topics])
-        qrels = pl.DataFrame(truth.qrels, schema=["topic_id", "doc_id", "relevance"], orient="row")
+        docs = counts.fit_transform(documents.values())
+        texts = Texts(docs.tocsr(), [*documents], counts.transform(topics.values()).tocsr(), [*topics])
+        # The ids of the judgments are those of the documents after the repair.
+        repaired = collection.clean(judged, collection.audit(docs=source, qrels=judged, measures="P@1"))
+        qrels = repaired.qrels.filter(pl.col("doc_id").is_in([*documents]))
     else:
         texts = read_texts(SHARED / "collections/vaswani")
         qrels = read_qrels_frame(str(SHARED / "collections/vaswani/qrels.txt"))

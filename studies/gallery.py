@@ -1,11 +1,11 @@
-"""The gallery: what is known of benchmarks that everybody quotes, one page for each, from the files themselves.
+"""The gallery: what is known of benchmarks that everybody quotes, from the files themselves.
 
     python studies/gallery.py [--only NAME …] [--overlaps FOLDER] [--docs FOLDER]
 
-Reads `gallery.toml` and the data folder, and writes docs/gallery: a page for each benchmark, an index, gallery.json,
-gallery.csv, overlaps.csv and a picture; and src/truerank/sources/benchmarks.json, by which commands recognise the
-benchmarks. With `--only` it writes only the pages of these. `--overlaps` keeps what the comparison of topics needs: a
-further run reads only what is new.
+Reads `gallery.toml` and the data folder, and writes docs/gallery: gallery.json, gallery.csv and a picture; and
+src/truerank/sources/benchmarks.json, by which commands recognise the benchmarks. `scripts/gallery_pages.py` makes the
+pages. With `--only` it prints the figures of these as JSON, and writes nothing. `--overlaps` keeps what the comparison
+of topics needs: a further run reads only what is new.
 """
 
 from __future__ import annotations
@@ -375,13 +375,13 @@ def fingerprints(benchmarks: Sequence[Benchmark], data: Path) -> Iterator[dict[s
 def main() -> None:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", nargs="*", default=[], help="pages")
+    parser.add_argument("--only", nargs="*", default=[], help="benchmarks, by their names in gallery.toml")
     parser.add_argument("--overlaps", type=Path, help="a folder that keeps the comparison of topics")
-    parser.add_argument("--docs", type=Path, default=ROOT / "docs/gallery", help="where the pages go")
+    parser.add_argument("--docs", type=Path, default=ROOT / "docs/gallery", help="where the files go")
     parser.add_argument("--known", type=Path, default=ROOT / "src/truerank/sources/benchmarks.json")
     options = parser.parse_args()
     require_shared()
-    import gallery_pages
+    import gallery_files
 
     every, logs = read_spec()
     wanted = [one for one in every if not options.only or one.page in options.only]
@@ -394,11 +394,13 @@ def main() -> None:
     for one in wanted:
         facts.append(facts_of(one, board, cells, names, SHARED))
         print(one.page, file=sys.stderr, flush=True)
+    if options.only:
+        print(json.dumps(facts, indent=1, ensure_ascii=False))
+        return
     options.docs.mkdir(parents=True, exist_ok=True)
-    gallery_pages.write(facts, None if options.only else gallery_pages.Whole(audited, cells), options.docs)
-    if not options.only:
-        lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in fingerprints(every, SHARED))
-        options.known.write_text(f'{{"benchmarks": [\n{lines}\n]}}\n', encoding="utf-8")
+    gallery_files.write(facts, audited, options.docs)
+    lines = ",\n".join(json.dumps(one, ensure_ascii=False) for one in fingerprints(every, SHARED))
+    options.known.write_text(f'{{"benchmarks": [\n{lines}\n]}}\n', encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,51 +1,43 @@
 """Finds planted faults: precision, recall, and reasons by fault, for several rankers; and a scan killed and resumed.
 
     python studies/transfer_planted.py [--collection vaswani|cacm] [--draw NAME]
-        [--rankers bm25,embedding,bm25+embedding,knrm] [--given judged|nothing] [--policy sliding:60:30]
-        [--sampled 600] [--instances 1500] [--folds 3] [--work DIR]
+        [--rankers bm25,embedding,bm25+embedding] [--given judged|nothing] [--policy sliding:60:30]
+        [--sampled 600] [--work DIR]
     python studies/transfer_planted.py --scale 100000
 
-`plant_faults.py` makes the two versions. Everything was developed with Vaswani's `--draw development` and
+`planted/draws.py` says how the two versions are made. Everything was developed with Vaswani's `--draw development` and
 `records-development`; the figures of the docs are those of `--draw fresh`, which has its own seed, and its own texts of
 error pages, notices and boilerplate, of `--collection cacm --draw records`, with wordings of other projects and
 kinds of faults that were never planted before, of `--collection cacm --draw third`, whose wordings were collected after
 the rule on the damaged version, of `--collection cacm --draw fourth`, with wordings and templates of harmless
 changes by a developer who had not read the rules, and of `--collection cacm --draw fifth`, with wordings of public
 places, looked for after the rules were last changed. Reported draws are never tuned on. bm25:
-statistics of the judged version. embedding: cosine of the packaged MiniLM. knrm, monobert (begun from MiniLM): trained
-on abstracts of the topics of the other folds, one relevant abstract against one that BM25 finds, or a random one; each
-fold's topics are scanned with the ranker that has not seen them, and all topics at once by those that learn nothing. A
-"+" weighs several together. `--share` scans a part of the topics. `--work` keeps versions, rankers and scores, so that
-a second call costs little.
+statistics of the judged version. embedding: cosine of the packaged MiniLM. A "+" weighs several together. `--share`
+scans a part of the topics. `--work` keeps versions and scores, so that a second call costs little.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
-import random
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import polars as pl
 
 from common import require_shared, table
-from plant_faults import DRAWS, planned
 from planted.abstracts import Abstracts
-from planted.pages import section_text
+from planted.draws import DRAWS, planned
 from planted.records import FAULTS, HARMLESS, SIXTH, THIRD, THIRD_HARMLESS, UNSEEN, reason_of
 from planted.scale import scale
 from planted.writing import plant
-from truerank import lexical, measures, train, transfer
+from truerank import transfer
 from truerank.audits.transfer.scanning.candidates import difference
 from truerank.audits.transfer.scanning.options import AGGREGATIONS
 from truerank.rankers.base import RankerSpec, Runtime
-from truerank.sources.instances import Instance
 
 #: The reason that a fault should be given.
 REASONS = {
@@ -71,98 +63,39 @@ EVIDENCE = {
     "both kinds": pl.col("supported") & pl.col("texts"),
     "either": pl.col("supported") | pl.col("texts"),
 }
-#: One of the best documents by BM25, or a random one, is the non-relevant one of a training row.
-HARD = 50
-#: What is trained: the model, and changes of its recipe.
-TRAINED: dict[str, tuple[str, dict[str, Any]]] = {
-    "knrm": ("knrm", {"max_query": 30, "max_document": 120}),
-    "monobert": ("monobert:packaged", {"lr": 5e-5, "batch": 16, "accumulate": 1}),
-}
 
 
-def folds_of(source: Abstracts, count: int) -> list[list[str]]:
-    """The topics in folds."""
-    judged = sorted({topic for topics in source.relevant.values() for topic in topics})
-    return [list(fold) for fold in measures.folds(judged, count, seed=0)] if count > 1 else [judged]
-
-
-def instances(source: Abstracts, folder: Path, topics: Sequence[str], count: int, seed: int) -> list[Instance]:
-    """Abstracts judged relevant to some topics, each against one that is not."""
-    documents = folder / "abstracts.tsv"
-    if not (folder / "abstracts.index").is_dir():
-        lines = (f"{one.doc_id}\t{section_text(one)}\n" for one in source.abstracts.values())
-        documents.write_text("".join(lines), encoding="utf-8")
-        lexical.build_index(str(documents), folder / "abstracts.index")
-    asked = [lexical.TopicQuery(topic, source.topics[topic]) for topic in topics]
-    model = lexical.model_of("anserini", "bm25", {})
-    run = lexical.search(lexical.open_index(folder / "abstracts.index"), asked, model, k=HARD).run
-    near = {str(key[0]): list(part["doc_id"]) for key, part in run.group_by("topic_id", maintain_order=True)}
-    draw, inside = random.Random(seed), set(topics)
-    pairs = [(topic, doc) for doc, about in source.relevant.items() for topic in about if topic in inside]
-    everything = list(source.abstracts)
-    found = []
-    for number in range(count):
-        topic, doc = draw.choice(pairs)
-        pool = near[topic] if number % 2 else everything
-        other = draw.choice([one for one in pool if topic not in source.relevant.get(one, ())])
-        texts = (section_text(source.abstracts[key]) for key in (doc, other))
-        found.append(Instance(topic, source.topics[topic], doc, next(texts), other, next(texts)))
-    return found
-
-
-def trained(name: str, source: Abstracts, work: Path, fold: int, given: argparse.Namespace) -> RankerSpec:
-    """A ranker that has not seen a fold's topics; kept in the work folder."""
-    folds = folds_of(source, given.folds)
-    model, changes = TRAINED[name]
-    folder = work / f"{name}-{len(folds)}-{fold}-{given.instances}"
-    if not (folder / "manifest.json").is_file():
-        begun = time.monotonic()
-        others = [topic for number, part in enumerate(folds) if number != fold for topic in part]
-        made = instances(source, work, others, given.instances, seed=fold)
-        table = work / f"instances-{fold}.jsonl"
-        table.write_text("".join(json.dumps(one._asdict()) + "\n" for one in made), encoding="utf-8")
-        train(model, str(table), folder, seed=fold, set_=changes, docs=str(work / "abstracts.tsv"))
-        print(f"{name}, fold {fold}: {len(made)} instances in {time.monotonic() - begun:.0f} s", flush=True)
-    return RankerSpec(str(folder), Runtime(threads=given.threads))
-
-
-def opened(name: str, source: Abstracts, work: Path, fold: int, given: argparse.Namespace) -> RankerSpec:
+def opened(name: str, threads: int) -> RankerSpec:
     """One of the rankers by its name here."""
     if name == "bm25":
         return RankerSpec("bm25")
-    if name == "embedding":
-        return RankerSpec("ance:packaged", Runtime(threads=given.threads), (("similarity", "cosine"),))
-    return trained(name, source, work, fold, given)
+    return RankerSpec("ance:packaged", Runtime(threads=threads), (("similarity", "cosine"),))
 
 
 def scanned(name: str, source: Abstracts, versions: Path, work: Path, given: argparse.Namespace) -> pl.DataFrame:
     """Every judged document of the versions with its differences: V1 minus V2."""
-    learns = any(part in TRAINED for part in name.split("+"))
-    folds = folds_of(source, given.folds if learns else 1)
-    qrels = [line.split() for line in (versions / "a.qrels").read_text().splitlines()]
-    parts = []
-    for number, fold in enumerate(folds):
-        keep = set(fold[: max(1, round(given.share * len(fold)))])
-        first, *others = (opened(one, source, work, number, given) for one in name.split("+"))
-        some = versions / f"fold-{number}.qrels"
-        some.write_text("".join(f"{' '.join(row)}\n" for row in qrels if row[0] in keep))
-        out = versions / f"scan-{name}-{number}-{given.policy.replace(':', '-')}-{given.share:g}-{given.given}"
-        files = {version: str(versions / f"{file}.jsonl") for version, file in (("V1", "a"), ("V2", "b"))}
-        scan = partial(
-            transfer.scan,
-            files,
-            str(some),
-            str(versions / "topics.tsv"),
-            model=first,
-            with_=tuple(others),
-            split=given.policy,
-            cache=str(work / "scores.sqlite"),
-            given=given.given,
-            sampled=given.sampled,
-            items=0,
-        )
-        parts.append(differences(scan(out=out), scan(evidence="scores", out=f"{out}-scores")))
-    return pl.concat(parts)
+    topics = sorted({topic for topics in source.relevant.values() for topic in topics})
+    keep = set(topics[: max(1, round(given.share * len(topics)))])
+    first, *others = (opened(one, given.threads) for one in name.split("+"))
+    some = versions / "scanned.qrels"
+    lines = (versions / "a.qrels").read_text().splitlines()
+    some.write_text("".join(f"{line}\n" for line in lines if line.split()[0] in keep))
+    out = versions / f"scan-{name}-{given.policy.replace(':', '-')}-{given.share:g}-{given.given}"
+    files = {version: str(versions / f"{file}.jsonl") for version, file in (("V1", "a"), ("V2", "b"))}
+    scan = partial(
+        transfer.scan,
+        files,
+        str(some),
+        str(versions / "topics.tsv"),
+        model=first,
+        with_=tuple(others),
+        split=given.policy,
+        cache=str(work / "scores.sqlite"),
+        given=given.given,
+        sampled=given.sampled,
+        items=0,
+    )
+    return differences(scan(out=out), scan(evidence="scores", out=f"{out}-scores"))
 
 
 def differences(scan: transfer.Scan, by_scores: transfer.Scan) -> pl.DataFrame:
@@ -284,11 +217,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--collection", choices=("vaswani", "cacm"), default="vaswani")
     parser.add_argument("--draw", choices=tuple(DRAWS), default="fresh")
-    parser.add_argument("--rankers", default="bm25,embedding,bm25+embedding,knrm")
+    parser.add_argument("--rankers", default="bm25,embedding,bm25+embedding", help="of bm25, embedding")
     parser.add_argument("--given", choices=("judged", "nothing"), default="judged")
     parser.add_argument("--policy", default="sliding:60:30")
-    parser.add_argument("--instances", type=int, default=1500)
-    parser.add_argument("--folds", type=int, default=3)
     parser.add_argument("--share", type=float, default=1.0)
     parser.add_argument("--sampled", type=int, default=600, help="documents that calibrate")
     parser.add_argument("--threads", type=int, default=2)

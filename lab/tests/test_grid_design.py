@@ -21,7 +21,7 @@ def test_a_design_says_what_is_run(tmp_path: Path) -> None:
     design = read_design(write_example(tmp_path))
     cells = expand(design)
     # two sets, two sizes, one model, two seeds
-    assert len(cells) == cells["training"].n_unique() == 8
+    assert len(cells) == 8
     assert cells.select("set", "size", "seed").head(4).rows() == [
         ("none", 24, 0), ("none", 24, 1), ("none", 60, 0), ("none", 60, 1),
     ]  # fmt: skip
@@ -33,15 +33,13 @@ def test_a_design_says_what_is_run(tmp_path: Path) -> None:
 def test_written_out_it_is_the_same_design(tmp_path: Path) -> None:
     text = DESIGN.replace(
         "models:",
-        "models:\n  bert: {model: monobert:packaged, aggregates: [first, max], policy: 'sliding:4:2', sizes: [60]}",
+        "models:\n  bert: {model: monobert:packaged, aggregate: max, policy: 'sliding:4:2', sizes: [60]}",
     )
     design = read_design(write_example(tmp_path, text), settings={"models.knrm.seeds": [3]})
     written(design, tmp_path / "out")
     assert read_design(tmp_path / "out" / "design.yaml") == design
     assert (design.model("bert").seeds, design.model("knrm").seeds) == ((0, 1), (3,))
-    # one training, two variants
-    of_bert = expand(design).filter(model="bert")
-    assert of_bert["variant"].to_list() == ["first", "max"] * 4 and of_bert["training"].n_unique() == 4
+    assert len(expand(design).filter(model="bert")) == 4
 
 
 def written(design: Design, folder: Path) -> None:
@@ -85,7 +83,7 @@ FAULTS = {
     "recipe": ("model: knrm,", "model: knrm, recipe: capreolos,", "capreolos"),
     "change": ("batch: 4", "batch: many", "batch is 'many'"),
     "model-sets": ("model: knrm,", "model: knrm, sets: [nane],", "did you mean 'none'?"),
-    "max-whole": ("model: knrm,", "model: knrm, aggregates: [max],", "max over whole documents"),
+    "max-whole": ("model: knrm,", "model: knrm, aggregate: max,", "max over whole documents"),
     "policy": ("depth: 8", "policy: slidin", "no passage policy 'slidin'"),
     "measure": ("nDCG@10, P@1", "nDCG@10, nDCH@5", "nDCH"),
     "baseline": ("measures:", "report: {baseline: nothing}\nmeasures:", "report.baseline: unknown 'nothing'"),
@@ -176,7 +174,7 @@ def test_ready_designs_count_what_the_papers_count(name: str) -> None:
     topics = {one.name: sum(design.collection(each).topic_count or 0 for each in one.collections)
               for one in design.reported}  # fmt: skip
     found = (trained.select("set", "size").n_unique(), cells["model"].n_unique(), trained["seed"].n_unique())
-    assert (*found, trained["training"].n_unique(), len(cells), topics) == PAPERS[name]
+    assert (*found, len(trained), len(cells), topics) == PAPERS[name]
 
 
 @pytest.mark.parametrize("name", PAPERS)
@@ -223,8 +221,10 @@ def test_the_designs_of_the_papers_say_how() -> None:
     # Ten trainings on ten draws: five on first passages, tested on them, five on the best.
     for name in ("random-min", "wayback-version-V1"):
         file, own = name.partition("-")[2], transfer.set(name)
-        rows = expand(transfer).filter(set=name).select("variant", "model", "seed").rows()
-        assert [(variant, seed, own.drawn(model, seed).build["rows"]) for variant, model, seed in rows] == [
+        rows = expand(transfer).filter(set=name).select("model", "seed").rows()
+        assert [
+            (transfer.model(model).aggregate, seed, own.drawn(model, seed).build["rows"]) for model, seed in rows
+        ] == [
             (aggregate, seed, f"/SELECTED/{name.partition('-')[0]}/{part}/seed-{seed}/{file}.parquet")
             for part, aggregate, seeds in (("first", "first", range(5)), ("best", "max", range(5, 10)))
             for seed in seeds

@@ -148,14 +148,14 @@ def test_costs_are_told_and_nothing_is_prepared(whole: GridRun, tmp_path: Path) 
     design = read_design(write_example(tmp_path))
     costed = run_grid(design, out=tmp_path / "out", options=_ONE, dry_run=True)
     assert not (tmp_path / "out").exists()
-    assert costed.costs is not None and costed.costs.rows() == [("knrm", 8, 8, 4 * 24 + 4 * 60, None)]
-    assert "8 trainings, 8 cells to do" in repr(costed)
+    assert costed.costs is not None and costed.costs.rows() == [("knrm", 8, 4 * 24 + 4 * 60, None)]
+    assert "8 cells to do" in repr(costed)
     # A seed that is there already, and one that is not: by the seconds of what is there.
     more = read_design(design.file, settings={"seeds": [4, 5]})
     (row,) = run_grid(more, out=whole.folder, dry_run=True).costs.rows()
     results = GridResults(whole.folder)
     seconds = sum(results.seconds(cell) for cell in results.cells["cell"])
-    assert row[:4] == ("knrm", 4, 4, 168) and row[4] == pytest.approx(seconds / (20 * 42) * 168 / 3600)
+    assert row[:3] == ("knrm", 4, 168) and row[3] == pytest.approx(seconds / (20 * 42) * 168 / 3600)
     with pytest.raises(InputError, match="no results of a grid"):
         GridResults(tmp_path)
     with pytest.raises(InputError, match="no engine called"):
@@ -252,7 +252,7 @@ def _done(out: Path) -> list[Path]:
     return sorted((out / "cells").glob("*/cell.json"))
 
 
-def _wait_for(condition, seconds: float = 90) -> None:
+def _wait_for(condition, seconds: float = 300) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end

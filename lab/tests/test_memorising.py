@@ -130,7 +130,7 @@ def worlds(draw: st.DrawFn) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     return frame(rows), pl.DataFrame(leaked, schema=schema, orient="row"), depth
 
 
-@settings(max_examples=60)
+@settings(max_examples=60, deadline=None)
 @given(worlds(), st.integers(0, 1000))
 def test_properties(world, seed) -> None:
     without, leaked, depth = world

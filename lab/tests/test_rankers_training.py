@@ -372,23 +372,17 @@ def vector_files(tmp_path):
     words, rows = ["one", "two", "three"], np.arange(12, dtype=np.float32).reshape(3, 4) / 8
     text = "".join(f"{word} {' '.join(map(str, row))}\n" for word, row in zip(words, rows, strict=True))
     (tmp_path / "glove.txt").write_text(text)
-    (tmp_path / "w2v.txt").write_text("3 4\n" + text)
-    binary = b"3 4\n" + b"".join(word.encode() + b" " + row.tobytes() for word, row in zip(words, rows, strict=True))
-    (tmp_path / "w2v.bin").write_bytes(binary)
-    (tmp_path / "lines.bin").write_bytes(
-        b"3 4\n" + b"".join(w.encode() + b" " + row.tobytes() + b"\n" for w, row in zip(words, rows, strict=True))
-    )
     (tmp_path / "glove.txt.gz").write_bytes(gzip.compress(text.encode()))
     return words, rows
 
 
-@pytest.mark.parametrize("name", ["glove.txt", "w2v.txt", "w2v.bin", "lines.bin", "glove.txt.gz"])
-def test_word_vectors_of_every_form(tmp_path, name):
+@pytest.mark.parametrize("name", ["glove.txt", "glove.txt.gz"])
+def test_word_vectors(tmp_path, name):
     words, rows = vector_files(tmp_path)
-    table = read_word_vectors(tmp_path / name)
+    table = read_word_vectors(tmp_path / name, words)
     assert list(table.words) == words
     np.testing.assert_array_equal(table.vectors, rows)
-    assert read_word_vectors(tmp_path / name, keep={"two"}).words == ("two",)
+    assert read_word_vectors(tmp_path / name, {"two"}).words == ("two",)
 
 
 @pytest.mark.parametrize(
@@ -396,16 +390,15 @@ def test_word_vectors_of_every_form(tmp_path, name):
     [
         (b"one 1 2 3\ntwo 1 2\n", r"v.txt:2: not a word and 3 numbers"),
         (b"one 1 2 3\ntwo 1 x 2\n", r"v.txt:2: not a word and 3 numbers"),
-        (b"one 1 nan\n", "what is not a number"),
-        (b"2 4\none \x00\xff\xff\xff", r"2 words of 4 numbers, more than the file holds"),
-        (b"2 4\none " + b"\x00\x00\x80?" * 4 + b"\ntwo \x00", r"cut off after 1 of 2 words"),
+        (b"one 1 nan\n", r"v.txt:1: not a word and 2 numbers"),
+        (b"three 1 2\n", "no vector of a word that is needed"),
         (b"word\n", "not a word and 1 numbers"),
     ],
 )
 def test_broken_word_vectors(tmp_path, content, message):
     (tmp_path / "v.txt").write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_word_vectors(tmp_path / "v.txt")
+        read_word_vectors(tmp_path / "v.txt", {"one", "two", "word"})
 
 
 def test_a_vocabulary_of_words(tmp_path):

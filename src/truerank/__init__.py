@@ -34,18 +34,15 @@ if TYPE_CHECKING:
     from truerank.measures import order_changes as order_changes
     from truerank.options import Runtime as Runtime
     from truerank.options import Scoring as Scoring
-    from truerank.rankers.machine import machine as machine
     from truerank.rankers.reranking.rerank import rerank as rerank
     from truerank.version import __version__ as __version__
-    from truerank.work.merging import merge as merge
 
 else:
     __getattr__, _every = lazily(__name__, __file__)
     __all__ = [*_every()]
     #: Names that completion leaves out: a notebook shows what most people want.
     _RARE = frozenset(
-        "Runtime build_index compare_evaluations judging lexical load_evaluation machine merge "
-        "order_changes register".split()
+        "Runtime build_index compare_evaluations judging lexical load_evaluation order_changes register".split()
     )
 
     def __dir__() -> list[str]:

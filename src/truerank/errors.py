@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-__all__ = ["InputError", "MissingExtraError", "OptionError", "ShardFinishedError", "TruerankError", "TwoReadingsError"]
+__all__ = ["InputError", "MissingExtraError", "OptionError", "TruerankError", "TwoReadingsError"]
 
 
 #: A flag with its value, which is no word of the sentence; command lines and what is quoted come first, and stay.
@@ -111,10 +111,12 @@ class MissingExtraError(TruerankError):
     Args:
         feature: what the user asked for ("the OpenVINO backend").
         extra: the extra of this package that carries it ("fast").
+        remedy: what installs it, where the extra alone does not.
     """
 
-    def __init__(self, feature: str, extra: str) -> None:
-        super().__init__(f"{feature} needs a package that is not installed", f"pip install 'truerank[{extra}]'")
+    def __init__(self, feature: str, extra: str, remedy: str = "") -> None:
+        remedy = remedy or f"pip install 'truerank[{extra}]'"
+        super().__init__(f"{feature} needs a package that is not installed", remedy)
         self.extra = extra
 
 
@@ -125,20 +127,3 @@ def needed_for(feature: str, extra: str) -> Iterator[None]:
         yield
     except ImportError as error:
         raise MissingExtraError(feature, extra) from error
-
-
-class ShardFinishedError(TruerankError):
-    """No fault: a shard of a job has worked on its blocks, and the next step needs those of the others.
-
-    The command line prints it and exits with 0.
-
-    Args:
-        shard: which, as `engine` names it ("shard:1/4").
-        done: how many blocks it worked on.
-        left: how many blocks of other shards are not here.
-    """
-
-    def __init__(self, shard: str, done: int, left: int) -> None:
-        self.shard, self.done, self.left = shard, done, left
-        remedy = "when all shards are done, merge them with 'truerank merge', then run again"
-        super().__init__(f"worked on {done:,} blocks, {left:,} are of other shards", remedy, where=shard)

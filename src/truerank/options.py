@@ -475,8 +475,7 @@ class Workers(Options):
     """Where the work runs.
 
     Attributes:
-        engine: local (processes of this machine), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith
-            of N jobs, see merge.
+        engine: local (processes of this machine), ray (a cluster on this machine), or ray:ADDRESS.
         workers: how many processes; by default as many as the processors allow.
     """
 
@@ -489,19 +488,20 @@ class Encoding(Options):
     """What turns texts into vectors.
 
     Attributes:
-        encoder: a Hugging Face id, a local folder, or packaged.
+        encoder: a Hugging Face id, a local folder, packaged, or words for none: texts are then compared by their words
+            and letters. Auto takes the paper's, paraphrase-MiniLM-L6-v2, where it is kept or can be fetched, else
+            packaged, else words.
         backend: what runs the encoder; auto takes OpenVINO, ONNX Runtime or torch, the first that is installed.
         device: where the torch backend runs, such as cuda:0.
         precision: auto runs a first pass in lower precision where that is faster on this machine; the pairs above the
-            floor are the same. Full does not. See machine. The jobs of an array take one precision for all: full, or
-            that of the first pass, int8 or bf16 with OpenVINO, fp16 or bf16 on a GPU.
+            floor are the same. Full does not.
         cache: a folder that keeps vectors, so that the next run encodes only what is new.
     """
 
-    encoder: Annotated[str, Flag(metavar="NAME")] = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+    encoder: Annotated[str, Flag(metavar="NAME")] = "auto"
     backend: Literal["auto", "onnx", "openvino", "torch"] = "auto"
     device: str | None = None
-    precision: Literal["auto", "full", "int8", "bf16", "fp16"] = "auto"
+    precision: Literal["auto", "full"] = "auto"
     cache: Annotated[str | None, Flag(metavar="DIR")] = None
 
 

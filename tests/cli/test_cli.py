@@ -82,7 +82,7 @@ def audit(small: tuple[str, str], tmp_path_factory: pytest.TempPathFactory) -> P
     return out
 
 
-def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, here: Ended, tmp_path: Path) -> None:
+def test_clean_and_calibrate(small: tuple[str, str], audit: Path, here: Ended, tmp_path: Path) -> None:
     cleaned = here(
         "leakage",
         "clean",
@@ -131,8 +131,7 @@ def test_clean_card_and_calibrate(small: tuple[str, str], audit: Path, here: End
     )
     assert reduced.returncode == 0, reduced.stderr
     assert "topics of sample-news remain" in reduced.stdout
-    card = here("leakage", "card", str(audit), "--format", "markdown")
-    assert card.stdout.startswith("## Train–test leakage")
+    assert (audit / "card.md").read_text().startswith("## Train–test leakage")
     threshold = here("leakage", "calibrate", "--labels", str(SAMPLE.labels), "--json")
     assert 0.8 < json.loads(threshold.stdout)["chosen"] < 0.91
 
@@ -190,7 +189,7 @@ def test_wrong_option_is_two_and_unknown_command_too(here: Ended) -> None:
 
 
 def test_debug_shows_where(here: Ended) -> None:
-    finished = here("--debug", "leakage", "card", "nowhere")
+    finished = here("--debug", "leakage", "calibrate", "--labels", "nowhere")
     assert finished.returncode == 2
     assert "Traceback" in finished.stderr
 
@@ -221,9 +220,9 @@ def test_interrupt_is_130_and_the_work_stays(tmp_path: Path) -> None:
     assert list((tmp_path / "out").rglob("*.arrow"))
 
 
-def test_closed_pipe_is_no_error(audit: Path) -> None:
+def test_closed_pipe_is_no_error() -> None:
     process = subprocess.Popen(
-        [sys.executable, "-m", "truerank", "leakage", "card", str(audit)],
+        [sys.executable, "-m", "truerank", "rules"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
@@ -232,19 +231,6 @@ def test_closed_pipe_is_no_error(audit: Path) -> None:
     assert process.stderr is not None
     assert b"Traceback" not in process.stderr.read()
     process.wait()
-
-
-def test_a_card_can_state_its_pairs_without_their_texts(audit: Path, here: Ended, tmp_path: Path) -> None:
-    key = tmp_path / "key"
-    key.write_text("a secret of more than sixteen letters")
-    finished = here("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
-    assert finished.returncode == 0, finished.stderr
-    card = json.loads(finished.stdout)
-    pairs = [pair for test in card["tests"] for pair in test["pairs"]]
-    assert card["redacted"] and pairs
-    assert all(pair["query_text"].startswith("hmac:") for pair in pairs)
-    again = here("leakage", "card", str(audit), "--pairs", "--redact", "--redact-key", str(key))
-    assert again.stdout == finished.stdout
 
 
 def test_a_reduced_test_set_knows_what_its_runs_could_still_show(

@@ -1,4 +1,4 @@
-"""What another package adds: a ranker, an encoder, a source format, a stopping rule and a measure."""
+"""What another package adds: a ranker, an encoder, a source format and a measure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 import truerank
 from places import SUPPORT
-from truerank.audits.pool.stopping import load_rule
 from truerank.cli import main
 from truerank.errors import InputError
 from truerank.measures import lower_is_better, parse_measures
@@ -88,16 +87,12 @@ def test_a_measure_of_another_package_is_computed_and_ordered(files: Path) -> No
     assert lower_is_better(parse_measures("LastRank")[0])
 
 
-def test_an_encoder_and_a_stopping_rule_of_another_package() -> None:
+def test_an_encoder_of_another_package() -> None:
     encoder = open_encoder("letters:latin")
     assert isinstance(encoder, Encoder)
     assert encoder.name == "letters latin"
     vectors = encoder.encode(["ab", "ba", "c"])
     assert np.allclose(vectors @ vectors.T, [[1, 1, 0], [1, 1, 0], [0, 0, 1]])
-    assert load_rule("first:number=5").name == "first 5"
-    assert load_rule("first").name == "first 3"
-    with pytest.raises(InputError, match="the rule 'first' refuses its options"):
-        load_rule("first:size=5")
 
 
 @pytest.mark.parametrize(

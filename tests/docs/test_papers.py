@@ -14,7 +14,7 @@ import transfer_example
 from truerank.cli import main
 
 ROOT = Path(__file__).parents[2]
-DESIGNS = "tests/lab/test_paper_designs_run.py"
+DESIGNS = "lab/tests/test_paper_designs_run.py"
 TOPICS = 6
 
 
@@ -221,7 +221,6 @@ def versions(mini: Miniature) -> None:
         "--out",
         mini.out("scan"),
     )
-    called("transfer", "describe", mini.out("scan"))
 
 
 def carried(mini: Miniature) -> None:

@@ -94,7 +94,7 @@ def test_what_was_exported_says_the_same_as_the_store(store: Path, tmp_path: Pat
         opened.record("i2", "robot", "skip", reason="too hard")
     expected = agreement(store, definition="title-type", resamples=0)
     tables = judge.table(store)
-    forms = {"labels.jsonl": None, "labels.csv": None, "doccano.jsonl": "doccano", "studio.json": "labelstudio"}
+    forms = {"labels.jsonl": None, "labels.csv": None, "doccano.jsonl": "doccano"}
     for name, form in forms.items():
         file = tmp_path / name
         judge.export(store, file, file_format=form)

@@ -63,9 +63,9 @@ def test_every_import_has_a_manifest_of_its_own(store: Path, tmp_path: Path) -> 
 
 def test_export_hashes_what_it_wrote(store: Path, tmp_path: Path) -> None:
     judge.import_(store, labels_of(store, tmp_path, other=0))
-    judge.export(store, tmp_path / "out.json", file_format="labelstudio")
-    found = manifest_of(tmp_path / "out.json.manifest.json")
-    assert sorted(found["artifacts"]) == ["out.json", "out.json.config.xml"]
+    judge.export(store, tmp_path / "out.jsonl", file_format="doccano")
+    found = manifest_of(tmp_path / "out.jsonl.manifest.json")
+    assert sorted(found["artifacts"]) == ["out.jsonl", "out.jsonl.label_config.json"]
     for name, digest in found["artifacts"].items():
         assert hashlib.sha256((tmp_path / name).read_bytes()).hexdigest() == digest
 

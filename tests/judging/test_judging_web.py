@@ -18,11 +18,10 @@ from pathlib import Path
 
 import pytest
 
-from places import ROOT
-
 pytest.importorskip("starlette", reason="the extra [web] is not installed: judging pages are not tried")
 pytest.importorskip("uvicorn", reason="the extra [web] is not installed: judging pages are not tried")
 
+import judging_load
 from judging_example import Queue
 from judging_web_sample import HOSTILE, Browser, make_store, pairs, served
 from truerank import judge
@@ -32,8 +31,6 @@ from truerank.judging.schemes import load_scheme
 from truerank.judging.store import Store
 from truerank.judging.web.access import host_of
 from truerank.judging.web.pages import LARGEST_BODY, safe, shown_item
-
-BENCHMARK = ROOT / "benchmarks/judging_load.py"
 
 
 @pytest.fixture
@@ -632,15 +629,10 @@ def test_the_command_serves_until_it_is_interrupted(tmp_path):
         assert [event.labels for event in store.events()] == [("Title-Identical",)]
 
 
-def test_no_acknowledged_label_is_lost_or_doubled_when_the_server_is_killed():
-    finished = subprocess.run(
-        [sys.executable, str(BENCHMARK), "--annotators", "4", "--labels", "200", "--json"],
-        capture_output=True, text=True, check=False, timeout=240,
-    )  # fmt: skip
-    assert finished.returncode == 0, finished.stdout + finished.stderr
-    found = json.loads(finished.stdout)
-    assert (found["acknowledged"], found["lost"], found["doubled"], found["kills"]) == (200, 0, 0, 1)
-    assert found["sent_again"] >= 1
+def test_no_acknowledged_label_is_lost_or_doubled_when_the_server_is_killed(tmp_path):
+    found = judging_load.run(annotators=4, labels=200, folder=tmp_path)
+    assert (found.acknowledged, found.lost, found.doubled, found.ended_with) == (200, 0, 0, 0)
+    assert found.sent_again >= 1
 
 
 def test_whoever_feeds_the_store_is_asked_for_more(tmp_path):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import itertools
 import re
-import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -21,7 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from truerank.errors import InputError, OptionError, ShardFinishedError
+from truerank.errors import InputError, OptionError
 from truerank.near_duplicates import Equivalents, Shingles, between, keep, open_sketches, within
 from truerank.near_duplicates import comparison as comparing
 from truerank.near_duplicates import joins as joining
@@ -29,7 +28,7 @@ from truerank.near_duplicates import sketches as sketch_blocks
 from truerank.near_duplicates.shingles import shingled, windows_of
 from truerank.records import Document
 from truerank.text.normalising import normalise
-from truerank.work.engines import LocalEngine, open_engine
+from truerank.work.engines import LocalEngine
 from truerank.work.jobs import Job
 
 Texts = Sequence[tuple[str, str]]
@@ -338,19 +337,6 @@ def test_processes_find_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 100)
     texts = corpus(1000)
     assert same(within(texts, job=Job(tmp_path, LocalEngine(2))), within(texts))
-
-
-def test_shards_read_parts_of_the_documents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two jobs make the sketches of one collection; with the blocks of both, one of them does the rest."""
-    monkeypatch.setattr(sketch_blocks, "_DOCUMENTS", 40)
-    texts = corpus(200)
-    folders = [tmp_path / f"shard{part}" for part in (1, 2)]
-    for part, folder in enumerate(folders, 1):
-        with pytest.raises(ShardFinishedError):
-            within(texts, job=Job(folder, open_engine(f"shard:{part}/2")))
-    for block in (folders[1] / "sketches").glob("*.arrow*"):
-        shutil.copy(block, folders[0] / "sketches" / block.name)
-    assert same(within(texts, job=Job(folders[0], open_engine("shard:1/2"))), within(texts))
 
 
 def test_kept_sketches_stand_for_documents(tmp_path: Path) -> None:

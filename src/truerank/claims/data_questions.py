@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -64,7 +65,9 @@ def example_leaks(given: Inquiry, steps: AuditSteps) -> ExampleLeaks | None:
 
     def run(folder: Path, progress: Progress) -> dict[str, Any]:
         options = ExampleOptions(qrels=sources.qrels, docs=sources.docs, rel=given.scoring.rel)
-        found = touched_texts(whole, str(sources.test), options=options, out=folder, progress=progress)
+        found = touched_texts(
+            whole, str(sources.test), options=options, out=folder if steps.kept else None, progress=progress
+        )
         return {} if found is None else dict(plain(found))
 
     found = steps.once(_FOLDER, depends, run)
@@ -82,7 +85,7 @@ _REPAIRED: Final = frozenset((
     "missing-document", "replaced-text", "respelt-document", "unknown-topic", "respelt-topic", "repeated-pair",
     "contradicted-pair", "exact-duplicate", "contradicted-group", "unjudged-twin", "redundant-relevant",
     "duplicate-topic", "run-of-other-documents", "broken-row", "swapped-ids", "misplaced-run", "shifted-judgments",
-    "shuffled-judgments", "unrelated-judgments", "inverted-grades", "telling-order",
+    "shuffled-judgments", "unrelated-judgments", "inverted-grades",
 ))  # fmt: skip
 _DISPLACED: Final = "displaced-text"
 #: Notes that are tried on the claim.
@@ -97,13 +100,16 @@ _PAIR: Final = ["topic_id", "doc_id"]
 def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None, steps: AuditSteps) -> ClaimAnswer:
     """(b) The leakage audit, and the claim on the topics that do not leak, beside random removals of as many."""
     from truerank.audits.leakage.audit import audit as leakage_audit
+    from truerank.audits.leakage.audit import verdicts
     from truerank.audits.leakage.options import AuditOptions
+    from truerank.vectors.encoders import chosen
 
-    test = str(given.sources.test)
+    test, encoding = str(given.sources.test), given.encoding
+    encoding = replace(encoding, encoder=chosen(encoding.encoder))
     depends = {
         "train": steps.inputs("train", given.sources.train), "test": steps.inputs("test", [test]),
         "labels": steps.inputs("labels", given.judged.labels), "judged": given.judged,
-        "encoding": replace(given.encoding, cache=None),
+        "encoding": replace(encoding, cache=None),
         "variants": steps.inputs("variants", [given.options.variants]),
     }  # fmt: skip
 
@@ -111,10 +117,10 @@ def leakage_answer(given: Inquiry, material: ClaimMaterial, claim: Claim | None,
         """The leakage audit, as far as the claim needs it."""
         named = {} if given.options.variants is None else {material.test: given.options.variants}
         options = AuditOptions(variants=named)
-        found = leakage_audit(
-            given.sources.train, [test], options=options, encoding=given.encoding, judged=given.judged,
-            out=folder, progress=progress,
-        )  # fmt: skip
+        train = given.sources.train
+        asked: Any = {"options": options, "encoding": encoding, "judged": given.judged, "progress": progress}
+        audited = partial(leakage_audit, out=folder) if steps.kept else verdicts
+        found = audited(train, [test], **asked)
         one = next(iter(found.summary["tests"].values()))
         return {name: one[name] for name in ("verdict", "why", "settle", "leaked_topics", "topics")}
 
@@ -372,13 +378,13 @@ def versions_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps
         versions = {_BEFORE: str(sources.previous), _NOW: str(sources.docs)}
         by = "url" if _has_urls(str(sources.previous)) else "id"
         rel, matching = given.scoring.rel, transfer.MatchOptions(match_by="url" if by == "url" else "id")
-        # The scan matches the versions by itself, while it reads them, and writes what it found.
+        # The scan matches the versions by itself, while it reads them.
         found = transfer.scan(
-            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matching=matching, out=folder,
-            progress=progress,
+            versions, sources.qrels, str(sources.test), model="bm25", rel=rel, matching=matching,
+            out=folder if steps.kept else None, progress=progress,
         )  # fmt: skip
         files = [folder / name for name in _QRELS]
-        route = transfer.Route(matched=folder / "matched", to=_NOW)
+        route = transfer.Route(matched=found.links, to=_NOW)
         carried = transfer.carry(sources.qrels, route=route, rel=rel, out=files[0])
         nowhere = len(carried.parts["lost"].filter(unknown))
         cleaned = transfer.clean(

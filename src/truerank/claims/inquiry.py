@@ -166,13 +166,18 @@ def _relative(text: str, folder: Path) -> str | None:
 def resolved(settings: str | Path, given: Inquiry) -> Inquiry:
     """What a file of settings says, with what was given beside it in its place."""
     path = Path(settings)
-    if str(settings) == SAMPLE_NAME and not path.exists():
+    if sample := str(settings) == SAMPLE_NAME and not path.exists():
         path = sample_folder() / "collection" / "check.yaml"
     text = text_file(path, "give a check.yaml, or the options themselves")
     values = load_yaml(text, path, lambda loader, node: loader.construct_document(node), remedy=_REMEDY) or {}
     if not isinstance(values, dict):
         raise InputError("no options in it", _REMEDY, where=path)
     values = {str(key).replace("-", "_"): value for key, value in values.items()}
+    if sample:
+        # Here: a check without the sample would wait for it.
+        from truerank.vectors.encoders.opening import packaged_or_words
+
+        values["encoder"] = packaged_or_words()
     out, paths = values.pop("out", None), _read("test", values.pop("paths", []), path)
     groups: dict[str, Any] = {}
     for group in _GROUPS:

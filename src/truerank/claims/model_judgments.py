@@ -60,7 +60,7 @@ def models_answer(given: Inquiry, material: ClaimMaterial, claim: Claim, steps: 
         return ClaimAnswer("models", "NOT USABLE", strange, "unknown", "", (), settles, remark=strange)
     found = judge_audit(
         given.sources.qrels, models, given.sources.run, measures=claim.measure,
-        resampling=given.resampling, scoring=given.scoring, out=steps.place("models"),
+        resampling=given.resampling, scoring=given.scoring, out=steps.place("models") if steps.kept else None,
     )  # fmt: skip
     looks = {
         name: _look(claim, found.grades, name, given.resampling.seed, divided.get(name)) for name in found.grades.judges

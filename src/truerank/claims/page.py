@@ -12,6 +12,7 @@ from truerank.claims.claim import EFFECTS, Claim, ClaimEstimate, Effect, signed
 from truerank.claims.questions import Question, question
 from truerank.claims.results import Check, ClaimAnswer, ConclusionWord, SystemScore
 from truerank.claims.steps import AUDITS
+from truerank.core.cards import card
 from truerank.core.page import AnswerLine, AnswerList, Prose
 from truerank.core.report import Report, ReportSection
 from truerank.core.result import Summary, gallery_notes, place_note, reports, summarises, writes
@@ -22,7 +23,6 @@ from truerank.core.verdict import Level, Verdict
 from truerank.core.views import heads
 from truerank.errors import InputError
 from truerank.records import Input
-from truerank.version import __version__
 from truerank.work.kept import RECORD
 from truerank.work.publishing import write_pictures, write_tables
 from truerank.work.runs import Run
@@ -444,14 +444,13 @@ def card_of(result: Check) -> str:
     rows = tuple((question(one.question).text, one.word, _said(result, one)) for one in result.answers)
     table = Table("", (Column("Question"), Column("Finding"), Column("The difference")), rows)
     conclusion = result.conclusion
-    parts = [
-        "## Can this result be believed?",
+    return card(
+        "Can this result be believed?",
+        "; `truerank check check.yaml` repeats it.",
         f"**{escape_markdown(_claimed(result))}**",
         f"**{conclusion.word}**: {escape_markdown(conclusion.reason)}",
-        table.markdown().strip(),
-        f"Checked with truerank {__version__}; `truerank check check.yaml` repeats it.",
-    ]
-    return "\n\n".join(parts) + "\n"
+        table,
+    )
 
 
 @writes(Check)

@@ -13,7 +13,7 @@ from typing import Any
 
 from truerank.cli import streams
 from truerank.cli.commands import TRUERANK, Program
-from truerank.errors import InputError, ShardFinishedError, TruerankError
+from truerank.errors import InputError, TruerankError
 
 if sys.platform != "win32":
     import resource
@@ -74,9 +74,6 @@ def _warned(message: Warning | str, *_: Any, **__: Any) -> None:
 def _run(words: list[str], program: Program, debug: bool) -> int:
     try:
         outcome = _called(words, program)
-    except ShardFinishedError as finished:
-        streams.put(sys.stderr, f"{finished}\n")
-        return _OK
     except TruerankError as error:
         return _failed(str(error), _USAGE, debug)
     except KeyboardInterrupt:
@@ -121,7 +118,7 @@ def _called(words: list[str], program: Program) -> Any:
         place = f"{program.name} {name}" if name else program.name
         fault = _in_our_words(" ".join(str(error).split()))
         if name and fault.startswith("Unknown option: --engine"):
-            remedy = "the guide 'Large data' names the commands that run in shards or on a cluster"
+            remedy = "the guide 'Large data' names the commands that run on a cluster"
             raise InputError("works on one machine and has no --engine", remedy, where=place) from error
         raise InputError(fault, f"see '{place} --help'", where=place) from error
 

@@ -20,7 +20,7 @@ from truerank.cli.helps import Help, help_of, sentence_of, stored_help
 from truerank.cli.settings import project_settings
 from truerank.core.result import Format, Result, summary
 from truerank.core.verdict import ORDER
-from truerank.errors import InputError, OptionError, ShardFinishedError, TruerankError, TwoReadingsError
+from truerank.errors import InputError, OptionError, TruerankError, TwoReadingsError
 from truerank.loading import decimal_number, signed_number
 from truerank.options import overwrites
 from truerank.version import __version__
@@ -175,8 +175,6 @@ def _runner(program: str, name: str, path: str, known: Help) -> Callable[..., in
             raise
         except SystemExit as ended:
             raise RuntimeError(f"code that it called ended the process (exit {ended.code})") from ended
-        except ShardFinishedError:
-            raise  # no fault, and nothing in it names an option
         except TruerankError as error:
             if isinstance(error, OptionError) and _is_computed(error, given):
                 raise RuntimeError(f"a number of truerank's own is out of its bounds ({error})") from error

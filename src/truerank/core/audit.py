@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
+from truerank.core.cards import card
 from truerank.core.plain import plain
 from truerank.core.report import Report, ReportPart, ReportSection, found_section, found_table
 from truerank.core.result import Result, Summary, gallery_notes, page_note, reports, summarises
@@ -20,7 +21,6 @@ from truerank.core.sarif import sarif
 from truerank.core.tables import Table, escape_markdown
 from truerank.core.verdict import LEVELS, ORDER, Verdict
 from truerank.core.views import View, tables
-from truerank.version import __version__
 
 if TYPE_CHECKING:
     import polars as pl
@@ -104,7 +104,7 @@ class Audit(Result, shown_in="truerank.core.audit"):
     def card(self) -> str:
         """A section of a data card, in Markdown."""
         lines = [f"- {_subject(each)}**{each.word}**. {escape_markdown(each.sentence)}" for each in self.verdicts]
-        return f"## {self.look.title}\n\n" + "\n".join(lines) + f"\n\n(truerank {__version__})\n"
+        return card(self.look.title, ".", "\n".join(lines))
 
 
 def _subject(verdict: Verdict) -> str:

@@ -105,6 +105,10 @@ class RuleChoice(Options):
         chosen = not self.select or rule.code.startswith(_codes(self.select))
         return chosen and not rule.code.startswith(_codes(self.ignore) or "-")
 
+    def names(self, rule: Rule) -> bool:
+        """Whether a rule is selected by its whole code, and not ignored."""
+        return rule.code in _codes(self.select) and self.takes(rule)
+
     def reason(self, rule: Rule) -> str:
         """Why findings of a rule are accepted; empty where they are not."""
         parts = (text.partition("=")[::2] for text in self.accept)

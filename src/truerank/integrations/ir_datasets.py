@@ -12,15 +12,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-import ir_datasets
-from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQuery, TrecQrel, TrecQuery
-from ir_datasets.indices import PickleLz4FullStore
-
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import json_file
 from truerank.sources import open_documents, open_queries, parse, read_qrels, read_topics
 from truerank.sources.grammar import SourceSpec
 from truerank.work.artifacts import digest, hash_file, write_text
+
+with needed_for("a data set for ir_datasets", "irds"):
+    import ir_datasets
+    from ir_datasets.formats import BaseDocs, BaseQrels, BaseQueries, GenericQuery, TrecQrel, TrecQuery
+    from ir_datasets.indices import PickleLz4FullStore
 
 __all__ = ["TruerankDoc", "register", "registry_file", "restore"]
 

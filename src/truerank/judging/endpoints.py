@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Final, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError, OptionError, needed_for
 from truerank.loading import load_json
 from truerank.network import (
     AddressError,
@@ -101,9 +101,9 @@ class Client:
         if self._key:
             headers["Authorization"] = f"Bearer {self._key}"
         # It follows no redirects: they would carry the key and the texts to an address that nobody named.
-        self._http = HttpClient(
-            headers=headers, silence=patience.timeout, proxies=not is_this_machine(urlsplit(self.url).hostname or "")
-        )
+        proxies = not is_this_machine(urlsplit(self.url).hostname or "")
+        with needed_for("asking a model", "models"):
+            self._http = HttpClient(headers=headers, silence=patience.timeout, proxies=proxies)
 
     def complete(self, messages: list[dict[str, str]]) -> Completion:
         body: dict[str, Any] = {"model": self.model, "messages": messages}

@@ -1,4 +1,4 @@
-"""Which ranks a table of scores supports: intervals of ranks, the first group, and letters.
+"""Which ranks a table of scores supports: intervals of ranks, and the first group.
 
 Rows are what scores are averaged over: tasks, or questions within tasks. Each row's scores of all systems take one
 random sign together, around the means (a wild bootstrap with Rademacher signs), and every statistic is studentised anew
@@ -203,28 +203,6 @@ def _stepwise(drawn: _Drawn, values: Floats, confidence: float, pairs: NDArray[n
         better |= found
         open_ &= ~(found | found.T)
     return better
-
-
-def letters(order: Ints, better: NDArray[np.bool_]) -> tuple[tuple[int, int], ...]:
-    """Groups of neighbours none of which is better than another: the first and last place of each, from 0.
-
-    Groups overlap, since "not told apart" is not transitive; together they hold every system.
-
-    Args:
-        order: systems from the best to the worst, shape (systems,).
-        better: as in `RankGroups`.
-    """
-    told = better[np.ix_(order, order)] | better[np.ix_(order, order)].T
-    groups: list[tuple[int, int]] = []
-    last = -1
-    for start in range(len(order)):
-        end = start
-        while end + 1 < len(order) and not told[start : end + 1, end + 1].any():
-            end += 1
-        if end > last:
-            groups.append((start, end))
-            last = end
-    return tuple(groups)
 
 
 def order_by(scores: Floats, how: str) -> Floats:

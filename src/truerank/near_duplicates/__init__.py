@@ -16,8 +16,7 @@
   documents; `open_sketches` opens it again.
 - `Equivalents.rethreshold` raises thresholds without comparing again.
 
-Similarities are computed from all shingles, not estimated from a sketch. docs/near-duplicates.md has the method, what
-it guarantees, what it misses, and what it costs.
+Similarities are computed from all shingles, not estimated from a sketch.
 """
 
 from truerank.near_duplicates.comparison import between, within

@@ -34,7 +34,7 @@ from truerank.near_duplicates.results import BOILERPLATE, GROUPS, KINDS, PAIRS, 
 from truerank.near_duplicates.shingles import CommonShingles, Numbers, Shingles, starts_of
 from truerank.near_duplicates.sketches import Documents, Sketches, boilerplate, claim, keep
 from truerank.work.blocks import BlockStore, run_blocks
-from truerank.work.engines import Engine, LocalEngine, RayEngine, ShardEngine, give_back, processors
+from truerank.work.engines import Engine, LocalEngine, RayEngine, give_back, processors
 from truerank.work.jobs import Job, opened
 from truerank.work.kept import all_whole, is_whole
 from truerank.work.runs import plain
@@ -292,8 +292,6 @@ def between(
 
 def _here(engine: Engine) -> Engine:
     """What sorts and joins: processes of this machine, which share its disk. Only texts are worth sending elsewhere."""
-    if isinstance(engine, ShardEngine):
-        return engine.local
     return LocalEngine(processors()) if isinstance(engine, RayEngine) else engine
 
 

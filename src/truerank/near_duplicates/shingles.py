@@ -72,7 +72,7 @@ _LETTER: Final = 1
 #: Signs of scripts that put no blanks between words: how many hundredths of a word each is. In translations of free
 #: software (gettext, Debian 12), an English word is 1.75 Han signs in Chinese, and with these 4.3 kana in Japanese; 5.4
 #: signs in Thai and Khmer, 5.7 in Burmese. By these numbers, questions of MIRACL have 4.9 words in Japanese, and 4.9 to
-#: 6.9 in five languages with blanks (`benchmarks/matrix.py signs`).
+#: 6.9 in five languages with blanks.
 _HAN: Final = 57
 _KANA: Final = 23
 _MARKED: Final = 18

@@ -255,7 +255,8 @@ class _Asker:
     def __init__(self, options: ArchiveOptions) -> None:
         self._options = options
         here = network.is_this_machine(urlsplit(options.base_url).hostname or "")
-        self._http = network.HttpClient(silence=options.timeout, proxies=not here)
+        with needed_for("asking a web archive", "pages"):
+            self._http = network.HttpClient(silence=options.timeout, proxies=not here)
         self._base = options.base_url.rstrip("/")
         # The longest first, since a TimeMap's path begins like that of a page.
         self._paths = ((_TIMEMAP, options.timemap_path), (_CDX, options.cdx_path), ("/web/", options.playback_path))

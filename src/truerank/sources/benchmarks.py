@@ -60,7 +60,7 @@ class KnownBenchmark(NamedTuple):
 
     Attributes:
         version: of its judgments; empty where there is one.
-        page: its page in the documentation.
+        page: what it is called in the gallery of the documentation.
         topics: how the topic ids differ; None where they were not compared.
         judgments: how the judgments differ; None where they were not compared.
     """
@@ -72,19 +72,19 @@ class KnownBenchmark(NamedTuple):
     judgments: CopyDifference | None = None
 
     def note(self) -> str:
-        """One sentence that names the page, and says how the copy differs."""
-        version = f" ({self.version})" if self.version else ""
+        """One sentence that names the benchmark, and says how the copy differs."""
+        named = f"This is {self.name}" + (f" ({self.version})" if self.version else "")
         parts = [
             text
             for noun, found in (("topic", self.topics), ("judgment", self.judgments))
             if found is not None and (text := _differs(noun, found))
         ]
         if parts:
-            return f"This is {self.name}{version}, but not as in {self.page} ({'; '.join(parts)})."
+            return f"{named}, but not as {self.page} in the documentation's gallery ({'; '.join(parts)})."
         nouns = {"topics": "topic ids", "judgments": "judgments"}
         compared = [noun for name, noun in nouns.items() if getattr(self, name) is not None]
         same = f", with the same {' and '.join(compared)}" if compared else ""
-        return f"This is {self.name}{version}{same}; {self.page} says what is known of it."
+        return f"{named}{same}; the documentation's gallery says under {self.page} what is known of it."
 
     def json(self) -> dict[str, Any]:
         """The recognised benchmark as plain values."""
@@ -115,7 +115,7 @@ def recognised(
         return None
     known, difference = found
     own = _topic_difference(known, ids) if ids is not None and known["topics"] else None
-    return KnownBenchmark(known["name"], known["version"], page_of(known["page"]), own, difference)
+    return KnownBenchmark(known["name"], known["version"], known["page"], own, difference)
 
 
 def benchmark_of_task(task: str, items: Iterable[str] = ()) -> KnownBenchmark | None:
@@ -129,12 +129,7 @@ def benchmark_of_task(task: str, items: Iterable[str] = ()) -> KnownBenchmark | 
     if known is None:
         return recognised(ids, None) if ids else None
     own = _topic_difference(known, ids) if ids and known["topics"] else None
-    return KnownBenchmark(known["name"], known["version"], page_of(known["page"]), own)
-
-
-def page_of(name: str) -> str:
-    """The place of a page in the documentation."""
-    return f"docs/gallery/{name}.md"
+    return KnownBenchmark(known["name"], known["version"], known["page"], own)
 
 
 def fingerprint(topics: Iterable[str] | None, judgments: pl.DataFrame | None) -> dict[str, Any]:

@@ -11,10 +11,8 @@ from importlib.util import find_spec
 from itertools import chain, count
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, NoReturn
-from urllib.parse import quote, urljoin, urlsplit
 
-from truerank.errors import InputError
-from truerank.loading import load_json
+from truerank.errors import InputError, needed_for
 from truerank.sources import formats, query_files
 from truerank.sources.blocks import RawBlock
 from truerank.sources.grammar import SourceSpec
@@ -26,11 +24,9 @@ _SHARD: Final = re.compile(r"-\d{5}-of-(?P<of>\d{5})\b")
 _REFUSED: Final = (401, 403, 404)
 _COMMIT: Final = re.compile("[0-9a-f]{7,64}")
 _WHOLE_COMMIT: Final = re.compile("[0-9a-f]{40}")
-#: Seconds for the description of a data set, in all and without a byte, and its largest size in bytes.
-_DEADLINE: Final = 60.0
+#: Seconds without a byte of the description of a data set.
 _SILENCE: Final = 20.0
-_LARGEST: Final = 64 << 20
-_MOST_REDIRECTS: Final = 3
+_FEATURE: Final = "a data set of Hugging Face"
 _SPLITS: Final = ("train", "training", "validation", "valid", "dev", "test", "queries")
 
 
@@ -109,13 +105,13 @@ def _numbered(stream: Iterable[Mapping[str, Any]], spec: SourceSpec) -> Iterator
 
 def _downloaded(spec: SourceSpec) -> list[Path]:
     """The data files of the configuration and split, fetched into the cache of huggingface_hub."""
-    from huggingface_hub import hf_hub_download
-
     described = _described(spec)
     if described is None:
         snapshot = _snapshot(spec)
         names = [path.relative_to(snapshot).as_posix() for path in sorted(snapshot.rglob("*")) if path.is_file()]
         return [snapshot / name for name in _complete(_chosen(names, spec), spec)]
+    from huggingface_hub import hf_hub_download
+
     revision, there = described
     try:
         with _quiet():
@@ -131,40 +127,20 @@ def _downloaded(spec: SourceSpec) -> list[Path]:
 
 def _described(spec: SourceSpec) -> tuple[str, list[str]] | None:
     """The commit on the hub and the names of its files; None where the hub cannot be asked."""
-    from huggingface_hub import constants, get_token
+    with needed_for(_FEATURE, "hub"):
+        from huggingface_hub import HfApi, errors
 
-    from truerank.network import HttpClient, NetworkError, is_this_machine, origin
-
-    if constants.HF_HUB_OFFLINE:
-        return None
-    pinned = "" if spec.revision is None else f"/revision/{quote(spec.revision, safe='')}"
-    url = f"{constants.ENDPOINT}/api/datasets/{quote(spec.location)}{pinned}"
-    here = is_this_machine(urlsplit(url).hostname or "")
-    headers = {"User-Agent": "truerank"}
-    if (token := get_token()) and (here or url.startswith("https:")):
-        headers["Authorization"] = f"Bearer {token}"
-    client = HttpClient(headers=headers, silence=_SILENCE, proxies=not here)
     try:
-        answer = client.ask("GET", url, seconds=_DEADLINE, largest=_LARGEST)
-        for _ in range(_MOST_REDIRECTS):
-            target = urljoin(url, answer.header("Location") or "")
-            if not 300 <= answer.status < 400 or origin(target) != origin(url):
-                break
-            # A data set that has another name now.
-            answer = client.ask("GET", target, seconds=_DEADLINE, largest=_LARGEST)
-        if answer.status in _REFUSED:
-            _unreachable(spec, ConnectionError("refused"), answer.status)
-        value = load_json(answer.body, url) if answer.status == 200 else {}
-        names = [str(one["rfilename"]) for one in value["siblings"]]
-        return (value["sha"], names) if _COMMIT.fullmatch(value["sha"]) else None
-    except (NetworkError, LookupError, TypeError):
+        with _quiet():
+            info = HfApi().dataset_info(spec.location, revision=spec.revision, timeout=_SILENCE)
+        names = [str(one.rfilename) for one in info.siblings or ()]
+        return (info.sha, names) if _COMMIT.fullmatch(info.sha or "") else None
+    except (errors.RepositoryNotFoundError, errors.RevisionNotFoundError) as error:
+        _unreachable(spec, error)
+    except Exception as error:  # of the HTTP library under huggingface_hub, or of what came in place of a description
+        if getattr(getattr(error, "response", None), "status_code", None) in _REFUSED:
+            _unreachable(spec, error)
         return None
-    except InputError as error:
-        if error.where == url:
-            return None
-        raise
-    finally:
-        client.close()
 
 
 def _snapshot(spec: SourceSpec) -> Path:
@@ -257,8 +233,8 @@ def _wanted(spec: SourceSpec) -> str:
     return "" if spec.revision is None else f" --revision {spec.revision}"
 
 
-def _unreachable(spec: SourceSpec, error: Exception, status: int | None = None) -> NoReturn:
-    status = status or getattr(getattr(error, "response", None), "status_code", None)
+def _unreachable(spec: SourceSpec, error: Exception) -> NoReturn:
+    status = getattr(getattr(error, "response", None), "status_code", None)
     if status in _REFUSED:
         at = "" if spec.revision is None else f" with the revision '{spec.revision}'"
         fault = f"Hugging Face has no data set '{spec.location}'{at}, or it needs permission (HTTP {status})"

@@ -11,13 +11,14 @@ from contextlib import contextmanager
 from itertools import chain, groupby, islice
 from typing import Any, Final, Literal
 
-from truerank.errors import InputError
+from truerank.errors import InputError, needed_for
 from truerank.records import Document, Qrel, Topic
 from truerank.sources.blocks import RawBlock
 from truerank.sources.query_files import well_formed
 from truerank.sources.rows import Row
 
 _BLOCK: Final = 1 << 13
+_FEATURE: Final = "a data set of ir_datasets"
 _TITLES: Final = ("title", "query", "text", "question", "original_query", "raw_utterance", "short_query")
 _DOCUMENT_TITLES: Final = ("title", "headline")
 _BODIES: Final = ("body", "text", "abstract", "contents", "passage")
@@ -33,7 +34,8 @@ def fingerprint(dataset_id: str) -> str:
     """The id and the version of ir_datasets, which fixes the files that the id stands for."""
     from importlib.metadata import version
 
-    return f"irds:{dataset_id};ir_datasets={version('ir_datasets')}"
+    with needed_for(_FEATURE, "irds"):
+        return f"irds:{dataset_id};ir_datasets={version('ir_datasets')}"
 
 
 def queries(dataset_id: str) -> Iterator[RawBlock]:
@@ -184,7 +186,8 @@ def _is_well_formed(text: str) -> bool:
 def _load(dataset_id: str, entity: str) -> Any:
     where = f"irds:{dataset_id}"
     with _quiet():
-        import ir_datasets
+        with needed_for(_FEATURE, "irds"):
+            import ir_datasets
 
         try:
             dataset = ir_datasets.load(dataset_id)

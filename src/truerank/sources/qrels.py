@@ -132,10 +132,9 @@ def qrel_lines(spec: str | SourceSpec) -> Iterator[QrelLine]:
             yield QrelLine(number, raw, said)
 
 
-def qrel_text(frame: pl.DataFrame, iteration: str = "0") -> str:
+def qrel_text(frame: pl.DataFrame) -> str:
     """Judgments as the lines of a TREC file."""
-    topic = "topic_id" if "topic_id" in frame.columns else "query_id"
-    line = pl.format("{} {} {} {}\n", topic, pl.lit(iteration), "doc_id", "relevance")
+    line = pl.format("{} 0 {} {}\n", "topic_id", "doc_id", "relevance")
     return "".join(frame.select(line.alias("line"))["line"])
 
 

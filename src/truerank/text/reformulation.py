@@ -3,9 +3,8 @@
 The types are those of Jansen, Booth and Spink (2009) as the paper uses them. Where both texts hold the same words, the
 type is identical by definition, unless two words have changed their direction ("from Paris to London"); where each has
 a number that the other lacks, it is a different topic. Every other pair is read by a multinomial logistic regression
-over at most five features, whose coefficients stand below and come from the paper's labels
-(`studies/reformulation_types.py`; figures in `docs/reformulation-types.md`). How alike two words are is the caller's to
-say: this floor knows no encoder.
+over at most five features, whose coefficients stand below and come from the paper's labels; a test fits them again.
+How alike two words are is the caller's to say: this floor knows no encoder.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ FEATURES: Final = (
 )
 
 _Row: TypeAlias = tuple[float, float, float, float, float, float, float]
-# BEGIN fitted: printed by `studies/reformulation_types.py --fit`. Columns: intercept, then FEATURES.
+# Fitted to the paper's labels. Columns: intercept, then FEATURES.
 _WITH_SENTENCE: Final[Mapping[Type, _Row]] = {
     "identical": (1.90, -0.92, -0.11, 0.0, 0.0, -22.94, -0.96),
     "generalization": (-0.64, 3.04, -2.73, 0.0, 0.0, 4.98, -0.40),
@@ -73,7 +72,6 @@ _WITHOUT_SENTENCE: Final[Mapping[Type, _Row]] = {
     "reformulation": (0.59, 0.25, -0.02, -0.56, 1.87, 0.0, -0.22),
     "different topic": (-0.22, -0.16, -0.16, 4.95, -1.10, 0.0, 1.10),
 }
-# END fitted
 
 _QUERIES_AT_ONCE: Final = 4096
 # Above this similarity two spellings are one word to the encoder ("café", "cafe").

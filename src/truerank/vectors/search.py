@@ -273,7 +273,9 @@ def _asked_late(rows: Rows, task: ScanTask, plan: SearchPlan) -> bool:
     encoder = plan.open_exact()
     wanted = task.top_k * len(np.unique(task.topic_vectors, axis=0))
     most = max(_WORTH_A_PILOT, int(_TEXTS_FOR_EACH * wanted))
-    if not isinstance(encoder, SelectiveEncoder) or sum(1 for _ in islice(rows(), most)) < most:
+    if not isinstance(encoder, SelectiveEncoder) or not task.topic_vectors.any():
+        return False
+    if sum(1 for _ in islice(rows(), most)) < most:
         return False
     return bool(encoder.unread([row[3] for row in islice(rows(), _FIRST_ASKED)]).mean() <= _MOST_UNREAD)
 

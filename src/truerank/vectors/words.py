@@ -1,4 +1,4 @@
-"""How alike two words are, by the sentence encoder."""
+"""How alike two words are, by the sentence encoder or by their stems."""
 
 from __future__ import annotations
 
@@ -7,7 +7,14 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from truerank.text.words import stem
 from truerank.vectors.encoders.base import Encoder
+
+
+def same_stems(left: Sequence[str], right: Sequence[str]) -> NDArray[np.float32]:
+    """1 where two words have the same stem, else 0, shape (left, right): what is known without an encoder."""
+    stems = [np.array([stem(word) for word in side], dtype=np.str_) for side in (left, right)]
+    return (stems[0][:, None] == stems[1]).astype(np.float32)
 
 
 class WordVectors:

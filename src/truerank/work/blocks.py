@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import polars as pl
 
-from truerank.errors import InputError
-from truerank.work.engines import Engine, Numbered, ShardEngine, Task
+from truerank.errors import InputError, needed_for
+from truerank.work.engines import Engine, Numbered, Task
 from truerank.work.kept import arrow, forget, is_whole, keep_bytes, keep_text, kept_text
 
 if TYPE_CHECKING:
@@ -118,14 +118,10 @@ def run_blocks(
     known: bool = False,
 ) -> int:
     """Runs a task over all blocks that are not finished and saves each result."""
-    if known and (total := store.total) is not None:
-        missing = [number for number in range(total) if not store.has(number)]
-        if not missing:
-            for number in range(total) if settle is not _as_it_is else ():
-                settle(store.load(number))
-            return total
-        if isinstance(engine, ShardEngine):
-            engine.check_own(missing)
+    if known and (total := store.total) is not None and all(map(store.has, range(total))):
+        for number in range(total) if settle is not _as_it_is else ():
+            settle(store.load(number))
+        return total
     pending = _Pending(blocks, store)
     reported = 0
     for number, frame in engine.run(task, pending):
@@ -160,10 +156,11 @@ def sealed(content: bytes, key: bytes) -> bytes:
 
 def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
     """What `sealed` was given."""
+    cipher = _cipher(key)
     from cryptography.exceptions import InvalidTag
 
     try:
-        return _cipher(key).decrypt(content[:_NONCE], content[_NONCE:], None)
+        return cipher.decrypt(content[:_NONCE], content[_NONCE:], None)
     except (InvalidTag, ValueError) as error:
         fault = "unfinished work of a redacted run, under another key or damaged"
         raise InputError(fault, "use the key of that run, or remove the file", where=place) from error
@@ -171,8 +168,9 @@ def unsealed(content: bytes, key: bytes, place: Path) -> bytes:
 
 def _cipher(key: bytes) -> ChaCha20Poly1305:
     # Imported late: only redacted runs need it.
-    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
-    from cryptography.hazmat.primitives.hashes import SHA256
-    from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    with needed_for("unfinished work of a redacted run", "redact"):
+        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     return ChaCha20Poly1305(HKDF(SHA256(), 32, salt=None, info=b"truerank unfinished work").derive(key))

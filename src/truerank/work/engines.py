@@ -1,4 +1,4 @@
-"""Where the blocks of a job are worked on: this process, processes of this machine, a Ray cluster, a job array."""
+"""Where the blocks of a job are worked on: this process, processes of this machine, a Ray cluster."""
 
 from __future__ import annotations
 
@@ -7,19 +7,18 @@ import ctypes
 import functools
 import multiprocessing
 import os
-import re
 import signal
 import sys
 import threading
 import types
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from multiprocessing import connection
 from multiprocessing.reduction import ForkingPickler
 from typing import Any, Final, NamedTuple, Protocol, TypeVar
 
-from truerank.errors import OptionError, ShardFinishedError, needed_for
+from truerank.errors import OptionError, needed_for
 from truerank.work.ahead import read_ahead
 
 _THREADS: Final = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS")
@@ -252,54 +251,6 @@ class LocalEngine:
             yield block.number, work(block)
 
 
-@dataclass
-class ShardEngine:
-    """Works on one part of the blocks, as one job of an array.
-
-    Args:
-        part: which, from 1.
-        local: works on the blocks of this part.
-    """
-
-    part: int
-    parts: int
-    local: LocalEngine = field(default_factory=LocalEngine)
-
-    @property
-    def in_process(self) -> bool:
-        """Whether the task is opened in this process."""
-        return self.local.in_process
-
-    def run(self, task: Task[B, R], blocks: Iterable[B]) -> Iterator[tuple[int, Any]]:
-        """Yields (block number, result) of its own part; see `Engine.run`."""
-        done = left = 0
-
-        def own() -> Iterator[B]:
-            nonlocal left
-            for block in blocks:
-                if self._has(block.number):
-                    yield block
-                else:
-                    left += 1
-
-        for found in self.local.run(task, own()):
-            done += 1
-            yield found
-        if left:
-            raise self._finished(done, left)
-
-    def check_own(self, missing: Sequence[int]) -> None:
-        """Ends the shard where all that is missing is of others: one of them was killed, and this one only waits."""
-        if not any(map(self._has, missing)):
-            raise self._finished(0, len(missing))
-
-    def _has(self, number: int) -> bool:
-        return number % self.parts == self.part - 1
-
-    def _finished(self, done: int, left: int) -> ShardFinishedError:
-        return ShardFinishedError(f"shard:{self.part}/{self.parts}", done, left)
-
-
 class RayEngine:
     """Spreads blocks over a Ray cluster, as tasks with the devices that each block asks for.
 
@@ -395,24 +346,13 @@ class RayEngine:
 
 
 def open_engine(name: str, workers: int | None = None, *, tolerant: bool = False) -> Engine:
-    """The engine of a name: "local", "ray" (a cluster on this machine), "ray:ADDRESS", or "shard:I/N"."""
+    """The engine of a name: "local", "ray" (a cluster on this machine), or "ray:ADDRESS"."""
     kind, _, address = name.partition(":")
     if name == "local":
         return LocalEngine(workers or 0, tolerant=tolerant)
     if kind == "ray":
         return RayEngine(address or None, workers, tolerant=tolerant)
-    part = re.fullmatch(r"([0-9]{1,9})/([0-9]{1,9})", address)
-    if kind == "shard" and part and 1 <= int(part[1]) <= int(part[2]):
-        return ShardEngine(int(part[1]), int(part[2]), LocalEngine(workers or 0, tolerant=tolerant))
-    known = "use 'local', 'ray', 'ray:ADDRESS', or 'shard:I/N' with I from 1 to N"
-    raise OptionError("engine", f"no engine called {name!r}", known)
-
-
-def check_kept(engine: str | Engine, out: object) -> None:
-    """Refuses a shard that has no folder for its blocks, which the others need."""
-    is_shard = engine.startswith("shard:") if isinstance(engine, str) else isinstance(engine, ShardEngine)
-    if is_shard and out is None:
-        raise OptionError("engine", "a shard keeps its blocks for the others", "give `out`")
+    raise OptionError("engine", f"no engine called {name!r}", "use 'local', 'ray' or 'ray:ADDRESS'")
 
 
 def in_order(results: Iterable[tuple[int, R]]) -> Iterator[R]:

@@ -42,7 +42,7 @@ _WRITTEN: Final = "written"
 _OVERWRITE: Final = "choose another place with `out`, or replace it with --overwrite"
 #: Seconds after which a refused run leaves unfinished work: a mended call goes on with it.
 _WORTH_KEEPING: Final = 60.0
-#: Options that say where the work runs: the shards of a run, and its later attempts, share what is done.
+#: Options that say where the work runs: a later attempt shares what is done.
 _WHERE: Final = frozenset({"engine", "workers"})
 
 

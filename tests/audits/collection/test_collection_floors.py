@@ -44,10 +44,15 @@ def test_relevant_documents_first_are_told(by: str) -> None:
     if by == "the ids":
         first = {t: {f"{n:02d}{doc}": g for n, (doc, g) in enumerate(own.items())} for t, own in first.items()}
         first = {t: dict(sorted(own.items(), key=lambda pair: pair[0][-2:])) for t, own in first.items()}
-    finding = collection.audit(qrels=first).finding("telling-order")
-    assert finding is not None and finding.count == 20
+    ties = {topic: {doc: float(number < 2) for number, doc in enumerate(own)} for topic, own in first.items()}
+    apart = {topic: {doc: -float(number) for number, doc in enumerate(own)} for topic, own in first.items()}
+    found = collection.audit(qrels=first, run={"ties": ties, "apart": apart})
+    finding = found.finding("telling-order")
+    assert finding is not None and finding.count == 20 and finding.kind.severity == "note"
     assert ("document id" if by == "the ids" else "order of the file") in finding.here
-    assert collection.audit(qrels=grades()).finding("telling-order") is None
+    assert finding.here.endswith("Equal scores are in ties.")
+    for judged, run in ((first, {"apart": apart}), (grades(), {"ties": ties})):
+        assert collection.audit(qrels=judged, run=run).finding("telling-order") is None
 
 
 def test_a_cutoff_that_takes_all_candidates_is_named(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import random
 from collections import Counter
@@ -14,7 +13,6 @@ import polars as pl
 import pytest
 from collection_example import docs, text
 
-import truerank
 from truerank import collection
 from truerank.audits.collection import documents
 from truerank.audits.collection.documents import (
@@ -27,8 +25,6 @@ from truerank.audits.collection.documents import (
     read_document_table,
 )
 from truerank.audits.collection.texts import damage, doubled, ending, markup, notice, placeholder, script_of
-from truerank.errors import ShardFinishedError
-from truerank.near_duplicates import sketches
 from truerank.sources.documents import DocumentSource
 
 
@@ -292,28 +288,6 @@ def test_documents_are_read_twice_and_once_more_for_ids_that_come_twice(
     assert twice.pairs.equals(without.pairs) and not twice.pairs.equals(clean.pairs)
     assert twice.facts["echo"] == without.facts["echo"] and twice.facts["floors"]
     assert clean.rows("topic-in-document")["topic_id"].to_list() == [f"q{n}" for n in range(20)]
-
-
-def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sketches, "_DOCUMENTS", 32)
-    records = [(f"d{n}", text(n)) for n in range(120)] + [("copy", text(5)), ("d3", text(900)), ("d4", "")]
-    given = docs(tmp_path / "docs.jsonl", records)
-    collection.audit(docs=given, engine="shard:1/1", out=str(tmp_path / "whole"))
-    shards, rounds = [tmp_path / "first", tmp_path / "second"], 0
-    while not (shards[0] / "manifest.json").is_file():
-        rounds += 1
-        for part, out in enumerate(shards, start=1):
-            with contextlib.suppress(ShardFinishedError):
-                collection.audit(docs=given, engine=f"shard:{part}/2", out=str(out))
-        if not (shards[0] / "manifest.json").is_file():
-            truerank.merge(shards)
-    # Ids that come twice are known after the first pass.
-    assert rounds == 3
-    files = [
-        {path.name: path.read_bytes() for path in out.glob("*.*") if path.is_file() and path.name != "run.log"}
-        for out in (tmp_path / "whole", shards[0])
-    ]
-    assert files[0] == files[1] and "manifest.json" in files[0]
 
 
 def test_values_that_come_twice_are_found_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:

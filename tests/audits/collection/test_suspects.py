@@ -16,6 +16,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging import Store, new
 
 TOPICS, DOCS, RELEVANT = 30, 400, 10
+CODES = ("COLL14", "COLL15")
 
 
 def run_of(docs: np.ndarray) -> pl.DataFrame:
@@ -63,6 +64,13 @@ def flipped(
             wrong.add((topic, doc))
         lines.append((topic, doc, grade))
     return pl.DataFrame(lines, schema=qrels.schema, orient="row"), wrong
+
+
+def test_they_are_looked_for_where_they_are_named() -> None:
+    qrels, runs = collection_of(0)
+    assert "suspects" not in collection.audit(qrels=qrels, run=runs, resamples=20).facts
+    assert "suspects" not in collection.audit(qrels=qrels, run=runs, resamples=20, select=("COLL",)).facts
+    assert "suspects" in collection.audit(qrels=qrels, run=runs, resamples=20, select=CODES[1:]).facts
 
 
 def pairs(frame: pl.DataFrame) -> set[tuple[str, str]]:
@@ -178,7 +186,7 @@ def test_from_the_audit_to_people_and_back_to_the_judgments(tmp_path: Path) -> N
     qrels, wrong = flipped(qrels, runs, 15, 0)
     source = tmp_path / "test.qrels"
     source.write_text("".join(f"{topic}\t0\t{doc}\t{grade}\n" for topic, doc, grade in qrels.iter_rows()))
-    found = collection.audit(qrels=str(source), run=runs, resamples=20, out=tmp_path / "audit")
+    found = collection.audit(qrels=str(source), run=runs, select=CODES, resamples=20, out=tmp_path / "audit")
     lines = (tmp_path / "audit" / "suspects.run").read_text().splitlines()
     counts = {kind: found.finding(kind).count for kind in ("suspect-relevant", "suspect-other")}  # type: ignore[union-attr]
     assert len(lines) == sum(counts.values())

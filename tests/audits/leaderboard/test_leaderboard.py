@@ -19,7 +19,7 @@ from truerank.audits.leaderboard.claims import on_fixed_tasks
 from truerank.audits.leaderboard.order import Questions
 from truerank.cli import main
 from truerank.errors import InputError, OptionError
-from truerank.measures.rank_groups import letters, order_by, rank_groups
+from truerank.measures.rank_groups import order_by, rank_groups
 
 TASKS = [f"Task{number}" for number in range(8)]
 
@@ -533,12 +533,6 @@ def test_questions_within_tasks_have_a_stratified_error() -> None:
 def test_few_rows_show_nothing() -> None:
     found = rank_groups(np.array([[1.0, 5.0], [1.1, 5.2], [0.9, 5.1]]))
     assert not found.enough and found.first.all() and found.high.tolist() == [2, 2]
-
-
-def test_letters_overlap() -> None:
-    better = np.zeros((4, 4), bool)
-    better[0, 2] = better[0, 3] = better[1, 3] = True
-    assert letters(np.arange(4), better) == ((0, 1), (1, 2), (2, 3))
 
 
 def test_orders() -> None:

@@ -25,7 +25,7 @@ from truerank.audits.leakage import sensitivity
 from truerank.audits.leakage.estimate import TestEvidence, summarise_test
 from truerank.audits.leakage.report import neighbours_table
 from truerank.audits.leakage.results import CANDIDATE_SCHEMA, NEIGHBOUR_SCHEMA, KindFound, Sensitivity, SourceCount
-from truerank.errors import InputError, ShardFinishedError
+from truerank.errors import InputError
 from truerank.options import Encoding
 from truerank.records import Topic
 from truerank.sources import SourceCounts, TopicSet, open_queries, read_topics
@@ -266,22 +266,6 @@ def test_killed_audit_ends_with_the_same_bytes(mode: str, tmp_path: Path) -> Non
     assert again.stdout == first
     assert digests(tmp_path / "killed") == digests(tmp_path / "whole")
     assert without_progress(again.stderr.decode()) == ""
-
-
-@pytest.mark.slow
-def test_shards_of_an_audit_end_with_the_bytes_of_one_process(tmp_path: Path) -> None:
-    few = tmp_path / "few.tsv"
-    few.write_text("".join(f"{query.query_id}\t{query.text}\n" for query in islice(open_queries(TRAIN[0]), 400)))
-    options = {**OPTIONS, "block_size": 64, "precision": "full"}
-    given = ([str(few)], TESTS[:1])
-    leakage.audit(*given, out=tmp_path / "whole", **options)
-    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
-    for part, folder in enumerate(shards, start=1):
-        with pytest.raises(ShardFinishedError):
-            leakage.audit(*given, out=folder, **options, engine=f"shard:{part}/2")
-    truerank.merge(shards)
-    leakage.audit(*given, out=shards[1], **options)
-    assert digests(shards[1]) == digests(tmp_path / "whole")
 
 
 @pytest.mark.slow

@@ -9,7 +9,6 @@ from typing import Any
 import polars as pl
 import pytest
 
-import truerank
 from truerank import leakage
 from truerank.cli import main
 from truerank.sources import by_column, open_queries, parse
@@ -117,9 +116,7 @@ def test_positives_are_named_as_not_compared(triples: tuple[str, str], tmp_path:
     assert "were not compared (--all-columns compares them)" in page
     written = json.loads((tmp_path / "audit" / "summary.json").read_text())
     assert written["sources"]["triples"]["not_compared"] == ["positive", "negative"]
-    card = leakage.card(tmp_path / "audit")
-    assert card.json()["sources"][0]["not_compared"] == ["positive", "negative"]
-    assert "were not compared" in truerank.summary(card).show("markdown")
+    assert "were not compared" in (tmp_path / "audit" / "card.md").read_text()
 
 
 def test_all_columns_are_compared_and_cleaned(triples: tuple[str, str], tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""What each kind of leak of whole examples does to scores: `leakage effect`, `leakage card` and their folders."""
+"""What each kind of leak of whole examples does to scores: `leakage effect` and its folders."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def test_extras_are_shown(result):
     assert "Pairs above the threshold since the baseline." in text and "lakes04 12 1 11 7 0" in text
     assert "name sha256 orcas ab12" in text
     assert repr(calibration).splitlines()[0] in text.replace("&#x27;", "'")
-    assert f"n = {int(np.max(calibration.n))} labels</text>" in page
+    assert f"n = {int(np.max(calibration.n))} labels -->" in page
 
 
 def test_what_the_summary_knows_is_shown_without_extras(result):

@@ -11,7 +11,7 @@ from types import ModuleType
 
 import pytest
 
-BENCHMARKS = str(Path(__file__).parents[3] / "studies")
+STUDIES = str(Path(__file__).parents[3] / "studies")
 WORDS = "array buffer cipher deque entropy filter grammar heap index join kernel lexer matrix node orbit parser".split()
 #: Keys of notices.toml whose entries are titles with texts.
 NOTICES = ("error", "login", "paywall", "metered", "consent", "removed", "robot", "maintenance", "parked")
@@ -19,13 +19,13 @@ FURTHER = (*NOTICES, "script")
 
 
 @pytest.fixture(scope="module", autouse=True)
-def benchmarks() -> Iterator[None]:
+def studies() -> Iterator[None]:
     before = set(sys.modules)
-    sys.path.insert(0, BENCHMARKS)
+    sys.path.insert(0, STUDIES)
     yield
-    sys.path.remove(BENCHMARKS)
+    sys.path.remove(STUDIES)
     for name in set(sys.modules) - before:
-        if name.split(".")[0] in ("planted", "plant_faults", "shared_data"):
+        if name.split(".")[0] in ("planted", "common"):
             del sys.modules[name]
 
 
@@ -74,7 +74,7 @@ def test_later_draws_share_no_wording_with_those_before(half: str) -> None:
 
 @pytest.mark.parametrize("half", ["fourth", "fifth"])
 def test_later_draws_have_eight_wordings_of_every_kind_and_the_shares_of_the_third(half: str) -> None:
-    from plant_faults import DRAWS
+    from planted.draws import DRAWS
     from planted.records import kinds, notices
 
     assert all(len({tuple(pair) for pair in notices()[half][kind]}) >= 8 for kind in NOTICES)

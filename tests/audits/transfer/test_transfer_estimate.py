@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from scipy.stats import binomtest
@@ -14,6 +15,7 @@ from truerank.audits.transfer import Scan
 from truerank.audits.transfer.descriptions import registered_domain
 from truerank.audits.transfer.estimates import Counts, _estimate
 from truerank.cli import main
+from truerank.core.result import summary
 from truerank.errors import InputError
 
 TABLE_3 = """set,00,01,10,11,21,12,documents,error
@@ -132,21 +134,20 @@ def test_nothing_to_estimate_from(scan: Scan, tmp_path: Path) -> None:
         transfer.estimate(scan, labels=str(tmp_path / "other.jsonl"))
 
 
-def test_description_is_that_of_a_plain_count(scan: Scan, capsys: pytest.CaptureFixture[str]) -> None:
-    found = {part.name: part for part in transfer.describe(scan).parts}
+def test_description_is_that_of_a_plain_count(scan: Scan) -> None:
+    found = {name: SimpleNamespace(**part) for name, part in scan.summary["documents"].items()}
     one = found["old>>new MaxP"]
     topics = [topic for topic, (_, side) in FAULTS.items() if side == "new"]
     assert one.documents == one.with_url == len(topics) == 7
-    assert one.path_length == pytest.approx(sum(len(f"/papers/{topic}") for topic in topics) / 7)
-    assert one.parameters == pytest.approx(2 * sum(topic % 5 == 0 for topic in topics) / 7)
+    assert one.path_length == pytest.approx(sum(len(f"/papers/{topic}") for topic in topics) / 7, abs=1e-6)
+    assert one.parameters == pytest.approx(2 * sum(topic % 5 == 0 for topic in topics) / 7, abs=1e-6)
     domains = [f"site{topic % 4}.org" for topic in topics]
     assert one.domain == min(domains, key=lambda name: (-domains.count(name), name))
-    assert one.domain_share == domains.count(one.domain) / 7
-    assert (one.similar, one.similarity) == ("old>>new texts", pytest.approx(6 / 7))
+    assert one.domain_share == pytest.approx(domains.count(one.domain) / 7, abs=1e-6)
+    assert (one.similar, one.similarity) == ("old>>new texts", pytest.approx(6 / 7, abs=1e-6))
     assert found["all"].documents == 29
-    with pytest.raises(SystemExit):
-        main(["transfer", "describe", str(scan.folder), "--json"])
-    assert json.loads(capsys.readouterr().out)["sets"]["old>>new MaxP"]["documents"] == 7
+    shown = summary(scan).show()
+    assert "The documents of the data sets." in shown and "old>>new texts" in shown and "0.86" in shown
 
 
 def test_registered_domains() -> None:

@@ -22,8 +22,7 @@ from truerank.audits.transfer.scanning.candidates import Comparing, _flagged, di
 from truerank.audits.transfer.scanning.judging_items import band_of
 from truerank.audits.transfer.scanning.scan import default_ranker
 from truerank.cli import main
-from truerank.core.result import summary
-from truerank.errors import InputError, OptionError, ShardFinishedError
+from truerank.errors import InputError
 from truerank.judging import load_scheme
 from truerank.rankers.base import Pair, RankerSpec, Runtime, open_ranker
 from truerank.sources.documents import DocumentSource
@@ -199,20 +198,6 @@ def test_a_killed_scan_ends_with_the_same_bytes(
     transfer.scan(files.versions, files.qrels, files.topics, out=tmp_path / "out", **options())
     assert scan.folder is not None
     assert content(tmp_path / "out") == content(scan.folder)
-
-
-def test_shards_end_with_the_bytes_of_one_process(files: Files, scan: Scan, tmp_path: Path) -> None:
-    given, few = (files.versions, files.qrels, files.topics), options()
-    transfer.scan(*given, out=tmp_path / "whole", **few)
-    shards = [tmp_path / f"shard-{part}" for part in (1, 2)]
-    for part, folder in enumerate(shards, start=1):
-        with pytest.raises(ShardFinishedError, match=f"shard:{part}/2"):
-            transfer.scan(*given, out=folder, engine=f"shard:{part}/2", **few)
-    assert all(truerank.merge(shards).own.values())
-    transfer.scan(*given, out=shards[1], **few)
-    assert content(shards[1]) == content(tmp_path / "whole")
-    with pytest.raises(OptionError, match="a shard keeps its blocks"):
-        transfer.scan(*given, engine="shard:1/2", **few)
 
 
 def test_a_version_is_streamed_once(files: Files, scan: Scan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -420,12 +405,8 @@ def test_the_command_and_the_card(files: Files, tmp_path: Path, capsys: pytest.C
     with pytest.raises(SystemExit) as ended:
         main([*words[:-2], "--out", str(tmp_path / "bad"), "--set", "k1=much"])
     assert ended.value.code == 2 and capsys.readouterr().err.count("\n") == 1
-    card = transfer.card(tmp_path / "out", date="2022-09-05")
-    markdown = summary(card).show("markdown")
-    assert card.json()["compared"] == TOPICS - 1 and "old&gt;&gt;new MaxP" in markdown and repr(card) + "\n" == markdown
-    assert json.loads(summary(card).show("json"))["date"] == "2022-09-05"
-    with pytest.raises(InputError, match="is not a date"):
-        transfer.card(tmp_path / "out", date="yesterday")
+    card = (tmp_path / "out" / "card.md").read_text()
+    assert f": {TOPICS - 1} judged documents in the versions old, new" in card and "old&gt;&gt;new MaxP" in card
 
 
 def test_the_default_ranker_is_monot5() -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
-import itertools
 import json
 import os
 import re
@@ -126,8 +125,6 @@ class SetDesign(Options):
         collections: the test collections that rankers trained on it are tested on.
         sizes: in instances: a query with one relevant and one non-relevant document is two. Empty for all rows.
         instances: what `open_instances` opens, where the set is there already.
-        topics: texts of the queries that its rows name by id only.
-        docs: texts of the documents that its rows name by id only.
         build: options of `truerank-lab build`, and its seed, where the set is built here; `fill` may name another set.
         label: how tables call it: the kind, a strategy, a depth.
         checkpoint: a ranker that is tested as it is, without training, in place of what would be trained on the set.
@@ -138,8 +135,6 @@ class SetDesign(Options):
     collections: tuple[str, ...]
     sizes: tuple[Annotated[int, Range(at_least=2)], ...] = ()
     instances: _Place | None = None
-    topics: _Place | None = None
-    docs: _Place | None = None
     build: Mapping[str, Any] | None = None
     label: str = ""
     checkpoint: str | None = None
@@ -156,11 +151,7 @@ class SetDesign(Options):
         if self.build is not None:
             if not self.sizes:
                 raise OptionError("sizes", "none", "write [1000, 2000]; sets that are built here need them")
-            given = {key: tuple(value) if isinstance(value, list) else value for key, value in self.build.items()}
-            given.pop("seed", None)
-            if unknown := [key for key in given if key not in BUILD_OPTIONS]:
-                raise OptionError("build", f"unknown key '{unknown[0]}'", f"there are {', '.join(BUILD_OPTIONS)}")
-            BuildOptions.flat(given).check(self.kind)
+            build_options(self.build).check(self.kind)
         elif self.checkpoint is not None and self.sizes:
             raise OptionError("sizes", "a checkpoint is not trained", "leave the sizes out")
         if self.drawn("", 0) is not self and known and self.kind != "none":
@@ -168,7 +159,7 @@ class SetDesign(Options):
 
     def drawn(self, model: str, seed: int) -> SetDesign:
         """The set as a training reads it: model and seed stand where its places name them, and in its name."""
-        text = json.dumps({part: getattr(self, part) for part in ("instances", "topics", "docs", "build")})
+        text = json.dumps({part: getattr(self, part) for part in ("instances", "build")})
         values, named = {"model": model, "seed": str(seed)}, set(_PLACEHOLDER.findall(text))
         if unknown := named - set(values):
             fault = f"there is no value for {{{min(unknown)}}}"
@@ -188,7 +179,7 @@ class ModelDesign(Options):
         recipe: of the training; None for the usual one of the model.
         changes: values of the recipe or settings of the model.
         vectors: word vectors of a small model.
-        aggregates: each is a variant of the result, from one training; empty for that of the collection.
+        aggregate: the score of a document is that of its first passage, or the largest; None as the collection says.
         policy: how documents are cut; None as the collection says.
         depth: how many candidates are reranked; None as the collection says.
         seeds: of the trainings; the design's where the file names none.
@@ -201,7 +192,7 @@ class ModelDesign(Options):
     recipe: str | None = None
     changes: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     vectors: str = "packaged"
-    aggregates: tuple[Aggregation, ...] = ()
+    aggregate: Aggregation | None = None
     policy: str | None = None
     depth: _Count | None = None
     seeds: tuple[int, ...] = (0,)
@@ -211,7 +202,7 @@ class ModelDesign(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.policy is not None:
-            _check_policy(self.policy, "max" if "max" in self.aggregates else "first")
+            _check_policy(self.policy, self.aggregate or "first")
         if not self.seeds:
             raise OptionError("seeds", "none", "give one or more")
         _ = self.trained_by
@@ -221,6 +212,15 @@ class ModelDesign(Options):
         """The recipe with the changes that are its own."""
         recipe = recipe_named(self.recipe) if self.recipe else usual_recipe(self.model)
         return recipe.changed(divided(self.changes)[0])
+
+
+def build_options(build: Mapping[str, Any]) -> BuildOptions:
+    """The options of `truerank-lab build` in a design, which has the seed beside them."""
+    given = {key: tuple(value) if isinstance(value, list) else value for key, value in build.items() if key != "seed"}
+    known = [each.name for each in fields(BuildOptions)]
+    if unknown := [key for key in given if key not in known]:
+        raise OptionError("build", f"unknown key '{unknown[0]}'", f"there are {', '.join(known)}")
+    return BuildOptions(**given)
 
 
 def _check_policy(policy: str, aggregate: str) -> None:
@@ -309,41 +309,34 @@ def _written(one: Any, *without: str) -> dict[str, Any]:
     return {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items() if value != {}}
 
 
-#: One row for each cell: a training, or a checkpoint that is tested without one, in one way of making scores of
-#: passages (`variant`, empty where the collections say). Cells of one `training` come from the same one; `size` is in
-#: instances, two a row, 0 for all rows of a set and for what is not trained.
+#: One row for each cell: a training, or a checkpoint that is tested without one. `size` is in instances, two a row, 0
+#: for all rows of a set and for what is not trained.
 CELL_SCHEMA: Final[dict[str, Any]] = {
-    **frame_schema("training: Int64, set kind label: String"),
+    **frame_schema("set kind label: String"),
     "collections": pl.List(pl.String),
-    **frame_schema("size: Int64, model recipe: String, seed: Int64, variant: String"),
+    **frame_schema("size: Int64, model recipe: String, seed: Int64"),
 }
 
 
 def expand(design: Design) -> pl.DataFrame:
     """All cells of a design, columns as in `CELL_SCHEMA`: by set, size, model, seed, in the order of the file."""
-    rows, number = [], itertools.count()
-    for one, size, model in (
-        (each, size, model)
-        for each in design.sets
-        for size in each.sizes or (0,)
+    rows = [
+        (one.name, one.kind, one.label, list(one.collections), size, model.name, recipe, seed)
+        for one in design.sets
+        for size in one.sizes or (0,)
         for model in design.models
-        if not model.sets or each.name in model.sets
-        if not model.sizes or size in model.sizes or each.checkpoint is not None
-    ):
-        recipe = model.trained_by.name if one.checkpoint is None else "no training"
+        if not model.sets or one.name in model.sets
+        if not model.sizes or size in model.sizes or one.checkpoint is not None
+        for recipe in (model.trained_by.name if one.checkpoint is None else "no training",)
         # What is not trained is the same under every seed.
-        for seed in model.seeds if one.checkpoint is None else model.seeds[:1]:
-            training = next(number)
-            for variant in model.aggregates or ("",):
-                own = (training, one.name, one.kind, one.label, list(one.collections))
-                rows.append((*own, size, model.name, recipe, seed, variant))
+        for seed in (model.seeds if one.checkpoint is None else model.seeds[:1])
+    ]
     return pl.DataFrame(rows, schema=CELL_SCHEMA, orient="row")
 
 
 #: Names become names of folders and keys of settings.
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-BUILD_OPTIONS: Final = (*(name for name in BuildOptions().json() if name != "cut"), "words", "ends")
 #: Options of `truerank-lab build` that are places of data.
 _BUILD_PLACES: Final = frozenset((
     "queries", "train_qrels", "docs", "queries_from_documents", "audit", "labels", "run", "index", "fill",
@@ -415,7 +408,7 @@ class _Reader:
             for name in model.sets:
                 self._among(name, [one.name for one in design.sets], f"models.{model.name}.sets")
             whole = any((model.policy or one.policy) == "whole" for one in design.collections)
-            if "max" in model.aggregates and whole:
+            if model.aggregate == "max" and whole:
                 self.fault(f"models.{model.name}", "max over whole documents", "name a policy that cuts them")
         for each in design.benchmarks:
             path = f"benchmarks.{each.name}.collections"
@@ -465,7 +458,7 @@ class _Reader:
             return value
         if key == "fill" and "/" not in str(value):
             return value
-        several = BuildOptions().json().get(key) == []
+        several = getattr(BuildOptions(), key) == ()
         found = [self.place(str(each), key) for each in (value if isinstance(value, list) else [value])]
         return found if several else found[0]
 

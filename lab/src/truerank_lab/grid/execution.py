@@ -31,10 +31,11 @@ from truerank_lab.grid.results import (
     GridResults,
     cell_folder,
     is_done,
+    write_failed,
     write_plan,
     write_record,
 )  # fmt: skip
-from truerank_lab.grid.worker import TrainAndScore, note_failure
+from truerank_lab.grid.worker import TrainAndScore
 from truerank_lab.ready import ready
 
 _PACKAGES: Final = ("torch", "transformers")
@@ -138,7 +139,7 @@ def run(
         try:
             for number, result in engine.run(TrainAndScore(folder.absolute(), options.device), trainings):
                 if isinstance(result, Lost):
-                    note_failure(folder, by_number[number], result.reason)
+                    write_failed(folder, by_number[number].cell, result.reason)
                 shown.advance(1)
         finally:
             # Also where it is interrupted: the record says what there is.
@@ -149,15 +150,10 @@ def run(
 
 
 def _pending(trainings: Sequence[Training], out: Path) -> list[Training]:
-    """Trainings with unfinished cells, the largest first; of trainings with the same cells, the first."""
-    seen: set[str] = set()
-    found = []
-    for each in trainings:
-        wanted = {cell["cell"] for cell in each.cells if not is_done(out, cell["cell"])} - seen
-        if wanted:
-            found.append(each)
-            seen |= wanted
-    return sorted(found, key=lambda each: -each.size)
+    """What is not done, the largest first; of trainings with the same cell, the first."""
+    by_cell = {each.cell["cell"]: each for each in reversed(trainings)}
+    left = [each for address, each in by_cell.items() if not is_done(out, address)]
+    return sorted(left, key=lambda each: (-each.cell["size"], each.number))
 
 
 def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, str]]:
@@ -166,10 +162,10 @@ def _failed(record: pl.DataFrame, results: GridResults) -> Iterator[tuple[str, s
 
 
 def left_to_run(design: Design, out: Path) -> pl.DataFrame:
-    """What is left to be run, by model: `trainings`, `cells`, `instances` that are trained on, and `hours` of one
-    worker, by the seconds per instance of its finished cells; null without any.
+    """What is left to be run, by model: `cells`, `instances` that are trained on, and `hours` of one worker, by the
+    seconds per instance of its finished cells; null without any.
     """
-    cells, keys = expand(design), ["set", "size", "model", "seed", "variant"]
+    cells, keys = expand(design), ["set", "size", "model", "seed"]
     done = pl.DataFrame(schema={**{name: cells.schema[name] for name in keys}, "seconds": pl.Float64})
     if (out / RECORD_FILE).is_file():
         results = GridResults(out)
@@ -178,13 +174,10 @@ def left_to_run(design: Design, out: Path) -> pl.DataFrame:
         done = ended.with_columns(seconds).select(done.columns)
     spent = done.group_by("model").agg(pl.col("seconds").sum() / pl.col("size").sum())
     # A set without sizes is one set.
-    known = cells.filter(pl.col("size") == 0).select("set").unique()["set"].implode()
-    done = done.with_columns(pl.when(pl.col("set").is_in(known)).then(0).otherwise("size").alias("size"))
+    unsized = cells.filter(pl.col("size") == 0)["set"].unique().implode()
+    done = done.with_columns(pl.when(pl.col("set").is_in(unsized)).then(0).otherwise("size").alias("size"))
     left = cells.join(done, on=keys, how="anti", maintain_order="left")
-    largest = left.group_by("model", "training", maintain_order=True).agg(pl.len().alias("cells"), pl.first("size"))
-    counted = largest.group_by("model", maintain_order=True).agg(
-        pl.len().alias("trainings"), pl.sum("cells"), pl.sum("size").alias("instances")
-    )
+    counted = left.group_by("model", maintain_order=True).agg(cells=pl.len(), instances=pl.sum("size"))
     hours = (pl.col("seconds") * pl.col("instances") / _HOUR).alias("hours")
     return counted.join(spent, on="model", how="left", maintain_order="left").with_columns(hours).drop("seconds")
 
@@ -193,7 +186,7 @@ _COSTS: Final = View(
     "costs",
     "costs",
     "What is left to be run",
-    columns("model, trainings:,d, cells:,d, instances:,d, hours of one worker=hours:,.3f"),
+    columns("model, cells:,d, instances:,d, hours of one worker=hours:,.3f"),
     notes=("Hours: by the seconds per instance of the cells that are finished; not known without any.",),
 )
 #: Failures that are named.
@@ -203,7 +196,7 @@ _NAMED: Final = 5
 @summarises(GridRun)
 def _summary(found: GridRun) -> Summary:
     if found.costs is not None:
-        whole = f"{found.costs['trainings'].sum():,} trainings, {found.costs['cells'].sum():,} cells to do."
+        whole = f"{found.costs['cells'].sum():,} cells to do: trainings, and checkpoints that are only tested."
         facts: dict[str, Any] = {"name": found.name, "costs": found.costs.to_dicts()}
         return Summary((_COSTS.table({"costs": found.costs}, {}), whole), facts)
     failed = found.failed

@@ -20,14 +20,14 @@ from truerank.lexical.searching import topic_queries
 from truerank.loading import json_file
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.sources import compressed, formats, grammar, open_documents, read_qrels_frame, read_run_frame
-from truerank.sources.instances import Instance, open_instances
+from truerank.sources.instances import open_instances
 from truerank.sources.rows import rows
 from truerank.sources.runs import RUN_SCHEMA
 from truerank.text.normalising import normalise
 from truerank.text.passages import joined
 from truerank.work.artifacts import atomic_path, digest, write_text
 from truerank.work.progress import Progress
-from truerank_lab.grid.design import CollectionDesign, SetDesign
+from truerank_lab.grid.design import CollectionDesign, SetDesign, build_options
 from truerank_lab.grid.results import LEAKED_SCHEMA, write_collection
 from truerank_lab.instances import build
 
@@ -55,8 +55,6 @@ def open_set(design: SetDesign, out: Path, progress: Progress) -> TrainingSet:
     source = design.instances or ""
     if design.build is not None:
         source = str(_built(design, out, progress))
-    elif design.topics is not None or design.docs is not None or grammar.parse(source).scheme != "file":
-        source = str(_put_together(design, out, progress))
     progress.start(f"reading {design.name}")
     largest = max(design.sizes, default=0) // 2 or None
     leaks = pl.DataFrame([(design.name, *row) for row in _leaks(source, largest)], schema=LEAK_SCHEMA, orient="row")
@@ -74,28 +72,15 @@ def _built(design: SetDesign, out: Path, progress: Progress) -> Path:
     if mark.is_file() and json_file(mark).get("options") == wanted:
         return folder
     progress.start(f"building {design.name}")
-    chosen: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in given.items()}
     kind: Any = design.kind
     try:
-        build(kind, design.sizes, out=folder, seed=seed, progress=progress, **chosen)
+        build(kind, design.sizes, options=build_options(given), out=folder, seed=seed, progress=progress)
     except OptionError as error:
         # Options are keys of the design here.
         where = f"set {design.name}"
         raise InputError(f"{error.option}: {error.fault}", error.remedy.replace("`", ""), where=where) from error
     write_text(mark, json.dumps({"options": wanted}) + "\n")
     return folder
-
-
-def _put_together(design: SetDesign, out: Path, progress: Progress) -> Path:
-    """Rows whose texts lie elsewhere, as one table: workers read it as often as there are cells."""
-    path = out / "sets" / design.name / _TABLE
-    progress.start(f"putting {design.name} together")
-    source = open_instances(design.instances or "", topics=design.topics, docs=design.docs)
-    taken: Iterator[Instance] = islice(source, max(design.sizes) // 2 if design.sizes else None)
-    schema = dict.fromkeys(Instance._fields, pl.String)
-    with atomic_path(path) as temporary:
-        pl.DataFrame(list(taken), schema=schema, orient="row").write_parquet(temporary, compression="zstd")
-    return path
 
 
 def _prefixes(design: SetDesign, source: str, largest: int | None) -> dict[int, str]:

@@ -79,18 +79,16 @@ class Test(NamedTuple):
 
 @dataclass(frozen=True)
 class Training:
-    """One training, and the cells that come from it, rows of the record, one for each variant; picklable.
+    """One training, and the cell that comes from it, a row of the record; picklable.
 
-    `source` is empty for a checkpoint that is not trained; `tests` says how the collections of each cell are scored.
+    `source` is empty for a checkpoint that is not trained; `tests` says how the collections are scored.
     """
 
     number: int
     source: str
-    size: int
-    seed: int
     network: Network
-    cells: tuple[Mapping[str, Any], ...]
-    tests: tuple[tuple[Test, ...], ...]
+    cell: Mapping[str, Any]
+    tests: tuple[Test, ...]
 
 
 class Plan(NamedTuple):
@@ -122,35 +120,30 @@ def make_plan(design: Design, out: Path, progress: Progress) -> Plan:
         leaked.append(found)
     networks = _Networks(out / "inputs" / "vocabularies", progress)
     trainings: list[Training] = []
-    rows: list[dict[str, Any]] = []
-    for _, group in cells.group_by("training", maintain_order=True):
-        first = group.row(0, named=True)
-        one, model = design.set(first["set"]), design.model(first["model"])
-        made = None if one.checkpoint is not None else sets[drawn[one.name, model.name, first["seed"]].name]
+    for row in cells.iter_rows(named=True):
+        one, model = design.set(row["set"]), design.model(row["model"])
+        made = None if one.checkpoint is not None else sets[drawn[one.name, model.name, row["seed"]].name]
         network = networks.ready(model, [design.collection(name).docs for name in one.collections], one.checkpoint)
-        size = 0 if made is None else first["size"] or max(made.prefixes)
-        all_tests = []
-        for row in group.iter_rows(named=True):
-            tests = tuple(_test(model, collections[name], row["variant"]) for name in one.collections)
-            scored = [[collections[test.collection].fingerprints[test.depth], *test[2:]] for test in tests]
-            inputs: dict[str, Any] = {"version": _VERSION, "network": network.fingerprint, "collections": scored}
-            if made is not None:
-                recipe = {key: value for key, value in model.trained_by.json().items() if key not in ("name", "source")}
-                inputs |= {"instances": made.prefixes[size], "recipe": recipe, "seed": first["seed"]}
-            rows.append({"cell": digest(inputs)[:24], **row, "size": size})
-            all_tests.append(tests)
-        source, own = "" if made is None else made.source, tuple(rows[-len(group) :])
-        number, seed = len(trainings), first["seed"]
-        trainings.append(Training(number, source, size, seed, network, own, tuple(all_tests)))
+        size = 0 if made is None else row["size"] or max(made.prefixes)
+        tests = tuple(_test(model, collections[name]) for name in one.collections)
+        scored = [[collections[test.collection].fingerprints[test.depth], *test[2:]] for test in tests]
+        inputs: dict[str, Any] = {"version": _VERSION, "network": network.fingerprint, "collections": scored}
+        if made is not None:
+            recipe = {key: value for key, value in model.trained_by.json().items() if key not in ("name", "source")}
+            inputs |= {"instances": made.prefixes[size], "recipe": recipe, "seed": row["seed"]}
+        cell = {"cell": digest(inputs)[:24], **row, "size": size}
+        trainings.append(Training(len(trainings), "" if made is None else made.source, network, cell, tests))
     notes = tuple(f"{name}: {note}." for name, one in collections.items() for note in one.notes)
     schema: dict[str, Any] = {"cell": pl.String, **cells.schema}
-    return Plan(pl.DataFrame(rows, schema=schema), tuple(trainings), pl.concat(leaked), notes)
+    return Plan(
+        pl.DataFrame([each.cell for each in trainings], schema=schema), tuple(trainings), pl.concat(leaked), notes
+    )
 
 
-def _test(model: ModelDesign, collection: TestCollection, variant: str) -> Test:
+def _test(model: ModelDesign, collection: TestCollection) -> Test:
     own = collection.design
-    depth, policy = model.depth or own.depth, model.policy or own.policy
-    return Test(own.name, collection.work, depth, policy, variant or own.aggregate)
+    depth, policy, aggregate = model.depth or own.depth, model.policy or own.policy, model.aggregate or own.aggregate
+    return Test(own.name, collection.work, depth, policy, aggregate)
 
 
 class _Networks:

@@ -22,7 +22,7 @@ from truerank.sources.instances import open_instances
 from truerank.text.passages import joined, policy_named
 from truerank_lab.grid.inputs import TestPair, pairs_of
 from truerank_lab.grid.plan import Test, Training
-from truerank_lab.grid.results import SCORE_SCHEMA, is_done, write_cell, write_failed
+from truerank_lab.grid.results import SCORE_SCHEMA, write_cell, write_failed
 from truerank_lab.rankers.fitting import fit
 from truerank_lab.rankers.vocabulary import Vocabulary
 
@@ -66,40 +66,36 @@ class _Worker:
     def work(self, training: Training) -> str:
         """Trains, scores, writes; what goes wrong is written down and ends nothing but this training."""
         try:
-            self._cells(training)
+            self._cell(training)
         except Exception as error:  # one training must not stop the others, whatever it raises
             reason = str(error) if isinstance(error, TruerankError) else f"{type(error).__name__}: {error}"
-            note_failure(self._task.out, training, reason, traceback.format_exc())
+            write_failed(self._task.out, training.cell, reason, traceback.format_exc())
             # What is tried again begins anew: a checkpoint may hold the fault.
             shutil.rmtree(self._scratch(training), ignore_errors=True)
             return reason
         return ""
 
-    def _cells(self, training: Training) -> None:
+    def _cell(self, training: Training) -> None:
         import torch
 
         os.environ["TOKENIZERS_PARALLELISM"] = "false"
         torch.set_num_threads(1)
-        out, started = self._task.out, time.monotonic()
-        wanted = [place for place, cell in enumerate(training.cells) if not is_done(out, cell["cell"])]
-        ranker = training.network.open(training.seed, self._task.device, self._vocabularies)
+        started, seed = time.monotonic(), training.cell["seed"]
+        ranker = training.network.open(seed, self._task.device, self._vocabularies)
         about: dict[str, Any] = {"steps": 0, "loss": None}
         scratch = self._scratch(training)
         if training.network.trained:
             scratch.mkdir(parents=True, exist_ok=True)
-            rows = list(islice(open_instances(training.source), training.size // 2))
-            fitted = fit(ranker, rows, training.network.model.trained_by, seed=training.seed, folder=scratch)
+            rows = list(islice(open_instances(training.source), training.cell["size"] // 2))
+            fitted = fit(ranker, rows, training.network.model.trained_by, seed=seed, folder=scratch)
             loss = fitted.json()["loss"]["last_tenth"]
             about = {"steps": fitted.steps, "loss": loss, "instances": fitted.instances, "device": fitted.device}
-        shared = (time.monotonic() - started) / max(1, len(wanted))
-        for place in wanted:
-            started = time.monotonic()
-            scores = self._scores(ranker, training.tests[place])
-            write_cell(out, training.cells[place], scores, shared + time.monotonic() - started, **about)
+        scores = self._scores(ranker, training.tests)
+        write_cell(self._task.out, training.cell, scores, time.monotonic() - started, **about)
         shutil.rmtree(scratch, ignore_errors=True)
 
     def _scratch(self, training: Training) -> Path:
-        return self._task.out / ".work" / str(training.cells[0]["cell"])
+        return self._task.out / ".work" / str(training.cell["cell"])
 
     def _scores(self, ranker: Any, tests: Sequence[Test]) -> pl.DataFrame:
         frames = [pl.DataFrame(schema=SCORE_SCHEMA)]
@@ -126,13 +122,6 @@ class _Worker:
         if size <= self._room:
             self._parts[test] = kept
             self._room -= size
-
-
-def note_failure(out: Path, training: Training, reason: str, details: str = "") -> None:
-    """Notes for all unfinished cells of a training that it failed."""
-    for cell in training.cells:
-        if not is_done(out, cell["cell"]):
-            write_failed(out, cell, reason, details)
 
 
 def _queries(out: Path, collection: str) -> Mapping[str, str]:

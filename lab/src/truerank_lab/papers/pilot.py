@@ -28,11 +28,10 @@ def prepare(collections: Path, out: Path, rows: int = 2_000) -> None:
     parts = []
     for name, source in docs.items():
         audit_queries(name, collections / name, out / name)
-        built = instances.build(
-            "none", (2 * rows,), queries_from_documents=source, ends=ENDS[name], audit=(str(out / name / "audit"),),
-            allow_fewer=True, out=out / name / "none",
-        )  # fmt: skip
-        print(built)
+        options = instances.BuildOptions(
+            queries_from_documents=source, ends=ENDS[name], audit=(str(out / name / "audit"),), allow_fewer=True
+        )
+        print(instances.build("none", (2 * rows,), options=options, out=out / name / "none"))
         part = pl.read_parquet(out / name / "none" / "instances.parquet")
         ids = [pl.format(f"{name}:{{}}", pl.col(column)).alias(column) for column in _IDS]
         parts.append(part.with_columns(*ids).with_row_index("turn"))

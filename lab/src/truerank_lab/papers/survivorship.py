@@ -15,9 +15,9 @@ from pathlib import Path
 
 import polars as pl
 
-import truerank
 from truerank.audits import survivorship
 from truerank.lexical import build_index, write_run
+from truerank.rankers.reranking.rerank import RerankOptions, rerank
 from truerank.sources.instances import open_instances
 from truerank.work.artifacts import atomic_path, write_text
 from truerank_lab import instances, simulate
@@ -46,19 +46,17 @@ def hold_out(instances: Path, out: Path, rows: int) -> int:
     return len(every) - rows
 
 
-def prepare(
-    collections: Path, out: Path, *, size: int = 12_000, dev: int = 500, shown: int = 10, seed: int = 0
-) -> None:
+def prepare(collections: Path, out: Path, *, size: int = 12_000, dev: int = 500) -> None:
     """Queries, documents, log, depths, triples of Vaswani; what is there already is kept."""
     if (out / "triples" / "triples.parquet").is_file():
         return
     docs = str(collections / "vaswani" / "docs.trec.gz")
-    built = instances.build("none", (size,), queries_from_documents=docs, allow_fewer=True, seed=seed, out=out / "none")
-    print(built)
+    options = instances.BuildOptions(queries_from_documents=docs, allow_fewer=True)
+    print(instances.build("none", (size,), options=options, out=out / "none"))
     print(f"{write_documents(out / 'none', out / 'docs.jsonl'):,} documents")
     build_index(str(out / "docs.jsonl"), out / "index")
     train = f"{out / 'none'}?size={2 * hold_out(out / 'none', out, dev)}"
-    print(simulate(instances=train, index=out / "index", shown=shown, out=out / "log.jsonl"))
+    print(simulate(instances=train, index=out / "index", out=out / "log.jsonl"))
     print(survivorship.depth(out / "log.jsonl", out=out / "depths"))
     print(survivorship.triples(train, out / "depths", out=out / "triples"))
 
@@ -77,7 +75,7 @@ def by_depth(out: Path) -> None:
     runs = place / "runs"
     runs.mkdir(parents=True)
     shutil.copyfile(first, runs / "bm25.run")
-    truerank.rerank(first, "ance:packaged", design.topics, design.docs, depth=10, out=runs / "minilm.run")
+    rerank(first, "ance:packaged", design.topics, design.docs, options=RerankOptions(depth=10), out=runs / "minilm.run")
     cells = grid.cells.filter((pl.col("status") == "done") & (pl.col("seed") == grid.cells["seed"].min()))
     for cell, model, label in cells.select("cell", "model", "label").iter_rows():
         write_run(grid.run(cell, name), runs / f"{model}-{label}.run")

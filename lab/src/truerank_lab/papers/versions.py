@@ -60,14 +60,18 @@ def prepare(collections: Path, out: Path) -> None:
     write_pages(collections, out)
     versions = {"V1": str(out / "a.jsonl"), "V2": str(out / "b.jsonl")}
     judged = (str(out / "train.qrels"), str(out / "topics.tsv"))
-    how = {"split": POLICY, "items": 0}
-    for name, ranker in RANKERS.items():
-        scan = transfer.scan(versions, *judged, model=ranker, out=out / f"scan-{name}", **how)
+
+    def scanned(pages: dict[str, str], ranker: str, folder: str) -> transfer.Scan:
+        scoring, samples = transfer.ScanScoring(split=POLICY), transfer.Samples(items=0)
+        return transfer.scan(pages, *judged, model=RANKERS[ranker], scoring=scoring, samples=samples, out=out / folder)
+
+    for name in RANKERS:
+        scan = scanned(versions, name, f"scan-{name}")
         print(scan)
         for folder, data_set in DATA_SETS.items():
             select(scan, out / "selected" / name / folder, data_set, STRATEGIES)
     between = {"V1": versions["V1"], "V2": versions["V2"], **{one: str(out / f"{one}.jsonl") for one in SNAPSHOTS}}
-    scan = transfer.scan(between, *judged, model=RANKERS["bm25"], out=out / "scan-snapshots", **how)
+    scan = scanned(between, "bm25", "scan-snapshots")
     print(scan)
     strategies = (*STRATEGIES, "version:V1", "version:V2")
     select(scan, out / "selected" / "bm25" / "snapshots", None, strategies)
@@ -77,7 +81,7 @@ def prepare(collections: Path, out: Path) -> None:
 def select(scan: transfer.Scan, folder: Path, data_set: str | None, strategies: Sequence[str]) -> None:
     """Rows of one data set for both ways of training, some draws of each."""
     for way, first in WAYS.items():
-        passages = None if data_set else "first" if way == "first" else "max"
+        passages: Literal["first", "max"] | None = None if data_set else "first" if way == "first" else "max"
         options = transfer.SelectOptions(tuple(strategies), data_set=data_set, passages=passages, part=way)
         selection = transfer.select(scan, folder / way, options=options, seed=first, seeds=5)
         print(f"{folder.parent.name}/{folder.name}/{way}: {selection.rows:,} rows")

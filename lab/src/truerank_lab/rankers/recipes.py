@@ -122,7 +122,7 @@ _RECIPES: Final = (
     Recipe(
         "truerank",
         "Own default for the small models: the pair softmax, which does not stop learning at a margin, and more and "
-        "larger steps than capreolus, because audits train on few instances (studies/training.py).",
+        "larger steps than capreolus, because audits train on few instances.",
         loss="pair-softmax",
         learning_rate=3e-3,
         batch=16,

@@ -164,11 +164,9 @@ def _arranged(cells: pl.DataFrame, design: Design, *, pooled: bool) -> pl.DataFr
         own = condition if not any(place in taken for place in places) else f"{condition} ({one.name})"
         taken.update(dict.fromkeys(places, one.name))
         labels[one.name] = (group, own)
-    row = pl.when(pl.col("variant") == "").then("model").otherwise(pl.format("{} ({})", "model", "variant"))
-    if pooled:
-        rankers = [model.model for model in design.models]
-        several = {one.name: one.model for one in design.models if rankers.count(one.model) > 1}
-        row = pl.col("model").replace(several)
+    rankers = [model.model for model in design.models]
+    several = {one.name: one.model for one in design.models if pooled and rankers.count(one.model) > 1}
+    row = pl.col("model").replace(several)
     groups, conditions = ({name: label[place] for name, label in labels.items()} for place in (0, 1))
     set_ = pl.col("set")
     return cells.with_columns(group=set_.replace_strict(groups), condition=set_.replace_strict(conditions), row=row)

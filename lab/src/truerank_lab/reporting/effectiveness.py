@@ -60,7 +60,7 @@ def _tuned(board: Board, row: BoardRow, condition: str, sizes: Sequence[int], *,
     cells = board.of(row, condition).filter(pl.col("size").is_in(list(sizes)))
     runs = board.evaluation(cells["cell"].to_list(), list(board.values(cells["cell"].to_list())))
     if single:
-        parts = [name for name in ("model", "variant", "size") if cells[name].n_unique() > 1]
+        parts = [name for name in ("model", "size") if cells[name].n_unique() > 1]
         names = [" ".join(str(each) for each in row) for row in cells.select(*parts, "seed").rows()]
         named = board.evaluation(names, list(runs.values))
         choices = choose(named, board.folds)

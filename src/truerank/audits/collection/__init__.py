@@ -12,13 +12,12 @@ Source: Bernstein and Zobel (SIGIR 2005); Fröbe et al. (ECIR 2020).
 from __future__ import annotations
 
 from truerank.audits.collection.audit import audit
-from truerank.audits.collection.card import CollectionCard, card
 from truerank.audits.collection.options import CollectionOptions, Parts
 from truerank.audits.collection.repairs import CollectionCleaning, clean
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, load_audit
 from truerank.core.rules import RuleChoice
 
 __all__ = [
-    "CollectionAudit", "CollectionCard", "CollectionCleaning", "CollectionFinding", "CollectionOptions", "Parts",
-    "RuleChoice", "audit", "card", "clean", "load_audit",
+    "CollectionAudit", "CollectionCleaning", "CollectionFinding", "CollectionOptions", "Parts",
+    "RuleChoice", "audit", "clean", "load_audit",
 ]  # fmt: skip

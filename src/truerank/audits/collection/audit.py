@@ -19,7 +19,7 @@ from truerank.audits.collection.duplicates import CERTAIN, Answer, Duplicates, n
 from truerank.audits.collection.echo import WordOverlap, shared_words
 from truerank.audits.collection.effects import CollectionChange, measured_effect, told_removal
 from truerank.audits.collection.fit import Fit, fit_instances, judgment_fit
-from truerank.audits.collection.floors import candidate_instances, floors, shared_candidates
+from truerank.audits.collection.floors import candidate_instances, floors, shared_candidates, tied_runs
 from truerank.audits.collection.instances import INSTANCE_SCHEMA, Instances, instances
 from truerank.audits.collection.judgments import (
     JudgmentTable,
@@ -70,7 +70,7 @@ from truerank.sources.notebook import frame_of
 from truerank.sources.pair_tables import conforming
 from truerank.sources.queries import open_queries
 from truerank.sources.runs import RUN_SCHEMA, read_run_frame
-from truerank.work.engines import LocalEngine, check_kept, open_engine
+from truerank.work.engines import LocalEngine, open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -182,7 +182,7 @@ def audit(
     """Looks for faults in the documents, topics and judgments of a test collection, and says what they do to scores.
 
     Each part works alone; together they show more. Each part and the whole get a verdict: FAULTY, FAULTY IN PART,
-    UNKNOWN or SOUND.
+    UNKNOWN or SOUND. Judgments that the runs contradict are looked for where --select names COLL14 or COLL15.
 
     Args:
         parts: what is audited.
@@ -222,7 +222,6 @@ def audit(
         parts = replace(parts, **golden_parts(read_golden(table)))
     if not {"qrels", "docs", "topics"} & parts.given:
         raise OptionError("qrels", "nothing to audit", "give `qrels`, `docs` or `topics`")
-    check_kept(work.engine, out)
     choice.check(kinds())
     audited = partial(
         _audited, parts, options=options, choice=choice, shingles=shingles, scoring=scoring, judged=judged
@@ -537,8 +536,8 @@ def _noise(material: _Material, parts: Parts) -> tuple[dict[str, Any] | None, li
 
 
 def _suspects(material: _Material, fit: Fit | None, choice: RuleChoice) -> Suspects | None:
-    """The judgments that the runs contradict; None where nobody asks, or where they do not fit their topics at all."""
-    asked = any(choice.takes(kinds()[kind]) for kind in KINDS)
+    """The judgments that the runs contradict; None where --select does not name them, or where they fit no topic."""
+    asked = any(choice.names(kinds()[kind]) for kind in KINDS)
     if material.pairs is None or not material.runs or not asked or (fit and fit.word not in ("fits", "not asked")):
         return None
     options, documents, topics = material.options, material.documents, material.topics
@@ -561,8 +560,9 @@ def _facts(material: _Material, found: Sequence[Instances]) -> tuple[dict[str, A
         resampling = Resampling(options.resamples, options.confidence, options.seed)
         candidates = shared_candidates(material.runs)
         facts["floors"], high = floors(
-            pairs, options.measures, scoring, resampling, material.documents, candidates=candidates
-        )
+            pairs, options.measures, scoring, resampling, material.documents, candidates=candidates,
+            tied=tied_runs(material.runs),
+        )  # fmt: skip
         known = None if material.documents is None else material.documents.count
         low += [*high, candidate_instances(pairs, options.measures, candidates, known)]
     if material.documents is not None:

@@ -28,8 +28,7 @@ _TOPICS: Final = 10
 _OF_TOPIC, _ASKED = 20, 2_000
 #: The share of echoes that is a finding.
 _HIGH: Final = 0.15
-#: People's topics of public collections, with which topics are compared: means over topics and their standard errors,
-#: as `studies/echo.py people` prints them.
+#: People's topics of public collections, with which topics are compared: means over topics and their standard errors.
 PEOPLE: Final[Mapping[str, Mapping[str, tuple[float, float]]]] = {
     "CACM": {
         "share": (0.2911, 0.0204), "run": (0.1544, 0.0150), "reciprocal": (0.0872, 0.0227), "first": (0.0554, 0.0227),

@@ -16,7 +16,7 @@ from truerank.measures.grammar import parse_measures
 from truerank.measures.null_rankers import NullRanker, null_rankers
 from truerank.options import Resampling, Scoring
 from truerank.sources.lines import repeated_pair
-from truerank.text.printable import listed
+from truerank.text.printable import and_more, listed
 
 #: A list for all topics that scores so much in the mean is a finding, and an order of the judged documents whose
 #: interval is so much above random order.
@@ -38,8 +38,13 @@ def floors(
     documents: DocumentTable | None,
     *,
     candidates: pl.DataFrame | None = None,
+    tied: Sequence[str] = (),
 ) -> tuple[list[dict[str, Any]], list[Instances]]:
-    """What null rankers score by each measure, as rows for the page; and what is a finding by the first measure."""
+    """What null rankers score by each measure, as rows for the page; and what is a finding by the first measure.
+
+    Args:
+        tied: the runs that give documents of a topic the same score.
+    """
     facts, found = [], list[Instances]()
     for place, measure in enumerate(parse_measures(measures)):
         rankers = null_rankers(
@@ -50,7 +55,7 @@ def floors(
         )  # fmt: skip
         facts += [{"measure": str(measure), **one.json()} for one in rankers if one.floor.mean is not None]
         if place == 0:
-            found = [*_high(rankers, pairs, str(measure), scoring.rel), *_telling(rankers, str(measure))]
+            found = [*_high(rankers, pairs, str(measure), scoring.rel), *_telling(rankers, str(measure), tied)]
     return facts, found
 
 
@@ -87,15 +92,24 @@ def _high(rankers: Sequence[NullRanker], pairs: pl.DataFrame, measure: str, rel:
     yield replace(instances("high-floor", rows, pairs["topic_id"].n_unique()), here=here)
 
 
-def _telling(rankers: Sequence[NullRanker], measure: str) -> Iterator[Instances]:
+def _telling(rankers: Sequence[NullRanker], measure: str, tied: Sequence[str]) -> Iterator[Instances]:
+    """An order of the judged documents that a run with equal scores may have."""
     orders = [one for one in rankers if (one.above_random_low or 0.0) >= _TELLING and one.floor.topics >= _FEWEST]
     best = max(orders, key=lambda one: one.above_random or 0.0, default=None)
-    if best is not None:
+    if best is not None and tied:
         scores = best.floor.by_topic.items()
         rows = [{"topic_id": topic, "detail": f"{best.name}: {measure} {score:.3f}"} for topic, score in scores]
         above = f"{best.above_random:.3f} above random order"
-        here = f"Ranked by {best.name}, they score {best.floor.mean:.3f} by {measure}, which is {above}."
+        here = (
+            f"Ranked by {best.name}, they score {best.floor.mean:.3f} by {measure}, which is {above}. Equal scores are "
+            f"in {and_more(tied, _NAMED)}."
+        )
         yield replace(instances("telling-order", rows, best.floor.topics), here=here)
+
+
+def tied_runs(runs: Mapping[str, pl.DataFrame]) -> list[str]:
+    """The runs that give two documents of a topic the same score."""
+    return [name for name, run in runs.items() if run.select("topic_id", "score").is_duplicated().any()]
 
 
 def shared_candidates(runs: Mapping[str, pl.DataFrame]) -> pl.DataFrame | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import textwrap
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -11,15 +10,15 @@ from typing import Any, Final
 
 import polars as pl
 
-from truerank.audits.collection.card import CollectionCard
 from truerank.audits.collection.repairs import CollectionCleaning, clean_lines
 from truerank.audits.collection.results import CollectionAudit, CollectionFinding, kinds
+from truerank.core.cards import card
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ChangeRow, change_rows
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Facts, Part, Prose
 from truerank.core.report import Report, ReportSection
-from truerank.core.result import Format, Summary, gallery_notes, page_note, place_note, reports, summarises, writes
+from truerank.core.result import Summary, gallery_notes, page_note, place_note, reports, summarises, writes
 from truerank.core.rules import SEVERITIES, Finding
 from truerank.core.sarif import MOST_FINDINGS, sarif
 from truerank.core.tables import Cell, Column, Table, escape_markdown
@@ -417,6 +416,7 @@ def _write(result: CollectionAudit, job: Run) -> None:
     if result.suspects:
         job.text("suspects.run", result.suspects)
     job.text("findings.sarif", review(result, job.inputs))
+    job.text("card.md", collection_card(result))
     publish(_report(result), job)
 
 
@@ -495,32 +495,19 @@ def _write_cleaning(result: CollectionCleaning, job: Run) -> None:
     job.json("summary.json", {name: value for name, value in result.json().items() if name != "out"})
 
 
-class _CardSummary(Summary):
-    """A card as text is its JSON; as Markdown it is a section of a README."""
-
-    def show(self, form: Format = "text") -> str:
-        if form == "text" or (form == "markdown" and len(self.parts) == 1):
-            return f"{self.parts[0]}\n"
-        if form != "markdown":
-            return super().show(form)
-        content = self.json
-        parts = ", ".join(f"{part} {word}" for part, word in content["verdicts"].items())
-        date = f" on {content['date']}" if "date" in content else ""
-        by = f"Collection audit by truerank {content['truerank']}{date}"
-        said = f"{by}: **{content['verdict']}** ({escape_markdown(parts)})."
-        tables = [part.markdown() for part in self.parts if isinstance(part, Table) and part.rows]
-        return "\n".join(["## Collection audit", "", said, "", *tables])
-
-
-@summarises(CollectionCard)
-def _card(result: CollectionCard) -> Summary:
-    if result.card:
-        return _CardSummary((result.card.removesuffix("\n"),), result.json())
-    text = json.dumps(result.content, indent=2, ensure_ascii=False)
-    rows = ((one.kind.code, one.kind.title, one.kind.severity, one.counted, one.kind.effect)
-            for one in result.audit.findings)  # fmt: skip
+def collection_card(result: CollectionAudit) -> str:
+    """What the audit says, for the README of the collection."""
+    whole, *others = result.verdicts
+    parts = ", ".join(f"{verdict.subject} {verdict.word}" for verdict in others)
+    rows = tuple(
+        (one.kind.code, one.kind.title, one.kind.severity, one.counted, one.kind.effect) for one in result.findings
+    )
     columns = heads("Code, Finding, Severity, Count, Effect on scores=effect")
-    return _CardSummary((text, Table("What was found.", columns, tuple(rows))), result.json())
+    return card(
+        "Collection audit",
+        f": **{whole.word}** ({escape_markdown(parts)}).",
+        Table("What was found.", columns, rows) if rows else "",
+    )
 
 
 #: Judgments that are read once more for their lines; a larger file is not part of a change.

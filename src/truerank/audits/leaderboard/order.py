@@ -11,7 +11,7 @@ import polars as pl
 from truerank.arrays import Floats, Ints, frame_schema
 from truerank.audits.leaderboard.board import ChosenScores
 from truerank.measures.orders import kendall
-from truerank.measures.rank_groups import RankGroups, letters, order_by
+from truerank.measures.rank_groups import RankGroups, order_by
 from truerank.sources.golden_rows import first_names
 
 #: Systems in the terminal.
@@ -63,30 +63,18 @@ def places(means: Floats) -> Ints:
 
 
 def ranked(systems: list[str], groups: RankGroups) -> pl.DataFrame:
-    """Systems from the first to the last: ranks, their intervals, and letters."""
+    """Systems from the first to the last: ranks and their intervals."""
     order = np.argsort(places(groups.means))
-    held = letters(order, groups.better | groups.better.T)
-    names = [_letter(number) for number in range(len(held))]
     columns = {
         "rank": np.arange(1, len(order) + 1),
         "system": [systems[one] for one in order],
         "mean": groups.means[order],
         "rank_low": groups.low[order], "rank_high": groups.high[order],
         "own_low": groups.own_low[order], "own_high": groups.own_high[order],
-        "letters": [
-            " ".join(name for name, (start, end) in zip(names, held, strict=True) if start <= place <= end)
-            for place in range(len(order))
-        ],
         "first": groups.first[order],
         "shown": np.arange(len(order)) < SHOWN,
     }  # fmt: skip
     return pl.DataFrame(columns)
-
-
-def _letter(number: int) -> str:
-    """a … z, aa, ab, …"""
-    more, last = divmod(number, 26)
-    return (_letter(more - 1) if more else "") + chr(ord("a") + last)
 
 
 def left_out(main: pl.DataFrame, odd: pl.DataFrame, means: pl.DataFrame, compared: Set[str]) -> dict[str, str]:

@@ -17,15 +17,14 @@ from truerank.core.views import View, columns
 _DRAWN: Final = 40
 _RANKS: Final = columns(
     "rank:d, system, mean:.4f, best rank=own_low:d, worst rank=own_high:d, best of all=rank_low:d, "
-    "worst of all=rank_high:d, group=letters"
+    "worst of all=rank_high:d"
 )
 _LEFT: Final = columns("system, why, shared tasks=tasks:d, difference~+.4f")
 _MINUS: Final = "Each minus the first one, on the tasks that both have; {confidence:.0%} for one system that you name."
 _NOTES: Final = (
     "Best and worst rank: not excluded by the pairs of this system. {confidence:.0%} for one system that you named "
     "before you saw the scores, and not for the one that these scores put first.",
-    "Best and worst of all: not excluded by all pairs, {confidence:.0%} for all systems together. Systems that share a "
-    "letter are not told apart.",
+    "Best and worst of all: not excluded by all pairs, {confidence:.0%} for all systems together.",
 )
 
 

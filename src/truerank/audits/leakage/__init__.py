@@ -3,7 +3,7 @@
     propose   neighbours of every topic text among the training queries, with their reformulation types
     judge     labels that people gave to the pairs
     estimate  topics and queries that leak, what was missed, verdicts, thresholds
-    act       clean the training set or the test set, state what was found
+    act       clean the training set or the test set
     measure   scores with and without the leaked topics
 
 Source: Fröbe, Akiki, Potthast, Hagen: How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022).
@@ -16,14 +16,12 @@ from typing import TYPE_CHECKING
 from truerank.audits.leakage.audit import audit
 from truerank.audits.leakage.baseline import NewSince, since_baseline
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.card import card
 from truerank.audits.leakage.clean import Cleaning, LeakRules, TrainCleaning
 from truerank.audits.leakage.commands import CleaningSide, Spread, calibrate, clean
 from truerank.audits.leakage.effect import Effect, difference_sds, effect
-from truerank.audits.leakage.exports import Card
 from truerank.audits.leakage.guard import DroppedRow, GuardReport, LeakageGuard, guard
 from truerank.audits.leakage.model_labels import EncoderJudge, judge_with_encoder
-from truerank.audits.leakage.options import AuditOptions, CardTarget, Redaction
+from truerank.audits.leakage.options import AuditOptions, Redaction
 from truerank.audits.leakage.redaction import open_key, redact
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.results import AuditResult, load_audit
@@ -46,8 +44,6 @@ __all__ = [
     "AuditOptions",
     "AuditResult",
     "Calibration",
-    "Card",
-    "CardTarget",
     "Cleaning",
     "CleaningSide",
     "CorpusReduction",
@@ -69,7 +65,6 @@ __all__ = [
     "TrainCleaning",
     "audit",
     "calibrate",
-    "card",
     "clean",
     "difference_sds",
     "effect",

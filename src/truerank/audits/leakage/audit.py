@@ -58,20 +58,22 @@ from truerank.sources import (
 from truerank.sources.inputs import input_of, pinned, shown_source
 from truerank.sources.runs import trained_on
 from truerank.text.contrasts import contrast
+from truerank.text.normalising import normalise
 from truerank.text.reformulation import propose_types
 from truerank.text.wording import EVIDENCE, LETTERS, WORDS
 from truerank.text.words import content_words
-from truerank.vectors.encoders import Encoder
+from truerank.vectors.encoders import Encoder, WordsOnly
 from truerank.vectors.encoders.speed import ChosenWay, processor_name
+from truerank.vectors.neighbours import PairProbe
 from truerank.vectors.prefilter import DEFAULT_CUTS, Filtered, estimate_recall, would_pass
 from truerank.vectors.search import SearchPlan
-from truerank.vectors.words import WordVectors
+from truerank.vectors.words import WordVectors, same_stems
 from truerank.version import __version__
 from truerank.work.artifacts import digest, hash_file, installed_versions
-from truerank.work.engines import check_kept, open_engine
+from truerank.work.blocks import sealed
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
-from truerank.work.merging import PRECISION
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
 from truerank.work.runs import Run
@@ -87,13 +89,16 @@ def summarise(
     checked: Mapping[str, Sensitivity],
     unread: Collection[tuple[str, str]],
     options: AuditOptions,
+    typed: bool = True,
 ) -> AuditResult:
-    """The result of an audit; `encoder` is in full precision and proposes the reformulation types. `unread` are the
-    topics (test set, id) with a text that it cannot read.
+    """The result of an audit; `encoder` is in full precision and proposes the reformulation types, where they are
+    wanted (`typed`). `unread` are the topics (test set, id) with a text that it cannot read.
     """
     pairs = _with_evidence(proposed.pairs, options)
     above_floor = pl.col("similarity") > pl.lit(options.lowest, pl.Float32)
-    candidates = with_types(pairs.filter(above_floor | (pl.col("evidence") != "")), tests, encoder)
+    candidates = pairs.filter(above_floor | (pl.col("evidence") != ""))
+    untyped = candidates.with_columns(type=None, title_type=None)
+    candidates = with_types(candidates, tests, encoder) if typed else untyped
     judged = None if judgments is None else annotate(pairs, judgments)
     above = held_for_leaks(options.threshold)
     similar = pl.col("similarity") > pl.lit(options.threshold, pl.Float32)
@@ -121,11 +126,12 @@ def summarise(
                     checked.get(test.name, nothing),
                     None if judged is None else _confirmed(judged.filter(test=test.name), options.threshold),
                     sum(topic.topic_id not in spoken[test.name] for topic in test.topics),
-                    encoder.name == options.calibrated_for,
+                    encoder.name in (options.calibrated_for, WordsOnly.name),
                     sum(name == test.name for name, _ in unread),
                     proposed.common,
                     _judged_below(judged, test.name, options.threshold),
                     candidates.filter(pl.col("differs") != "", similar, test=test.name).height,
+                    encoder.name != WordsOnly.name,
                 ),
                 proposed.counts,
                 prefilter=prefilter,
@@ -243,14 +249,16 @@ def with_types(pairs: pl.DataFrame, tests: Sequence[TopicSet], encoder: Encoder)
     against_field = list(zip(pairs["topic_text"], pairs["compared"], strict=True))
     against_title = list(zip(of_title, pairs["compared"], strict=True))
     every = sorted({text for pair in (*against_field, *against_title) for text in pair})
-    words = WordVectors(encoder, (word for text in every for word in content_words(text)))
     similarity = dict(zip(against_field, pairs["similarity"], strict=True))
-    similarity.update(
-        _sentence_similarities([pair for pair in dict.fromkeys(against_title) if pair not in similarity], encoder)
-    )
-    distinct = list(similarity)
+    further = [pair for pair in dict.fromkeys(against_title) if pair not in similarity]
     differs = dict(zip(against_field, pairs["differs"], strict=True))
-    types = dict(zip(distinct, propose_types(distinct, words, list(similarity.values()), differs), strict=True))
+    if encoder.name == WordsOnly.name:
+        distinct, values, words = [*similarity, *further], None, same_stems
+    else:
+        similarity |= _sentence_similarities(further, encoder)
+        distinct, values = list(similarity), list(similarity.values())
+        words = WordVectors(encoder, (word for text in every for word in content_words(text)))
+    types = dict(zip(distinct, propose_types(distinct, words, values, differs), strict=True))
     return pairs.with_columns(
         pl.Series(name, [types[pair] for pair in wanted], dtype=pl.String)
         for name, wanted in (("type", against_field), ("title_type", against_title))
@@ -278,6 +286,8 @@ PACKAGES: Final = (
     "ir-datasets",
     "PyStemmer",
 )
+#: What proposes a pair that only a judgment names.
+_JUDGED: Final = 3
 #: Fields of `AuditOptions` that change where pairs are found, or what is made of them, but not which are found.
 _NOT_OF_THE_PAIRS: Final = ("engine", "topic", "baseline")
 
@@ -328,7 +338,6 @@ def audit(
 
     Source: Fröbe et al., How Train–Test Leakage Affects Zero-shot Retrieval (SPIRE 2022), section 3.
     """
-    check_kept(options.engine, out)
     prepared = PreparedAudit.of(train, test, options, encoding, judged=judged, redaction=redaction)
     if out is None:
         with TemporaryDirectory() as temporary:
@@ -346,6 +355,43 @@ def audit(
         publish(result, job)
         job.log("end")
     return replace(result, left_over=tuple(_left_over(job)))
+
+
+def verdicts(
+    train: Sequence[str], test: Sequence[str], *, options: AuditOptions, encoding: Encoding, judged: Labels,
+    progress: Progress,
+) -> AuditResult:  # fmt: skip
+    """The audit as far as its verdicts and the topics that leak."""
+    with TemporaryDirectory() as temporary:
+        prepared = PreparedAudit.of(train, test, options, encoding, judged=judged)
+        return prepared.result(Path(temporary), progress, brief=True)
+
+
+@dataclass(frozen=True)
+class _JudgedProbe:
+    """Also names the pairs that were judged leaks, which are among the nearest of an encoder."""
+
+    inner: PairProbe | None
+    leaks: Mapping[str, Sequence[int]]
+
+    @classmethod
+    def of(cls, inner: PairProbe | None, judgments: Judgments, texts: Sequence[TopicText]) -> _JudgedProbe:
+        """The leaks of a topic stand beside its first text."""
+        first: dict[str, dict[str, int]] = {}
+        for number, text in enumerate(texts):
+            first.setdefault(text.topic_id, {}).setdefault(text.test, number)
+        leaks: dict[str, list[int]] = {}
+        for pair in judgments.pairs:
+            if pair.leak and pair.text:
+                leaks.setdefault(normalise(pair.text), []).extend(first.get(pair.topic_id, {}).values())
+        return cls(inner, leaks)
+
+    def __call__(self, texts: Sequence[str]) -> list[tuple[int, int, int]]:
+        """As the probe inside; what a judgment alone names comes with a number that is no evidence."""
+        found = [] if self.inner is None else self.inner(texts)
+        known = {(place, number) for place, number, _ in found}
+        judged = ((place, number) for place, text in enumerate(texts) for number in self.leaks.get(text, ()))
+        return found + [(*pair, _JUDGED) for pair in judged if pair not in known]
 
 
 @dataclass(frozen=True)
@@ -373,10 +419,6 @@ class PreparedAudit:
         redaction: Redaction = Redaction(),
     ) -> PreparedAudit:
         """Opens everything, also what is needed at the end only: a fault in it should not cost a scan."""
-        if options.engine.startswith("shard:") and encoding.precision == "auto":
-            fault = "the jobs of an array need one precision for all of them"
-            remedy = "give full, or that of a first pass which all machines can run: int8, bf16 or fp16"
-            raise OptionError("precision", fault, remedy)
         train, test = ([one] if isinstance(one, str) else list(one) for one in (train, test))
         sources = _sources(train, options)
         some = cache(lambda: list(first_texts([source for _, source in sources])))
@@ -387,7 +429,7 @@ class PreparedAudit:
                 "no topic has a text in these fields", "choose others with --fields", where=", ".join(test)
             )
         if redaction.redact:
-            open_key(redaction.redact_key)
+            sealed(b"", open_key(redaction.redact_key))
         if options.baseline is not None:
             load_audit(options.baseline)
         judgments = opened_labels(judged)
@@ -443,30 +485,41 @@ class PreparedAudit:
         return (*read, Input(folder.name, options.baseline, "baseline", None, pairs))
 
     def result(
-        self, folder: Path, progress: Progress | None, chosen: Callable[[ChosenWay], None] = lambda choice: None
+        self,
+        folder: Path,
+        progress: Progress | None,
+        chosen: Callable[[ChosenWay], None] = lambda choice: None,
+        *,
+        brief: bool = False,
     ) -> AuditResult:
+        """The audit; a `brief` one is without types and, where every test set leaks, without planted rewordings."""
         options, _, _, redaction = self.given
         progress = progress or Quiet()
-        keep_json(folder / PRECISION, self.given[1].precision)
         held = held_words([source for _, source in self.sources])
         plan = self.models.plan(self.texts, options, len(self.sources), folder, chosen, held=held)
+        if self.judgments is not None and self.models.encoder.name == WordsOnly.name:
+            plan = replace(plan, probe=_JudgedProbe.of(plan.probe, self.judgments, self.texts))
         key = open_key(redaction.redact_key) if redaction.redact else b""
         proposed = propose(self.sources, self.texts, plan, Job(folder, open_engine(options.engine), progress, key))
+        read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
+        summarised = partial(
+            summarise,
+            _with_columns(proposed, self.sources),
+            [test for _, test in self.tests],
+            self.models.encoder,
+            judgments=self.judgments,
+            unread={(text.test, text.topic_id) for text, seen in zip(self.texts, read, strict=True) if not seen},
+            options=options,
+            typed=not brief,
+        )
+        if brief:
+            result = summarised(checked={})
+            if all(test["verdict"] == "CONTAMINATED" for test in result.summary["tests"].values()):
+                return result
         progress.start("sensitivity check")
         checked = self._checked(folder, plan.after(proposed.found.values()))
         progress.start("reformulation types")
-        tests = [test for _, test in self.tests]
-        proposed = _with_columns(proposed, self.sources)
-        read: list[bool] = np.any(plan.topic_vectors(), axis=1).tolist()
-        result = summarise(
-            proposed,
-            tests,
-            self.models.encoder,
-            judgments=self.judgments,
-            checked=checked,
-            unread={(text.test, text.topic_id) for text, seen in zip(self.texts, read, strict=True) if not seen},
-            options=options,
-        )
+        result = summarised(checked=checked)
         if redaction.redact:
             result = redact(result, key)
         if options.baseline is not None:

@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from truerank.arrays import Floats
-from truerank.audits.leakage.exports import contaminations, contaminations_in
 from truerank.audits.leakage.results import AuditResult, VerdictWord, opened_audit
 from truerank.audits.leakage.training_data.results import (
     ExampleAudit,
@@ -29,6 +28,7 @@ from truerank.audits.leakage.training_data.results import (
 )
 from truerank.core.result import Result
 from truerank.errors import InputError, OptionError
+from truerank.loading import json_file
 from truerank.measures import (
     Evaluation,
     MeanInterval,
@@ -294,15 +294,23 @@ def _training(runs: Any, audit: Any) -> Iterator[StatedTraining]:
     """What the headers of runs name; a source of the audit has the same id, name or place."""
     known: set[str] | None = None
     if isinstance(audit, AuditResult | ExampleAudit | str | Path):
-        others = None if isinstance(audit, AuditResult) else contaminations_in(audit)
-        found = contaminations(opened_audit(audit)) if others is None else others
-        known = {place.lower() for one in found for place in (*one.trains, one.train_source)}
+        opened = opened_examples(audit) if holds_examples(audit) else opened_audit(audit)
+        names = opened.sources if isinstance(opened, ExampleAudit) else opened.summary["sources"]
+        known = {place.lower() for place in (*names, *_places(opened.folder))}
     for name, one in named_runs(runs).items():
         about = run_metadata(one) if isinstance(one, str | Path) else None
         for entry in (about.training if about is not None else None) or ():
             places = {entry.name.lower(), entry.source.lower(), entry.irds.lower(), f"irds:{entry.irds.lower()}"}
             audited = None if known is None else bool(known & (places - {"", "irds:"}))
             yield StatedTraining(name, entry.name, f"irds:{entry.irds}" if entry.irds else entry.source, audited)
+
+
+def _places(folder: Path | None) -> Iterator[str]:
+    """Where the training sources of an audit lie, by the manifest beside it."""
+    path = None if folder is None else folder / "manifest.json"
+    if path is not None and path.is_file():
+        inputs = json_file(path, "run the audit again").get("inputs", [])
+        yield from (one["source"] for one in inputs if one["role"] == "train")
 
 
 def difference_sds(

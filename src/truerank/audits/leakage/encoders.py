@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Final
 
 from truerank.audits.leakage.options import AuditOptions
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError
 from truerank.options import Encoding
 from truerank.overlaps.meaning import ReadTexts
 from truerank.records import TopicText
 from truerank.text.normalising import normalise
 from truerank.text.wording import WordingProbe
-from truerank.vectors.encoders import CachedEncoder, Encoder, EncoderSpec, Vectors, open_spec
+from truerank.vectors.encoders import WORDS, CachedEncoder, Encoder, EncoderSpec, Vectors, chosen, open_spec
 from truerank.vectors.encoders.speed import (
     ChosenWay,
     Way,
@@ -51,13 +51,9 @@ class Models:
 
     @classmethod
     def of(cls, encoding: Encoding) -> Models:
-        exact = EncoderSpec(encoding.encoder, backend=encoding.backend, device=encoding.device)
+        exact = EncoderSpec(chosen(encoding.encoder), backend=encoding.backend, device=encoding.device)
         encoder = _reading(exact, encoding.cache)
         opened = getattr(_open(exact, None), "spec", None)
-        low = {each.precision for each in first_passes(opened) if each.backend == opened.backend} if opened else set()
-        if encoding.precision not in ("auto", "full", *low):
-            fault = f"no first pass in {encoding.precision} with this encoder on this machine"
-            raise OptionError("precision", fault, f"choose {', '.join(('full', *sorted(low)))}")
         return cls(exact, opened, encoding.precision, encoding.cache, encoder)
 
     def plan(
@@ -89,7 +85,8 @@ class Models:
             choose_screen=_FirstPass(self, opened, folder and folder / "first-pass.json", precision, chosen),
             topic_vectors=_begun(partial(encode_each_once, self.encoder, normalised)),
             floor=options.lowest,
-            top_k=options.k,
+            # To what reads nothing, all texts are equally near.
+            top_k=0 if self.exact.name == WORDS else options.k,
             probe=probe,
             prefilter=prefilter,
             block_size=options.block_size,

@@ -23,6 +23,7 @@ from truerank.measures.magnitudes import proportion
 from truerank.sources import TopicSet
 from truerank.text.normalising import normalise
 from truerank.text.rewordings import CLAIMS, KINDS, SEEN_KINDS, UNPLANTED
+from truerank.vectors.encoders.model_folder import INSTALL
 
 #: The share of the plants of a kind that must be found before the kind counts as seen.
 _ENOUGH: Final = 0.95
@@ -63,7 +64,7 @@ class TestEvidence:
     among those that were judged. `confirmed` are topics with a confirmed leak and topics with an unjudged candidate,
     where labels were given; `silent` topics have no text to compare, `unread` ones a text that the encoder cannot read.
     From the share `common` of training texts on, a word is a common one. `related` counts the pairs above the threshold
-    whose texts differ in what decides.
+    whose texts differ in what decides. `encoded` says whether there was an encoder at all.
     """
 
     __test__ = False
@@ -78,6 +79,7 @@ class TestEvidence:
     common: float = 1.0
     judged: tuple[int, int] = (0, 0)
     related: int = 0
+    encoded: bool = True
 
 
 def summarise_test(
@@ -191,7 +193,9 @@ class _Reasons:
                 quoted = ", ".join(f"“{text.strip()}”" for text in around)
                 yield f"{texts} that begin or end with {quoted} were compared without it."
         training = sum(count.get("unread", 0) for count in self.counts.values())
-        if self.known.unread or training:
+        if not self.known.encoded:
+            yield WITHOUT_ENCODER
+        elif self.known.unread or training:
             about = "about " if any(count.get("unread_estimated") for count in self.counts.values()) else ""
             yield not_asked(self.known.unread, training, (self.test.noun, "distinct training queries"), about)
 
@@ -265,6 +269,13 @@ def kinds_seen(
         if kind not in blind and sum(row["planted"] for row in rows) < _FEWEST_TO_SAY
     }
     return [kind for kind in by_kind if kind not in blind and kind not in few], blind, few
+
+
+#: What an audit without an encoder says of itself.
+WITHOUT_ENCODER: Final = (
+    "No encoder was used: texts were compared by their words and letters only, and rewordings in other words are not "
+    f"seen ({INSTALL} brings one)."
+)
 
 
 def not_asked(

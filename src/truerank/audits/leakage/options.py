@@ -8,10 +8,10 @@ from typing import Annotated, Final, Literal
 
 from truerank.errors import OptionError
 from truerank.judging.labels import Judgments, open_judgments
-from truerank.options import Encoding, Flag, Labels, Options, Range
+from truerank.options import Flag, Labels, Options, Range
 
 #: The encoder that the paper's threshold was calibrated for (leakage paper, section 3).
-CALIBRATED_FOR: Final = Encoding().encoder
+CALIBRATED_FOR: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
 DEFAULT_THRESHOLD: Final = 0.91
 FIELDS: Final = ("title", "description", "narrative", "variant")
 
@@ -35,8 +35,7 @@ class AuditOptions(Options):
             their column stay as they are.
         strict: treat bytes that are not UTF-8 as an error.
         block_size: texts that are encoded, and saved, at a time.
-        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
-            see merge.
+        engine: local (this process), ray (a cluster on this machine), or ray:ADDRESS.
         topic: ids of topics whose nearest training queries are printed.
         baseline: the folder of an earlier audit; what is new since then is counted.
     """
@@ -52,7 +51,7 @@ class AuditOptions(Options):
     all_columns: bool = False
     strict: bool = False
     block_size: Annotated[int, Range(at_least=1)] = 8192
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local"
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
     topic: Annotated[tuple[str, ...], Flag(metavar="ID")] = ()
     baseline: Annotated[str | None, Flag(metavar="DIR")] = None
 
@@ -90,38 +89,6 @@ class Redaction(Options):
 
     redact: bool = False
     redact_key: Annotated[str | None, Flag(metavar="FILE")] = None
-
-
-@dataclass(frozen=True)
-class CardTarget(Options):
-    """Where the statement goes.
-
-    Attributes:
-        for_: statement (truerank's own), mteb (tasks that a model has seen), conda (rows of the contamination
-            database; as Markdown its pull request), dataset-card or model-card (a README of Hugging Face), eval-results
-            (a score on clean topics for a model on Hugging Face).
-        called: what a test set or training source is called there: an MTEB task, or ORG/NAME of Hugging Face; for
-            eval-results ORG/NAME:TASK.
-        into: the file that is changed: for mteb the Python file with the model, which gives a patch; for a card its
-            README, which is printed with the statement in it.
-        model: the model that was trained on the data: its name in mteb or on Hugging Face; for eval-results its run.
-        effect: what `leakage effect --json` printed, for eval-results.
-        reference: a link to the report.
-    """
-
-    for_: Literal["statement", "mteb", "conda", "dataset-card", "model-card", "eval-results"] = "statement"
-    called: Annotated[Mapping[str, str], Flag(metavar="NAME=NAME")] = field(default_factory=dict)
-    into: Annotated[str | None, Flag(metavar="FILE")] = None
-    model: Annotated[str | None, Flag(metavar="NAME")] = None
-    effect: Annotated[str | None, Flag(metavar="FILE")] = None
-    reference: Annotated[str | None, Flag(metavar="URL")] = None
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.for_ == "mteb" and self.into is not None and self.model is None:
-            raise OptionError("model", "no model named", "name the one in the file `into`")
-        if self.for_ == "eval-results" and self.effect is None:
-            raise OptionError("effect", "no effect given", "run `leakage effect --json` and give what it prints")
 
 
 def opened_labels(judged: Labels) -> Judgments | None:

@@ -14,6 +14,7 @@ import polars as pl
 
 from truerank.audits.leakage.baseline import since_baseline
 from truerank.audits.leakage.calibration import Calibration
+from truerank.audits.leakage.card import query_card
 from truerank.audits.leakage.redaction import key_mark
 from truerank.audits.leakage.results import (
     AuditResult,
@@ -41,6 +42,7 @@ from truerank.sources import open_queries, parse
 from truerank.text.normalising import normalise
 from truerank.text.printable import listed
 from truerank.text.wording import EVIDENCE
+from truerank.vectors.encoders.base import WordsOnly
 from truerank.work.runs import Run
 
 _RULES: Final = rules_of("truerank.audits.leakage", Rule)
@@ -336,12 +338,13 @@ def _lead(summary: AuditSummary) -> str:
     words = [test["verdict"] for test in tests]
     # How many test sets have which verdict, where there are several.
     tally = listed([f"{words.count(word)} {word.lower()}" for word in _MEANINGS if word in words]).capitalize()
+    above = f" above a cosine similarity of {summary['threshold']:g}" if has_encoder(summary) else ""
     noun = ("test query", "test queries") if {test.get("noun") for test in tests} == {"queries"} else ("test topic", "")
     return (
         f"{f'{tally}. ' if len(tests) > 1 else ''}{read:,d} queries of "
         f"{counted(len(summary['sources']), 'training source')} against "
-        f"{counted(sum(test['topics'] for test in tests), *noun)}, compared by "
-        f"{summary['encoder']} above a cosine similarity of {summary['threshold']:g}."
+        f"{counted(sum(test['topics'] for test in tests), *noun)}, compared by {summary['encoder']}"
+        f"{above}."
     )
 
 
@@ -376,7 +379,7 @@ def _types(above: pl.DataFrame, tests: Sequence[str]) -> Table | None:
 def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
     """How similar the nearest queries of all topics are, and all neighbours that were kept."""
     neighbours, summary = result.neighbours, result.summary
-    if neighbours.is_empty():
+    if neighbours.is_empty() or not has_encoder(summary):
         return
     threshold = summary["threshold"]
     nearest = neighbours.group_by("test", "topic_id").agg(pl.col("similarity").max()).sort("test", "topic_id")
@@ -399,7 +402,8 @@ def similarity_pictures(result: AuditResult) -> Iterator[Picture]:
 
 def _trust(result: AuditResult) -> Iterator[Part]:
     summary = result.summary
-    yield Prose((calibrated_for(summary),))
+    if note := calibrated_for(summary):
+        yield Prose((note,))
     if result.calibration is not None:
         yield from _calibration(result.calibration)
     if summary["prefilter"] is not None:
@@ -410,8 +414,14 @@ def _trust(result: AuditResult) -> Iterator[Part]:
         yield Facts("Judged by people", summary["labels"])
 
 
+def has_encoder(summary: AuditSummary) -> bool:
+    return summary["encoder"] != WordsOnly.name
+
+
 def calibrated_for(summary: AuditSummary) -> str:
-    """Whether the threshold was calibrated for the encoder, in sentences."""
+    """Whether the threshold was calibrated for the encoder, in sentences; empty where there is none."""
+    if not has_encoder(summary):
+        return ""
     threshold, source = f"{summary['threshold']:g}", summary["calibrated_for"]
     if summary["calibrated"]:
         return f"The threshold of {threshold} was calibrated for this encoder, {summary['encoder']}."
@@ -619,6 +629,7 @@ def _write(result: AuditResult, job: Run) -> None:
     job.parquet("neighbours.parquet", result.neighbours)
     job.json("summary.json", result.summary)
     job.text("findings.sarif", review(result, job.inputs))
+    job.text("card.md", query_card(result))
     job.text("report.html", render(result, job.provenance(), job.names()))
 
 

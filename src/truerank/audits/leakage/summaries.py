@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
 import numpy as np
 
 from truerank.audits.leakage.calibration import Calibration
-from truerank.audits.leakage.card import card_markdown
 from truerank.audits.leakage.clean import BASES, TrainCleaning, what_stays
 from truerank.audits.leakage.effect import Effect, KindEffect
 from truerank.audits.leakage.estimate import not_asked
-from truerank.audits.leakage.exports import Card
 from truerank.audits.leakage.guard import GuardReport
 from truerank.audits.leakage.reduction import TestReduction
 from truerank.audits.leakage.training_data.clean import CorpusReduction
 from truerank.audits.leakage.training_data.results import kind_named
 from truerank.core.plain import plain
-from truerank.core.result import Format, Summary, summarises
+from truerank.core.result import Summary, summarises
 from truerank.core.tables import Cell, Column, Table
 from truerank.core.views import heads
 from truerank.errors import InputError
@@ -361,20 +358,3 @@ def _guard_notes(result: GuardReport) -> Iterator[str]:
     )
     if result.unread:
         yield not_asked(0, result.unread, ("", "texts"))
-
-
-class _CardSummary(Summary):
-    """A statement in two texts: its own JSON, or the form of another place, and Markdown; lines are not added."""
-
-    def show(self, form: Format = "text") -> str:
-        elsewhere = "for" in self.json
-        if form == "markdown":
-            return str(self.parts[1]) if elsewhere else card_markdown(Card(dict(self.json)))
-        return str(self.parts[0]) if form == "text" and elsewhere else super().show(form)
-
-
-@summarises(Card)
-def _card(result: Card) -> Summary:
-    if "for" in result.content:
-        return _CardSummary((result.text, result.markdown), result.content)
-    return _CardSummary((json.dumps(result.content, indent=2, ensure_ascii=False),), result.content)

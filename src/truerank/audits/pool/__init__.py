@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from truerank.audits.pool.simulation import trial_engine as trial_engine
     from truerank.audits.pool.stopping import ConstantBudget as ConstantBudget
     from truerank.audits.pool.stopping import Decision as Decision
-    from truerank.audits.pool.stopping import FunctionRule as FunctionRule
     from truerank.audits.pool.stopping import Keeping as Keeping
     from truerank.audits.pool.stopping import OriginalSize as OriginalSize
     from truerank.audits.pool.stopping import StoppingRule as StoppingRule

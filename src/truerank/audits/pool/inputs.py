@@ -71,7 +71,7 @@ class SimulationOptions(Options):
         share: of the collection that is judged for a topic in a trial at most; the pool is judged in any case.
         measures: what runs are ranked by; the first one leads.
         stopping: stopping rules beside the original size; repeat the option for several. track,
-            heuristic:cap=1000, track:increment=0.5,bound=0.6, budget:400, MODULE:FUNCTION or FILE.py:FUNCTION.
+            heuristic:cap=1000, track:increment=0.5,bound=0.6, or budget:400.
         official_rule: the stopping rule that makes the official qrels where none are given.
         rel: the lowest grade that counts as relevant.
         field: of the topics: title, description, narrative, or several joined by +.

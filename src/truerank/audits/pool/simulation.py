@@ -46,7 +46,7 @@ from truerank.lexical import Index, kept_index
 from truerank.measures.orders import ranks
 from truerank.options import Flag, Out, Source, Workers, command
 from truerank.work.artifacts import digest, installed_versions
-from truerank.work.engines import Engine, check_kept, open_engine, processors
+from truerank.work.engines import Engine, open_engine, processors
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -221,11 +221,10 @@ def simulate(
 
         truerank pool simulate --run runs/a1.run --run runs/b1.run --metadata teams.tsv --qrels track.qrels
         --official track.qrels --topics topics.tsv --docs irds:msmarco-passage --rel 2 --stopping budget:500
-        --stopping own.py:rule --work traces/ --out report/
+        --work traces/ --out report/
 
     Source: Craswell et al., Overview of the TREC 2019 Deep Learning Track, section 5.
     """
-    check_kept(processes.engine, out)
     progress, engine = progress or Quiet(), trial_engine(processes.engine, processes.workers)
     sources = SimulationSources(tuple(map(str, run)), qrels, topics, docs, official, pooling)
     inputs = read_inputs(sources, options)

@@ -3,7 +3,7 @@
     propose   discarded queries, the kinds of query that are missing, the passages behind them
     judge     why a query was unanswered, and whether it can be answered
     estimate  discarded shares by kind and depth, judgments at every simulated depth
-    act       rescue queries, restore depth, filter training triples
+    act       restore depth, filter training triples
     measure   scores and trained rankers by depth
 
 Source: Gupta, MacAvaney: On Survivorship Bias in MS MARCO (SIGIR 2022).
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from truerank.audits.survivorship.profiles import profile as profile
     from truerank.audits.survivorship.queries import Kinds as Kinds
     from truerank.audits.survivorship.queries import independence as independence
-    from truerank.audits.survivorship.rescued_queries import Rescued as Rescued
-    from truerank.audits.survivorship.rescued_queries import RescueOptions as RescueOptions
-    from truerank.audits.survivorship.rescued_queries import rescue as rescue
     from truerank.audits.survivorship.training_triples import Triples as Triples
     from truerank.audits.survivorship.training_triples import TriplesOptions as TriplesOptions
     from truerank.audits.survivorship.training_triples import triples as triples

@@ -68,7 +68,6 @@ class JudgedPassages(NamedTuple):
 
     pool: pl.DataFrame
     answers: pl.DataFrame
-    items: Mapping[tuple[str, str], Item]
     notes: tuple[str, ...]
     inputs: tuple[Input, ...]
 
@@ -107,9 +106,7 @@ def judged_by_people(pool: str | Path, judged: Labels) -> JudgedPassages:
         notes.append(f"{foreign:,} labelled items are not of this pool and are left out.")
     notes += ratings.notes
     inputs = (input_of("pool", folder / POOL), *label_inputs(judged))
-    return JudgedPassages(
-        passages.join(known, on=["corpus", "query_id"], how="semi"), answers, items, tuple(notes), inputs
-    )
+    return JudgedPassages(passages.join(known, on=["corpus", "query_id"], how="semi"), answers, tuple(notes), inputs)
 
 
 def judged_by_qrels(
@@ -146,7 +143,7 @@ def judged_by_qrels(
     )
     unjudged = len(pool.join(answers, on=["query_id", "doc_id"], how="anti"))
     notes.append(f"{unjudged:,} of {len(pool):,} pooled results are not judged and are taken for no answers.")
-    return JudgedPassages(pool, answers, {}, tuple(notes), inputs)
+    return JudgedPassages(pool, answers, tuple(notes), inputs)
 
 
 def first_answers(judged: JudgedPassages) -> pl.DataFrame:

@@ -14,7 +14,6 @@ from truerank.audits.survivorship.depths import Depths
 from truerank.audits.survivorship.mapping import PassageMap
 from truerank.audits.survivorship.profiles import DepthCurve, Profile, Split
 from truerank.audits.survivorship.queries import FEWEST_EXPECTED, Kinds, fault_notes, percent
-from truerank.audits.survivorship.rescued_queries import RESCUED, Rescued
 from truerank.audits.survivorship.training_triples import Triples
 from truerank.core.figures.export import Picture
 from truerank.core.figures.forest import ForestRow, forest_plot
@@ -27,8 +26,6 @@ from truerank.core.verdict import Verdict
 from truerank.core.views import heads
 from truerank.judging import Item
 from truerank.judging.report import label_tables
-from truerank.sources.qrels import qrel_text
-from truerank.work.publishing import write_tables
 from truerank.work.runs import Run
 
 _RULES: Final = rules_of("truerank.audits.survivorship", Rule)
@@ -396,19 +393,6 @@ def _answerable_summary(result: Answerable) -> Summary:
     return Summary(tuple(_tables(result).values()), result.json(), notes=page_note(result.out), width=120)
 
 
-@writes(Rescued)
-def _rescued_files(result: Rescued, job: Run) -> None:
-    for corpus in result.judged:
-        own = result.judgments.filter(pl.col("corpus") == corpus)
-        job.text(f"qrels/{(corpus or RESCUED).replace('/', '-')}.qrels", qrel_text(own, RESCUED))
-    if len(result.instances):
-        job.parquet("instances.parquet", result.instances)
-    if result.merged is not None:
-        job.text("merged.qrels", qrel_text(result.merged) + qrel_text(result.judgments, RESCUED))
-    write_tables(job, {"rescued": rescued_table(result)})
-    job.json("summary.json", result.json())
-
-
 @reports(Answerable)
 def _answerable_report(result: Answerable) -> Report:
     sections: list[ReportSection] = []
@@ -563,16 +547,6 @@ def _pool_notes(result: AnswerPool) -> Iterator[str]:
         if number:
             yield f"{where} has no result for {number:,} of the queries."
     yield from fault_notes(result.counts)
-
-
-@shows(Rescued, ("judgments", "qrels"), width=120)
-def rescued_table(result: Rescued) -> Table:
-    columns = heads("corpus, judged_queries:,d, rescued:,d, share:.1%, answers:,d, no_answers:,d, instances:,d")
-    rows = tuple(tuple(row.values()) for row in result.counts())
-    notes = [f"Judgments are marked '{RESCUED}' in the second column, instances in the column 'rescued'."]
-    if result.lone:
-        notes.append(f"{result.lone:,} rescued queries have no passage judged to be no answer: no instance of them.")
-    return Table("Rescued queries", columns, rows, (*notes, *result.notes))
 
 
 def _lines(items: Sequence[Item]) -> str:

@@ -13,10 +13,6 @@ if TYPE_CHECKING:
     from truerank.audits.transfer.captures import SnapshotOptions as SnapshotOptions
     from truerank.audits.transfer.captures import Snapshots as Snapshots
     from truerank.audits.transfer.captures import snapshots as snapshots
-    from truerank.audits.transfer.descriptions import Description as Description
-    from truerank.audits.transfer.descriptions import TransferCard as TransferCard
-    from truerank.audits.transfer.descriptions import card as card
-    from truerank.audits.transfer.descriptions import describe as describe
     from truerank.audits.transfer.estimates import Estimates as Estimates
     from truerank.audits.transfer.estimates import estimate as estimate
     from truerank.audits.transfer.matching.links import PATTERNS as PATTERNS

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
 import polars as pl
 
 from truerank.audits.transfer.captures import Snapshots
-from truerank.audits.transfer.descriptions import Description, TransferCard
 from truerank.audits.transfer.estimates import COMBINATIONS, Estimate, Estimates, PrecisionInterval
 from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.removal import TRUST, JudgmentCleaning
 from truerank.audits.transfer.routes import COMBINE, Carrying, ExpertComparison
-from truerank.audits.transfer.scanning.report import below_table, sets_table
 from truerank.audits.transfer.selection import Selection
-from truerank.core.result import Format, Summary, place_note, shows, summarises, writes
-from truerank.core.tables import Cell, Column, Table, escape_markdown
+from truerank.core.result import Summary, place_note, shows, summarises, writes
+from truerank.core.tables import Cell, Column, Table
 from truerank.core.views import heads
 from truerank.sources.qrels import qrel_text
 from truerank.work.runs import Run
@@ -79,7 +77,7 @@ def _carrying_summary(result: Carrying) -> Summary:
     if result.doubtful is not None:
         rows.append(("new chunks to judge", f"found by {result.by}", len(result.doubtful)))
         if result.inside:
-            rows.append(("", "of relevant words only: --pieces relevant carries them", result.inside))
+            rows.append(("", "of relevant words only", result.inside))
     note = f"Several judgments of one document: {COMBINE[result.combine]}."
     tables = [_counts_table("judgments carried over.", rows, result, note)]
     if result.experts is not None:
@@ -154,24 +152,6 @@ def _counts_table(
     return Table(f"{named}{title}", columns, (*judgments, *topics), (note, *result.warnings))
 
 
-@summarises(Description)
-def _description_summary(result: Description) -> Summary:
-    rows: list[tuple[Cell, ...]] = []
-    for part in result.parts:
-        urls = (part.path_length, part.parameters) if part.with_url else (None, None)
-        nearest = (part.similar, part.similarity) if part.similar else (None, None)
-        domain = (part.domain, 100 * part.domain_share) if part.domain else (None, None)
-        rows.append((part.name, part.documents, *urls, *nearest, *domain))
-    lacking = result.parts[-1].documents - result.parts[-1].with_url
-    columns = heads(
-        "set, documents:,d, URLs|path_length:.2f, URLs|parameters:.2f, most_similar_by_topics|set, "
-        "most_similar_by_topics|Jaccard:.2f, most_frequent|domain, most_frequent|%:.2f"
-    )
-    notes = (f"URLs are those of {result.version}; {lacking:,d} documents have none there.",)
-    table = Table("The documents of the data sets.", columns, tuple(rows), notes, rules=(len(rows) - 1,))
-    return Summary((table,), result.json(), width=120)
-
-
 @shows(Estimates, width=130)
 def estimates_table(result: Estimates) -> Table:
     """Table 3: counts, precision, documents, errors."""
@@ -203,39 +183,6 @@ def _estimate_row(part: Estimate) -> list[Cell]:
     for found in (part.errors, part.stratified):
         row += [None if found is None else round(found.value), ends(found, ",.0f")]
     return row
-
-
-@dataclass(frozen=True)
-class _Statement(Summary):
-    """A card: people and README files get the same Markdown."""
-
-    def show(self, form: Format = "text") -> str:
-        """The card as one text; as LaTeX and CSV its tables."""
-        if form not in ("text", "markdown"):
-            return super().show(form)
-        shown = (part.markdown().strip() if isinstance(part, Table) else part for part in self.parts)
-        return "\n\n".join(shown) + "\n"
-
-
-@summarises(TransferCard)
-def _card_summary(result: TransferCard) -> Summary:
-    content, scan = result.content, result.scan
-    date = f" on {content['date']}" if "date" in content else ""
-    names = ", ".join(escape_markdown(name) for name in content["versions"])
-    parts: list[Table | str] = [
-        "## Judgments and versions of the documents",
-        f"Checked with truerank {content['truerank']}{date}: {content['compared']:,d} judged documents in the "
-        f"versions {names}, scored by {escape_markdown(content['ranker'])} "
-        f"({escape_markdown(content['policy'])} passages).",
-        sets_table(scan),
-    ]
-    if scan.summary["below"]:
-        parts.append(below_table(scan))
-    if result.estimates is None:
-        parts.append("Nobody judged these candidates: they are not errors yet.")
-    else:
-        parts.append(estimates_table(result.estimates))
-    return _Statement(tuple(parts), result.json())
 
 
 @summarises(Selection)

@@ -239,7 +239,7 @@ def carry(
         from truerank.audits.transfer.matching.spans import pieces, spanned
 
         found, by = pieces(way.spans, way.docs, frozenset(judged), progress or Quiet())
-        rows, doubtful, inside = spanned(frame.with_row_index("row"), found, rel, way.min_overlap, way.pieces)
+        rows, doubtful, inside = spanned(frame.with_row_index("row"), found, rel, way.min_overlap)
     else:
         links = links_of(way, judged, progress or Quiet())
         rows = frame.with_row_index("row").join(links, on="doc_id", how="left", maintain_order="left")
@@ -269,7 +269,7 @@ def carry(
         qrels=qrels, mapping=way.mapping, spans=way.spans, docs=way.docs, expert_qrels=experts.expert_qrels
     )
     options = {
-        "to": way.to, "pattern": way.pattern, "min_overlap": way.min_overlap, "pieces": way.pieces, "combine": combine,
+        "to": way.to, "pattern": way.pattern, "min_overlap": way.min_overlap, "combine": combine,
         "rel": rel, "expert_rel": experts.expert_rel,
         "confidence": experts.confidence,
     }  # fmt: skip

@@ -6,7 +6,7 @@ import hashlib
 import io
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from truerank.core.figures.style import PAGE_COLOURS, settings
 from truerank.core.tables import escape_html
@@ -21,7 +21,6 @@ _PROLOGUE: Final = re.compile(r"^.*?(?=<svg )", re.DOTALL)
 _DEFINED: Final = re.compile(r'\bid="([^"]+)"')
 _USED: Final = re.compile(r'((?:xlink:)?href="#|url\(#)([^")]+)')
 _GLOBAL_STYLE: Final = re.compile(r"\s*<defs>\s*<style.*?</style>\s*</defs>", re.DOTALL)
-_FONT: Final = re.compile(r"'DejaVu Sans'(, sans-serif)*")
 _OPENING: Final = re.compile(r"<svg [^>]*?viewBox=\"([^\"]+)\"[^>]*>")
 
 
@@ -40,9 +39,9 @@ def page_svg(file: str) -> str:
 
 def to_svg_file(figure: Figure, *, name: str, description: str) -> str:
     """The figure as an SVG file of its own, with colours that any program understands, on no background."""
-    width, height = (f"{inches * 72:g}pt" for inches in figure.get_size_inches())
     svg = _element(figure, name, description)
-    return _XML + svg.replace("<svg ", f'<svg width="{width}" height="{height}" ', 1)
+    width, height = _OPENING.match(svg)[1].split()[2:]  # type: ignore[index]
+    return _XML + svg.replace("<svg ", f'<svg width="{width}pt" height="{height}pt" ', 1)
 
 
 def to_files(figure: Figure, *, name: str, description: str) -> tuple[str, bytes]:
@@ -51,9 +50,7 @@ def to_files(figure: Figure, *, name: str, description: str) -> tuple[str, bytes
     Returns:
         The text of the SVG file and the bytes of the PDF; equal figures and names give equal ones.
     """
-    svg = to_svg_file(figure, name=name, description=description)
-    figure.set_layout_engine("none")
-    return svg, to_pdf(figure)
+    return to_svg_file(figure, name=name, description=description), to_pdf(figure)
 
 
 def to_pdf(figure: Figure) -> bytes:
@@ -61,7 +58,7 @@ def to_pdf(figure: Figure) -> bytes:
     out = io.BytesIO()
     with settings():
         metadata = dict.fromkeys(("CreationDate", "ModDate", "Creator", "Producer"))
-        figure.savefig(out, format="pdf", metadata=metadata)
+        figure.savefig(out, format="pdf", metadata=metadata, bbox_inches=_frame(figure))
     return out.getvalue()
 
 
@@ -71,7 +68,8 @@ def _element(figure: Figure, name: str, description: str) -> str:
 
     with settings():
         matplotlib.rcParams["svg.hashsalt"] = name
-        figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        metadata = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(out, format="svg", metadata=metadata, bbox_inches=_frame(figure))
     svg = _METADATA.sub("", _PROLOGUE.sub("", out.getvalue()))
     svg = _GLOBAL_STYLE.sub("", svg)
     svg = _USED.sub(rf"\1{name}-\2", _DEFINED.sub(rf'id="{name}-\1"', svg))
@@ -84,7 +82,18 @@ def _element(figure: Figure, name: str, description: str) -> str:
             'style="stroke-linejoin: round; stroke-linecap: butt">'
         )
 
-    return _OPENING.sub(opening, _FONT.sub("sans-serif", svg), count=1).strip() + "\n"
+    return _OPENING.sub(opening, svg, count=1).strip() + "\n"
+
+
+def _frame(figure: Figure) -> Any:
+    """What is saved, in inches: the figure, and whatever reaches beyond it, such as a title wider than its plot."""
+    from matplotlib.transforms import Bbox
+
+    if (engine := figure.get_layout_engine()) is not None:
+        # It is laid out once, and keeps that.
+        engine.execute(figure)
+        figure.set_layout_engine("none")
+    return Bbox.union([figure.bbox_inches, figure.get_tightbbox()])
 
 
 @dataclass(frozen=True, eq=False)

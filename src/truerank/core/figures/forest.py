@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from truerank.core.figures.lines import Mark, legend_below, marks
-from truerank.core.figures.style import ACCENT, INK, QUIET, new_figure, plain, settings
+from truerank.core.figures.style import ACCENT, INK, QUIET, new_figure, plain, plot_title, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -213,14 +213,14 @@ def interval_panels(rows: Sequence[str], panels: Sequence[IntervalPanel], *, gro
         figure = new_figure(max(1.3, 0.9 + _LINE * len(rows)) + (0.3 if groups else 0.0))
         plots = figure.subplots(1, max(1, len(panels)), sharey=True, squeeze=False)[0]
         for axes, panel in zip(plots, panels, strict=False):
-            _draw(axes, panel, looks)
+            _draw(axes, panel, looks, len(plots))
         plots[0].set_yticks(range(len(rows)), [plain(name) for name in rows], fontsize=7.5)
         plots[0].set_ylim(len(rows) - 0.4, -0.6)
         _group_legend(figure, looks)
     return figure
 
 
-def _draw(axes: Any, panel: IntervalPanel, looks: Mapping[str, Mapping[str, str]]) -> None:
+def _draw(axes: Any, panel: IntervalPanel, looks: Mapping[str, Mapping[str, str]], columns: int) -> None:
     for at, words in panel.lines.items():
         axes.axvline(at, color=ACCENT, linewidth=0.8, linestyle=(0, (4, 2)))
         axes.annotate(
@@ -235,7 +235,7 @@ def _draw(axes: Any, panel: IntervalPanel, looks: Mapping[str, Mapping[str, str]
             axes.plot([one.low, one.high], [row, row], color=INK, linewidth=0.9)
         look = looks.get(one.group, _UNMARKED)
         axes.plot([one.value], [row], **{**_STYLE, **look})
-    axes.set_title(plain(panel.title), loc="left", fontsize=8.5)
+    plot_title(axes, panel.title, columns)
     axes.set_xlabel(plain(panel.x_label), fontsize=8)
     axes.tick_params(axis="x", labelsize=7)
     axes.tick_params(axis="y", length=0)

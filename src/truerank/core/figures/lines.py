@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import ArrayLike
 
-from truerank.core.figures.style import INK, new_grid, plain, settings
+from truerank.core.figures.style import INK, new_grid, plain, plot_title, settings
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -123,7 +123,7 @@ def line_panels(panels: Sequence[LinePanel], *, x_label: str, y_label: str, colu
     with settings():
         figure, plots = new_grid(len(panels), columns, lambda rows: 2.5 * rows + 0.5, sharey="row")
         for axes, panel in zip(plots.ravel(), panels, strict=False):
-            _draw(axes, panel, names, looks)
+            _draw(axes, panel, names, looks, plots.shape[1])
         for axes in plots[:, 0]:
             axes.set_ylabel(plain(y_label), fontsize=8.5)
         # The lowest plot of each column says what stands below it.
@@ -134,7 +134,7 @@ def line_panels(panels: Sequence[LinePanel], *, x_label: str, y_label: str, colu
     return figure
 
 
-def _draw(axes: Any, panel: LinePanel, names: Sequence[str], looks: dict[str, Mark]) -> None:
+def _draw(axes: Any, panel: LinePanel, names: Sequence[str], looks: dict[str, Mark], columns: int) -> None:
     if panel.zero:
         axes.axhline(0, color=INK, linewidth=0.7)
     offsets = np.linspace(-_SPREAD / 2, _SPREAD / 2, len(panel.lines)) if len(panel.lines) > 1 else np.zeros(1)
@@ -149,7 +149,7 @@ def _draw(axes: Any, panel: LinePanel, names: Sequence[str], looks: dict[str, Ma
             axes.errorbar(x, y, yerr=lengths, fmt="none", ecolor=mark.colour, elinewidth=0.9, capsize=1.8, alpha=0.8)
         dashes = _DASHES[names.index(line.name) % len(_DASHES)]
         axes.plot(x, y, **{**mark.style(4.8), "linestyle": dashes, "color": mark.colour, "linewidth": 1.0})
-    axes.set_title(plain(panel.title), loc="left", fontsize=8.5)
+    plot_title(axes, panel.title, columns)
     axes.set_xticks(range(len(panel.conditions)), [plain(name) for name in panel.conditions], fontsize=7.5)
     axes.set_xlim(-0.5, len(panel.conditions) - 0.5)
     axes.tick_params(axis="y", labelsize=7.5)
@@ -202,7 +202,7 @@ def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float =
         figure, plots = new_grid(len(panels), columns, lambda rows: height * rows + legend)
         for axes, panel in zip(plots.ravel(), panels, strict=False):
             own = marks([series.name for series in panel.series]) if apart else looks
-            _draw_points(axes, panel, own)
+            _draw_points(axes, panel, own, plots.shape[1])
             if apart:
                 # The words of ticks need room of their own.
                 distance = 0.22 if panel.ticks else 0.12
@@ -212,11 +212,11 @@ def scatter_panels(panels: Sequence[Panel], *, columns: int = 2, height: float =
     return figure
 
 
-def _draw_points(axes: Any, panel: Panel, looks: dict[str, Mark]) -> None:
+def _draw_points(axes: Any, panel: Panel, looks: dict[str, Mark], columns: int) -> None:
     for series in panel.series:
         x, y = (np.asarray(part, dtype=np.float64) for part in (series.x, series.y))
         axes.plot(x, y, alpha=0.9, **looks[series.name].style())
-    axes.set_title(plain(panel.title), loc="left", fontsize=8.5)
+    plot_title(axes, panel.title, columns)
     axes.set_xlabel(plain(panel.x_label))
     axes.set_ylabel(plain(panel.y_label))
     axes.margins(0.08)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import textwrap
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
@@ -27,6 +28,8 @@ PAGE_COLOURS: Final = {
 }
 #: Width of a figure, in inches.
 WIDTH: Final = 6.4
+#: Letters of a title in a whole figure, and those that the labels of an axis take from it.
+_TITLE_LETTERS, _AXIS_LETTERS = 92, 8
 _STYLE: Final[dict[str, Any]] = {
     "font.family": ["sans-serif"],
     "font.sans-serif": ["DejaVu Sans"],
@@ -45,7 +48,8 @@ _STYLE: Final[dict[str, Any]] = {
     "figure.facecolor": "none",
     "axes.facecolor": "none",
     "savefig.facecolor": "none",
-    "svg.fonttype": "none",
+    # Outlines: a text takes the room that it was given, whatever fonts the reader has.
+    "svg.fonttype": "path",
     "pdf.fonttype": 42,
     "pdf.compression": 6,
 }
@@ -79,9 +83,13 @@ def _imported() -> ModuleType:
 def new_figure(height: float) -> Figure:
     """An empty figure of the usual width; `height` is in inches."""
     # Imported here and not above: half of the commands draw nothing, and should not wait for it.
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
     from matplotlib.figure import Figure
 
-    return Figure(figsize=(WIDTH, height), layout="constrained")
+    # A canvas of outlines: what is measured for the layout is as wide as what is drawn, which pixels are not.
+    figure = Figure(figsize=(WIDTH, height), layout="constrained", dpi=72)
+    FigureCanvasSVG(figure)
+    return figure
 
 
 def new_grid(number: int, columns: int, height: Callable[[int], float], **shared: Any) -> tuple[Figure, NDArray[Any]]:
@@ -93,6 +101,12 @@ def new_grid(number: int, columns: int, height: Callable[[int], float], **shared
     for axes in plots.ravel()[number:]:
         axes.set_axis_off()
     return figure, plots
+
+
+def plot_title(axes: Any, title: str, columns: int = 1) -> None:
+    """Sets the title of a plot of so many beside each other; its lines end where the plot does."""
+    lines = (textwrap.fill(line, _TITLE_LETTERS // columns - _AXIS_LETTERS) for line in title.splitlines())
+    axes.set_title(plain("\n".join(lines)), loc="left", fontsize=8.5)
 
 
 def plain(text: str) -> str:

@@ -16,11 +16,9 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import groupby
 from pathlib import Path
 from types import MappingProxyType
 from typing import Annotated, Any, Final, Literal, NamedTuple, get_args
-from xml.sax.saxutils import escape, quoteattr
 
 from truerank.core.plain import picked, plain
 from truerank.core.result import Result
@@ -29,7 +27,7 @@ from truerank.errors import InputError, OptionError
 from truerank.judging.database import connected
 from truerank.judging.items import Annotator, Draft, Event, Item, Role, Standing
 from truerank.judging.ratings import decide
-from truerank.judging.schemes import Choice, Scheme
+from truerank.judging.schemes import Scheme
 from truerank.judging.store import (
     EVENT,
     Store,
@@ -46,7 +44,7 @@ from truerank.options import Flag, Names, command
 from truerank.work.runs import run as started
 
 Which = Literal["standing", "events", "adjudicated", "majority"]
-LabelFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
+LabelFormat = Literal["jsonl", "csv", "doccano", "qrels"]
 
 #: What each rule says, for reports.
 RULES: Final = {
@@ -223,103 +221,6 @@ def label_config(scheme: Scheme) -> str:
     return json.dumps(labels, indent=2, ensure_ascii=False) + "\n"
 
 
-_ALONE_THERE = "alone"
-_NO_GROUP = "label"
-
-
-def tasks(rows: Iterable[Outgoing], scheme: Scheme) -> Iterator[str]:
-    """The lines of a JSON array of tasks, one task per item."""
-    yield "[\n"
-    for number, (_, group) in enumerate(groupby(rows, key=lambda row: row.item.item_id), start=1):
-        yield ",\n" * (number > 1) + json.dumps(_task(number, list(group), scheme), ensure_ascii=False)
-    yield "\n]\n"
-
-
-def interface(scheme: Scheme, items: Iterable[Item]) -> str:
-    """The labelling interface (XML) for a scheme."""
-    # The columns of the texts, without those of their ids and addresses.
-    shown = dict.fromkeys(
-        name
-        for item in items
-        for name in ("query_text", *(text.name.replace(" ", "_") for text in item.texts if text.name != "query"))
-    )
-    whole = scheme.for_texts([name.replace("_", " ") for name in shown])
-    lines = ["<View>", f"  <Header value={quoteattr(scheme.question)}/>"]
-    for name in ("title", "description", "narrative", "variant"):
-        lines.append(f'  <Text name="topic_{name}" value="${name}"/>')
-    for name in shown:
-        lines.append(f'  <Header value={quoteattr(name.replace("_", " "))} size="5"/>')
-        lines.append(f'  <Text name="{name}" value="${name}"/>')
-    for group in whole.groups:
-        choices = [choice for choice in whole.choices if choice.group == group.name and not choice.alone]
-        lines += _block(group.name or _NO_GROUP, group.title, choices, "single" if group.exclusive else "multiple")
-    lines += _block(_ALONE_THERE, "", [choice for choice in whole.choices if choice.alone], "single")
-    for name in ("comment", "reason"):
-        lines.append(f'  <TextArea name="{name}" toName="query_text" placeholder="{name}" maxSubmissions="1"/>')
-    return "\n".join([*lines, "</View>", ""])
-
-
-def _block(name: str, title: str, choices: list[Choice], choice: str) -> list[str]:
-    if not choices:
-        return []
-    head = [f'  <Header value={quoteattr(title)} size="5"/>'] if title else []
-    lines = [*head, f'  <Choices name={quoteattr(name)} toName="query_text" choice="{choice}" showInline="true">']
-    for entry in choices:
-        hotkey = f" hotkey={quoteattr(entry.key)}" if entry.key else ""
-        hint = f" hint={quoteattr(entry.help)}" if entry.help else ""
-        lines.append(f"    <Choice value={quoteattr(entry.name)} html={quoteattr(escape(entry.text))}{hotkey}{hint}/>")
-    return [*lines, "  </Choices>"]
-
-
-def _task(number: int, rows: list[Outgoing], scheme: Scheme) -> dict[str, Any]:
-    item = rows[0].item
-    data = {**item_record(item), **text_columns(item), "texts": plain(item.texts)}
-    if item.data:
-        data["extra"] = dict(item.data)
-    known = scheme.for_item(item)
-    said = [(row.role == "model", _annotation(row, row.said, known)) for row in rows if row.said is not None]
-    return {
-        "id": number,
-        "data": data,
-        "annotations": [value for by_model, value in said if not by_model],
-        "predictions": [value for by_model, value in said if by_model],
-    }
-
-
-def _annotation(row: Outgoing, said: Standing | Event, scheme: Scheme) -> dict[str, Any]:
-    """A person's statement as an annotation, a model's as a prediction."""
-    about = {"about": row.about} if row.about else {}
-    if row.role == "model":
-        value = {"model_version": said.annotator, "created_at": said.at, **({"meta": about} if about else {})}
-        return {**value, "result": _results(said, scheme)}
-    return {
-        "completed_by": {"email": said.annotator},
-        "was_cancelled": said.kind == "skip",
-        "ground_truth": said.kind == "adjudicate",
-        "created_at": said.at,
-        "lead_time": said.seconds,
-        "meta": {"role": row.role, **about},
-        "result": _results(said, scheme),
-    }
-
-
-def _results(said: Standing | Event, scheme: Scheme) -> list[dict[str, Any]]:
-    """The labels by the block they stand in, then comment and reason."""
-    blocks: dict[str, list[str]] = {}
-    for choice in scheme.choices:
-        if choice.name in said.labels:
-            blocks.setdefault(_ALONE_THERE if choice.alone else choice.group or _NO_GROUP, []).append(choice.name)
-    results: list[dict[str, Any]] = [
-        {"from_name": name, "to_name": "query_text", "type": "choices", "value": {"choices": labels}}
-        for name, labels in blocks.items()
-    ]
-    return results + [
-        {"from_name": name, "to_name": "query_text", "type": "textarea", "value": {"text": [text]}}
-        for name, text in (("comment", said.comment), ("reason", said.reason))
-        if text
-    ]
-
-
 #: What a row can be that is not what it was.
 _BROKEN: Final = (InputError, sqlite3.Error, UnicodeError, ValueError, TypeError, KeyError, AttributeError)
 #: Numbers of rows that are asked for one by one, at most.
@@ -422,7 +323,7 @@ def _numbered(connection: sqlite3.Connection, table: str, key: str, columns: str
 
 
 _BY_ENDING: Final[dict[str, LabelFormat]] = {
-    ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".json": "labelstudio", ".qrels": "qrels",
+    ".jsonl": "jsonl", ".ndjson": "jsonl", ".csv": "csv", ".qrels": "qrels",
 }  # fmt: skip
 
 
@@ -439,7 +340,7 @@ class LabelExport(Result, shown_in="truerank.judging.report"):
         open: items without an answer because nobody labelled them.
         left_out: items without an answer because the rule gives none.
         models: models whose labels are in it.
-        beside: further files: label configuration, labelling interface.
+        beside: further files: label configuration.
         formulas: cells of the CSV that a spreadsheet would take for a formula.
         escaped: whether an apostrophe stands in front of these.
         lost: rows of a damaged store that could not be read; None for a whole one.
@@ -489,8 +390,7 @@ def export(
 
     Args:
         store: the store; in Python also an open one.
-        out: the file; FILE.manifest.json stands beside it, for doccano also `FILE.label_config.json` and for Label
-            Studio `FILE.config.xml`.
+        out: the file; FILE.manifest.json stands beside it, for doccano also `FILE.label_config.json`.
         file_format: of the file; by default what its ending says.
         which: every standing label (standing), the whole history (events; JSONL and CSV), or one answer per item: the
             adjudicated one, or else the one on which all agree (adjudicated) or which more than half gave (majority).
@@ -572,9 +472,6 @@ def _content(
         return _Content([stream.getvalue()], formulas=sum(map(is_formula, itertools.chain.from_iterable(rows))))
     if form == "doccano":
         return _Content(doccano_lines(chosen.rows), {"label_config.json": label_config(store.scheme)})
-    if form == "labelstudio":
-        page = interface(store.scheme, (row.item for row in chosen.rows))
-        return _Content(tasks(chosen.rows, store.scheme), {"config.xml": page})
     return _Content(_jsonl(chosen.rows))
 
 

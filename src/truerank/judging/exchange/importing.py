@@ -14,7 +14,6 @@ from truerank.core.plain import picked
 from truerank.core.result import Result
 from truerank.errors import InputError
 from truerank.judging.definitions import leak_answer
-from truerank.judging.exchange.exporting import LabelFormat
 from truerank.judging.item_sources import item_of_row
 from truerank.judging.items import Draft, Event, Item, Kind, Role, Text
 from truerank.judging.ratings import contradiction_error, named_source
@@ -81,6 +80,7 @@ def _marks(item: Item) -> tuple[str, str, str, str]:
 
 
 _SHOWN: Final = 60
+LabelFileFormat = Literal["jsonl", "csv", "doccano", "labelstudio", "qrels"]
 #: What the formats of labels are called as formats of sources.
 _FORMATS: Final = {"jsonl": "jsonl", "csv": "csv", "doccano": "jsonl", "labelstudio": "json", "qrels": "qrels"}
 
@@ -138,7 +138,7 @@ def import_(
     *,
     role: Role = "person",
     votes: Literal["majority", "first", "last"] = "majority",
-    file_format: LabelFormat | None = None,
+    file_format: LabelFileFormat | None = None,
     strict: bool = False,
 ) -> LabelImport:
     """Adds the labels of files to a store.

@@ -21,7 +21,7 @@ from truerank.errors import InputError
 from truerank.lexical.searching import topic_queries, write_run
 from truerank.options import Flag, Options, OutFile, Range, Runtime, Source, command
 from truerank.rankers.base import DECIMALS, Pair, Ranker, RankerSpec, device_of_ranker, placed, spec_of
-from truerank.rankers.machine import agreement, settled
+from truerank.rankers.precision import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.rankers.reranking.score_cache import CachedScores, counted_scores, encode_shared, with_vectors
 from truerank.records import Input
@@ -34,7 +34,7 @@ from truerank.text.passages import Policy, joined, policy_named
 from truerank.text.printable import first_few
 from truerank.work.artifacts import digest
 from truerank.work.blocks import BlockStore, run_blocks
-from truerank.work.engines import Engine, LocalEngine, check_kept
+from truerank.work.engines import Engine, LocalEngine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.runs import run as started
@@ -188,7 +188,6 @@ def rerank(
         truerank rerank --model monobert:models/ce --run bm25.run --topics irds:msmarco-document/trec-dl-2019
         --docs irds:msmarco-document --passages max --split cast2022 --cache scores.sqlite --out ce.run
     """
-    check_kept(engine or "local", out)
     ranker = model
     if isinstance(model, str):
         ranker = spec_of(model, runtime, {**set_, **({"probabilities": "true"} if probabilities else {})})

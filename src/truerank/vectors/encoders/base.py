@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, runtime_checkable
+from typing import Final, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +50,19 @@ class SelectiveEncoder(Encoder, Protocol):
 
     def unread(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Which texts it cannot read, shape (len(texts),); vectors of those alone are made that this is asked of."""
+
+
+class WordsOnly:
+    """No encoder: it reads no text, so that texts are compared by their words and letters."""
+
+    name: Final = "words and letters"
+    dimension: Final = 1
+    precision: Final = "fp32"
+    fingerprint: Final = "words"
+
+    def encode(self, texts: Sequence[str]) -> Vectors:
+        """Zeros, shape (len(texts), 1), float32."""
+        return np.zeros((len(texts), 1), np.float32)
 
 
 class AroundEncoder:

@@ -6,19 +6,29 @@ import copyreg
 import re
 import shutil
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final, get_args
 
 import numpy as np
 
-from truerank.errors import InputError, OptionError
+from truerank.errors import InputError, MissingExtraError, OptionError, needed_for
 from truerank.loading import json_file
 from truerank.plugins import Plugins
-from truerank.vectors.encoders.base import Backend, Encoder, EncoderSpec, OpenedEncoder, Precision, Vectors
+from truerank.vectors.encoders.base import (
+    Backend,
+    Encoder,
+    EncoderSpec,
+    OpenedEncoder,
+    Precision,
+    Vectors,
+    WordsOnly,
+)
 from truerank.vectors.encoders.bert_graph import SUPPORTED_MODEL_TYPES
-from truerank.vectors.encoders.model_folder import PACKAGED, PACKAGED_MODEL, packaged_folder, read_model_folder
+from truerank.vectors.encoders.model_folder import INSTALL, PACKAGED, PACKAGED_MODEL, packaged_folder, read_model_folder
 
 #: Each has `open(place, spec)`, which returns an `Encoder`. One that is to travel to worker processes can be pickled;
 #: an `OpenedEncoder` is opened anew there.
@@ -143,7 +153,8 @@ def _model_type(folder: Path) -> str | None:
 
 
 def _snapshot(name: str, patterns: tuple[str, ...] | None, *, local: bool) -> Path | None:
-    from huggingface_hub import errors, snapshot_download
+    with needed_for("a model of Hugging Face", "hub"):
+        from huggingface_hub import errors, snapshot_download
 
     try:
         allowed = None if patterns is None else list(patterns)
@@ -170,12 +181,16 @@ def _snapshot(name: str, patterns: tuple[str, ...] | None, *, local: bool) -> Pa
 def _remedy(name: str) -> str:
     return (
         f"run 'hf download {name}' where there is a network and give the folder, or take the encoder 'packaged' "
-        "(all-MiniLM-L6-v2, pip install 'truerank[offline]')"
+        f"(all-MiniLM-L6-v2, {INSTALL})"
     )
 
 
 #: The leakage paper's encoder (section 3); its threshold 0.91 holds for this one.
 DEFAULT_MODEL: Final = "sentence-transformers/paraphrase-MiniLM-L6-v2"
+
+#: What a user writes for the best encoder that is at hand, and for none.
+AUTO: Final = "auto"
+WORDS: Final = "words"
 
 _HUB_ID: Final = re.compile(r"[\w-][\w.-]*(/[\w-][\w.-]*)?")
 _HUB_CACHE: Final = re.compile(r"models--(?P<org>.+?)--(?P<model>.+)")
@@ -193,10 +208,10 @@ def open_encoder(
     """Opens an encoder.
 
     Args:
-        name: `packaged` (all-MiniLM-L6-v2 of the `[offline]` extra), a local folder, a Hugging Face id, or NAME or
-            NAME:PLACE, where another package registers NAME (see `ENCODERS`).
-        backend: "onnx" (the core), "openvino" (`[fast]`), "torch" (`[neural]`), or "auto": torch where there is a CUDA
-            GPU, else OpenVINO where it is installed, else ONNX Runtime.
+        name: `packaged` (all-MiniLM-L6-v2 as a package), a local folder, a Hugging Face id (`[hub]`), or NAME or
+            NAME:PLACE, where another package registers NAME (see `ENCODERS`); `words` for none.
+        backend: "onnx" (`[encoder]`), "openvino" (`[fast]`), "torch" (`[neural]`), or "auto": torch where there is a
+            CUDA GPU, else OpenVINO where it is installed, else ONNX Runtime.
         device: "cpu", or for torch "cuda", "cuda:1", "mps"; None leaves it to the backend.
         precision: "fp32"; "bf16" and "int8" with OpenVINO, as a first pass whose survivors are encoded again; "bf16x3"
             with OpenVINO, whose cosines differ from those of fp32 in the sixth decimal; "fp16" and "bf16" with torch on
@@ -213,6 +228,31 @@ def open_encoder(
         MissingExtraError: the backend or the packaged model is not installed.
     """
     return open_spec(EncoderSpec(name, backend, device, precision, threads, tuple(calibration)))
+
+
+@cache
+def chosen(name: str) -> str:
+    """What an encoder's name stands for: `auto` is the first at hand of the paper's, `packaged` and `words`."""
+    if name != AUTO:
+        return name
+    if _built_in() or find_spec("sentence_transformers") is not None:
+        with suppress(InputError, MissingExtraError):
+            hub_folder(DEFAULT_MODEL)
+            return DEFAULT_MODEL
+    return packaged_or_words()
+
+
+def packaged_or_words() -> str:
+    """`packaged` where it can be run, else `words`: what needs no network."""
+    with suppress(MissingExtraError):
+        packaged_folder()
+        return PACKAGED if _built_in() else WORDS
+    return WORDS
+
+
+def _built_in() -> bool:
+    """Whether ONNX Runtime can run an encoder."""
+    return all(find_spec(name) is not None for name in ("onnx", "onnxruntime", "tokenizers"))
 
 
 def open_spec(spec: EncoderSpec) -> Encoder:
@@ -235,6 +275,8 @@ def _reduced(encoder: OpenedEncoder) -> tuple[Callable[[EncoderSpec], Any], tupl
 def _opened(spec: EncoderSpec) -> Encoder:
     if spec.threads is not None and spec.threads < 1:
         raise OptionError("threads", f"{spec.threads} threads", "give at least 1")
+    if spec.name == WORDS:
+        return WordsOnly()
     local = Path(spec.name).expanduser()
     found = spec.name != PACKAGED and local.is_dir()
     kind = spec.name.partition(":")[0]
@@ -247,6 +289,8 @@ def _opened(spec: EncoderSpec) -> Encoder:
 
         place = str(packaged_folder()) if spec.name == PACKAGED else _checked(spec.name, found=found)
         return SentenceTransformerEncoder(place, _shown(spec.name, found=found), spec)
+    if spec.backend == "onnx" and not _built_in():
+        raise MissingExtraError(f"the encoder {spec.name}", "encoder", INSTALL if spec.name == PACKAGED else "")
     model = read_model_folder(_folder(spec.name, found=found), _shown(spec.name, found=found))
     if spec.backend == "openvino":
         from truerank.vectors.encoders.openvino import OpenVinoEncoder

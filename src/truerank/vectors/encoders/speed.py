@@ -168,16 +168,13 @@ def fastest(ways: Sequence[MeasuredWay], allowed: float) -> int:
     return min(alike, key=lambda place: (ways[place].error, place))
 
 
-def kept_choice(
-    key: str, measure: Callable[[], Sequence[MeasuredWay]], usual: Way, allowed: float, *, anew: bool = False
-) -> ChosenWay:
+def kept_choice(key: str, measure: Callable[[], Sequence[MeasuredWay]], usual: Way, allowed: float) -> ChosenWay:
     """The choice that is kept under a key; made and kept if there is none.
 
     Where it cannot be kept, nothing is measured and the usual way is taken: otherwise each run might choose anew.
     """
     file = user_cache_folder() / "ways" / f"{key[:32]}.json"
-    found = None if anew else _read(file, key)
-    if found is not None:
+    if (found := _read(file, key)) is not None:
         return found
     if not _can_write(file.parent):
         return ChosenWay((MeasuredWay(usual, 0.0, 0.0),), 0, measured=False)
@@ -308,7 +305,6 @@ def choose_first_pass(
     *,
     opened: Callable[[EncoderSpec], Encoder] = open_spec,
     clock: Clock = CLOCK,
-    anew: bool = False,
 ) -> ChosenWay:
     """The fastest way of a first pass on this machine; the reference, where it is better to have none.
 
@@ -321,7 +317,7 @@ def choose_first_pass(
     def measure() -> tuple[MeasuredWay, ...]:
         return measure_encoder(exact, spec, others, texts, opened=opened, clock=clock)
 
-    return kept_choice(key, measure, usual_first_pass(spec).way, FIRST_PASS_ERROR, anew=anew)
+    return kept_choice(key, measure, usual_first_pass(spec).way, FIRST_PASS_ERROR)
 
 
 def usual_first_pass(spec: EncoderSpec, precision: str | None = None) -> ChosenWay:

@@ -43,7 +43,7 @@ from truerank.sources.inputs import inputs_of
 from truerank.text.normalising import normalise
 from truerank.version import __version__
 from truerank.work.artifacts import digest
-from truerank.work.engines import check_kept, open_engine
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.kept import keep_json, kept_json
 from truerank.work.progress import Progress, Quiet
@@ -249,7 +249,6 @@ def examples(
     Source: Fröbe et al. (SPIRE 2022) for queries; Brown et al., Language Models are Few-Shot Learners (NeurIPS 2020),
         appendix C, for 13-grams.
     """
-    check_kept(work.engine, out)
     sources = [str(one) for one in ([train] if isinstance(train, str | Path) else train)]
     training = TrainingTexts.of(sources, options.roles, options.texts, strict=options.strict)
     collection = TestTexts.of(

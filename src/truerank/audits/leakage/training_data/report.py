@@ -10,6 +10,7 @@ from urllib.parse import urlencode
 
 import polars as pl
 
+from truerank.audits.leakage.card import example_card
 from truerank.audits.leakage.report import SIGNS, no_picture
 from truerank.audits.leakage.training_data.results import ExampleAudit, LeakageMatrix, kind_named
 from truerank.core.figures.export import page_svg
@@ -77,6 +78,7 @@ def _report(result: ExampleAudit) -> Report:
         tables={"kinds": kinds, "sources": sources_table(result), "sensitivity": sensitivity_table(result)},
         json=result.json(),
         frames={"leaks": result.leaks, "templates": result.templates},
+        texts={"card.md": example_card(result)},
         footer=("This page needs no network.",),
     )
 

@@ -71,7 +71,7 @@ def kind_named(name: str) -> LeakKind:
     return next(kind for kind in KINDS if kind.name == name)
 
 
-#: The rule for whole examples: long texts leak in parts. Chosen on Vaswani with studies/tools.py.
+#: The rule for whole examples: long texts leak in parts. Chosen on Vaswani.
 RULES: Final = OverlapRules(ngram_share=0.2, similarity=0.2, containment=0.3)
 
 

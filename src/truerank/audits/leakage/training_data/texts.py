@@ -339,7 +339,7 @@ class Suite:
 
 
 def read_suite(path: str | Path) -> Suite:
-    """Reads a suite from a YAML file; docs/leakage-matrix.md describes its keys.
+    """Reads a suite from a YAML file.
 
     Paths in it are relative to the file, `${NAME}` is taken from the environment.
     """

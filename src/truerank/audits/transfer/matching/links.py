@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 import polars as pl
 
@@ -41,9 +41,6 @@ class Route(Options):
         spans: the chunks that were judged, where `docs` has the chunks of another cutting: a judgment goes to the
             chunks that hold the same stretch of text, by the columns of document, start and end, or by words.
         min_overlap: with `spans`: a new chunk that holds at least so much of a relevant one is relevant.
-        pieces: with `spans`: what a new chunk is that holds less, where at least `min_overlap` of its own words were
-            judged relevant: listed to judge, for the answer may be in another piece; or relevant, where chunks were
-            judged by what they are about.
         docs: with `mapping` or `pattern`: the collection; what it lacks is lost. With `spans`: the new chunks.
     """
 
@@ -53,7 +50,6 @@ class Route(Options):
     pattern: Annotated[str | None, Flag(metavar="NAME|REGEX")] = None
     spans: Annotated[str | None, Flag(metavar="SRC")] = None
     min_overlap: Annotated[float, Range(above=0, at_most=1)] = 0.8
-    pieces: Literal["judge", "relevant"] = "judge"
     docs: Annotated[str | None, Flag(metavar="SRC")] = None
 
     def __post_init__(self) -> None:

@@ -1,8 +1,7 @@
 """Carry judgments of chunks to the chunks of another cutting, by offsets or by the words that both have in one piece.
 
 A new chunk is relevant where it holds nearly all of a relevant one. It is not relevant where nearly all of it was
-judged so. Everything between is doubtful: the words that answer the topic may be in either part. Where chunks were
-judged by what they are about, a piece of a relevant one is relevant, too: that is for the user to say.
+judged so. Everything between is doubtful: the words that answer the topic may be in either part.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import polars as pl
 
@@ -44,9 +43,6 @@ _PARENTS: Final = (
 #: What a judged chunk and a new one share: the share of the judged chunk, where the piece lies in the new one (as
 #: shares of it), and at how many places among the new chunks the judged one stands.
 _PIECES: Final[dict[str, Any]] = frame_schema("doc_id found: String, share begin end: Float64, places: Int64")
-
-
-Pieces = Literal["judge", "relevant"]
 
 
 class _Span(NamedTuple):
@@ -205,20 +201,18 @@ def _different(around: Iterable[Sequence[str]]) -> int:
     return len(kinds)
 
 
-def spanned(
-    frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float, pieces_are: Pieces
-) -> tuple[pl.DataFrame, pl.DataFrame, int]:
+def spanned(frame: pl.DataFrame, found: pl.DataFrame, rel: int, least: float) -> tuple[pl.DataFrame, pl.DataFrame, int]:
     """What becomes of each judgment of a chunk, several rows where it goes to several; and pairs to judge.
 
     Args:
         frame: columns row, topic_id, doc_id, relevance.
         found: from `pieces`.
         least: the share of a relevant chunk that a new one holds, which then is relevant.
-        pieces_are: what new chunks are of whose own words such a share was judged relevant.
 
     Returns:
         `frame` with the columns of `FOUND_SCHEMA`; topic_id, doc_id (of a new chunk) and score: the share of a
-        relevant chunk that it holds, where that is doubtful; and how many of these are pieces.
+        relevant chunk that it holds, where that is doubtful; and of how many of these `least` or more was judged
+        relevant.
     """
     joined = frame.join(
         found.filter((pl.col("share") >= _TRACE) | (pl.col("end") - pl.col("begin") >= _MOST)),
@@ -228,15 +222,7 @@ def spanned(
     )
     relevant, others = joined.filter(pl.col("relevance") >= rel), joined.filter(pl.col("relevance") < rel)
     whole = _covered(relevant.filter(pl.col("places") == 1), least)
-    if pieces_are == "relevant":
-        # It has the grade of the chunk that most of it is from.
-        most = relevant.filter(pl.col("places") == 1).join(whole, on=["topic_id", "found"], how="semi")
-        most = most.sort(pl.col("end") - pl.col("begin"), "relevance", descending=True, maintain_order=True)
-        own = most.unique(["topic_id", "found"], keep="first").select("row", "found", piece=True)
-        relevant = relevant.join(own, on=["row", "found"], how="left", maintain_order="left")
-    else:
-        relevant = relevant.with_columns(piece=pl.lit(None, pl.Boolean))
-    held = ((pl.col("share") >= least) & (pl.col("places") == 1)) | pl.col("piece").fill_null(False)
+    held = (pl.col("share") >= least) & (pl.col("places") == 1)
     several = pl.col("places").max().over("row") > 1
     any_held = held.fill_null(False).any().over("row")
     status = pl.when("found_is").then(pl.lit("matched")).when(pl.col("found").is_null()).then(pl.lit("lost"))

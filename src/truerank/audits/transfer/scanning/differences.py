@@ -12,6 +12,7 @@ import numpy as np
 import polars as pl
 
 from truerank.arrays import Floats
+from truerank.audits.transfer.descriptions import describe
 from truerank.audits.transfer.scanning.candidates import (
     Comparing,
     Curve,
@@ -113,6 +114,7 @@ def compare_versions(
         "notes": _notes(comparing, kind, fitted, setting),
     }
     summary |= counts
+    summary["documents"] = describe(compared, sets, summary["sets"])
     scan = Scan(compared, candidates, sets, left_out, summary)
     if kind != "raw":
         for name, frame in curves(scan):

@@ -123,15 +123,14 @@ class ScanScoring(Options):
         with_: a further ranker, weighed together with `model` by the curve.
         split: how documents are cut into passages.
         cache: a file that a file that keeps scores, so that no pair is scored twice.
-        engine: local (this process), ray (a cluster on this machine), ray:ADDRESS, or shard:I/N: the Ith of N jobs,
-            see merge.
+        engine: local (this process), ray (a cluster on this machine), or ray:ADDRESS.
         block_size: judged documents scored, and saved, at a time.
     """
 
     with_: Annotated[Sequence[RankerSpec | str], Flag(metavar="NAME[,SETTING=VALUE…]", reads=list[str])] = ()
     split: Annotated[str, Flag(metavar="whole|cast2021|cast2022|sliding:WORDS:STRIDE")] = "cast2021"
     cache: Annotated[str | Path | None, Flag(metavar="FILE", reads=Path)] = None
-    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]|shard:I/N")] = "local"
+    engine: Annotated[str, Flag(metavar="local|ray[:ADDRESS]")] = "local"
     block_size: Annotated[int, Range(at_least=1)] = 256
 
 

@@ -9,16 +9,18 @@ from typing import Any, Final
 import numpy as np
 import polars as pl
 
+from truerank.audits.transfer.descriptions import ALL
 from truerank.audits.transfer.scanning.judging_items import highest_difference, write_items
 from truerank.audits.transfer.scanning.options import AGGREGATIONS, TEXTS
 from truerank.audits.transfer.scanning.results import LOW, VERY, Scan, curves
+from truerank.core.cards import card
 from truerank.core.figures import Picture, cumulative_curves, side_by_side_histograms
 from truerank.core.listings import Listing, ListingColumn
 from truerank.core.page import Part, Prose
 from truerank.core.report import Report, ReportSection, found_section
 from truerank.core.result import Summary, page_note, reports, summarises, writes
 from truerank.core.rules import Rule, rules_of
-from truerank.core.tables import Cell, Column, Table
+from truerank.core.tables import Cell, Column, Table, escape_markdown
 from truerank.core.verdict import Verdict
 from truerank.core.views import heads
 from truerank.rankers.reranking.document_texts import DocumentTexts
@@ -68,8 +70,8 @@ def figures(scan: Scan) -> Iterator[Picture]:
 
 
 def _tables(scan: Scan) -> dict[str, Table]:
-    tables = {"sets": sets_table(scan)}
-    return tables | {"below": below_table(scan)} if scan.summary["below"] else tables
+    below = {"below": below_table(scan)} if scan.summary["below"] else {}
+    return {"sets": sets_table(scan), **below, "documents": documents_table(scan)}
 
 
 @summarises(Scan)
@@ -123,6 +125,7 @@ def _write_scan(scan: Scan, job: Run) -> None:
         job.text(f"sets/{_file_name(name)}.qrels", text)
     write_items(job, scan, scan.texts, job.options["items"], job.options["seed"])
     job.json("summary.json", scan.summary)
+    job.text("card.md", scan_card(scan))
     report = _scan_report(scan)
     svgs = write_pictures(job, report.pictures(), folder="")
     job.skipped = dict(scan.summary["skipped"])
@@ -167,6 +170,40 @@ def below_table(scan: Scan) -> Table:
         f"Judged documents whose probability of being relevant is below {LOW:g}, in percent.",
         (*heads("version, documents:,d"), *Column.numbers(".2f", *AGGREGATIONS.values())),
         tuple(rows),
+    )
+
+
+def documents_table(scan: Scan) -> Table:
+    """What the documents of the data sets are like (Table 2)."""
+    rows: list[tuple[Cell, ...]] = []
+    for name, one in scan.summary["documents"].items():
+        urls = (one["path_length"], one["parameters"]) if one["with_url"] else (None, None)
+        nearest = (one["similar"], one["similarity"]) if one["similar"] else (None, None)
+        domain = (one["domain"], 100 * one["domain_share"]) if one["domain"] else (None, None)
+        rows.append((name, one["documents"], *urls, *nearest, *domain))
+    every = scan.summary["documents"][ALL]
+    columns = heads(
+        "set, documents:,d, URLs|path_length:.2f, URLs|parameters:.2f, most_similar_by_topics|set, "
+        "most_similar_by_topics|Jaccard:.2f, most_frequent|domain, most_frequent|%:.2f"
+    )
+    note = (
+        "URLs are those of the judged version, else of any other; "
+        f"{every['documents'] - every['with_url']:,d} documents have none there."
+    )
+    return Table("The documents of the data sets.", columns, tuple(rows), (note,), rules=(len(rows) - 1,))
+
+
+def scan_card(scan: Scan) -> str:
+    """What the scan says, for the README of the judgments."""
+    summary = scan.summary
+    names = ", ".join(map(escape_markdown, scan.versions))
+    return card(
+        "Judgments and versions of the documents",
+        f": {summary['compared']:,d} judged documents in the versions {names}, scored by "
+        f"{escape_markdown(summary['ranker']['name'])} ({escape_markdown(summary['policy'])} passages).",
+        sets_table(scan),
+        below_table(scan) if summary["below"] else "",
+        "These are candidates: 'truerank transfer estimate' says from judgments of a sample how many are errors.",
     )
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final
 import polars as pl
 
 from truerank.arrays import frame_schema
+from truerank.audits.transfer.matching.versions import Matched
 from truerank.audits.transfer.scanning.candidates import CANDIDATE_SCHEMA, SET_SCHEMA
 from truerank.audits.transfer.scanning.options import directions
 from truerank.core.result import Result
@@ -49,6 +50,7 @@ class Scan(Result, shown_in="truerank.audits.transfer.scanning.report"):
         summary: what `summary.json` holds.
         folder: where the files lie.
         texts: the files of `DocumentTexts` by version, while the scan is written; afterwards none.
+        links: how the versions were matched.
     """
 
     scores: pl.DataFrame
@@ -58,6 +60,7 @@ class Scan(Result, shown_in="truerank.audits.transfer.scanning.report"):
     summary: Mapping[str, Any]
     folder: Path | None = None
     texts: Mapping[str, Path] = field(default_factory=dict)
+    links: Matched | None = field(default=None, compare=False)
 
     @property
     def versions(self) -> tuple[str, ...]:

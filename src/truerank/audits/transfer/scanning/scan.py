@@ -34,7 +34,7 @@ from truerank.lexical import analyser_of, kept_index
 from truerank.lexical.searching import topic_queries
 from truerank.options import Flag, Out, Range, Runtime, Source, command
 from truerank.rankers.base import Ranker, RankerSpec, default_model, placed, spec_of
-from truerank.rankers.machine import agreement, settled
+from truerank.rankers.precision import agreement, settled
 from truerank.rankers.reranking.document_texts import DocumentTexts
 from truerank.records import Input
 from truerank.sources.inputs import inputs_of
@@ -44,7 +44,7 @@ from truerank.text.normalising import normalise
 from truerank.text.passages import policy_named
 from truerank.text.urls import UrlRules
 from truerank.work.artifacts import digest
-from truerank.work.engines import check_kept, open_engine
+from truerank.work.engines import open_engine
 from truerank.work.jobs import Job
 from truerank.work.progress import Progress, Quiet
 from truerank.work.publishing import publish
@@ -141,7 +141,6 @@ def scan(
 
     Source: the transfer paper, sections 3 and 4.
     """
-    check_kept(scoring.engine, out)
     opened = read_versions(version, strict=matching.strict)
     rankers = (_first(model, runtime, set_), *(_further(one, runtime) for one in scoring.with_))
     plan = ScanPlan(rankers, scoring.split, rel, field, options, samples)
@@ -173,6 +172,7 @@ def scan(
             links = load_matched(matched) if isinstance(matched, str | Path) else matched
         work = _Work(opened, (qrels, topics), plan, job, folder, progress)
         found = work.compared(links, texts, scoring)
+        found = replace(found, links=links if out is not None else replace(links, folder=None))
         if out is not None:
             found = replace(found, folder=job.folder)
             publish(found, job)
