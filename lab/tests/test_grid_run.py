@@ -124,7 +124,7 @@ def test_extended_partly_failed_and_tried_again(whole: GridRun, tmp_path: Path) 
     assert len(before) == 20
     poisoned = DESIGN.replace("seeds: [0, 1]", "seeds: [0, 9]").replace(
         "models:\n",
-        "models:\n  poison: {model: knrm, vectors: vectors.txt, changes: {max_query: 5, precision: fp16}}\n",
+        "models:\n  poison: {model: knrm, vectors: '${HERE}/vectors.txt', changes: {max_query: 5, precision: fp16}}\n",
     )
     path.write_text(poisoned)
     run = run_grid(read_design(path), out=out, options=_ONE)
@@ -170,10 +170,10 @@ def test_costs_are_told_and_nothing_is_prepared(whole: GridRun, tmp_path: Path) 
             "sizes: [24, 80], instances: none",
             r"has 60 instances \(30 rows\), and 80",
         ),
-        ("qrels: qrels.txt", "qrels: none.jsonl", "columns"),
+        ("/qrels.txt", "/none.jsonl", "columns"),
         ("max_query: 5", "max_quer: 5", "no setting 'max_quer'"),
-        ("vectors: vectors.txt", "vectors: absent.txt", "absent"),
-        ("topics: topics.tsv", "topics: vectors.txt", "no judged topic of notes has a title"),
+        ("/vectors.txt", "/absent.txt", "absent"),
+        ("/topics.tsv", "/vectors.txt", "no judged topic of notes has a title"),
     ],
 )
 def test_faults_of_the_data_are_told_before_anything_runs(old: str, new: str, message: str, tmp_path: Path) -> None:
@@ -207,8 +207,12 @@ def test_documents_of_training_that_only_share_an_id_are_told_apart(tmp_path: Pa
 def test_draws_a_checkpoint_and_topics_that_are_counted(tmp_path: Path) -> None:
     """Each seed has rows of its own; a trained ranker, opened as it is, scores what it scored when it was trained."""
     changed = DESIGN.replace("    depth: 8", "    depth: 8\n    topic_count: 6")
-    changed = changed.replace("  test: {kind: test, collections: notes, sizes: [24, 60], instances: test.jsonl}\n", "")
-    plain = changed.replace("sizes: [24, 60], instances: none.jsonl", "sizes: [24], instances: 'rows-{seed}.jsonl'")
+    changed = changed.replace(
+        "  test: {kind: test, collections: notes, sizes: [24, 60], instances: '${HERE}/test.jsonl'}\n", ""
+    )
+    plain = changed.replace(
+        "sizes: [24, 60], instances: '${HERE}/none.jsonl'", "sizes: [24], instances: '${HERE}/rows-{seed}.jsonl'"
+    )
     path = write_example(tmp_path, plain)
     rows = (tmp_path / "none.jsonl").read_text().splitlines(keepends=True)
     for seed, own in ((0, rows), (1, rows[::-1])):

@@ -358,7 +358,7 @@ def test_strategies_are_compared_block_by_block_over_ten_trainings(tmp_path) -> 
     assert estimate.mean.mean == pytest.approx(total / judged["topic_id"].n_unique())
     # Four comparisons by each measure: two blocks, two strategies.
     assert estimate.difference.p_corrected == pytest.approx(min(1, 4 * estimate.difference.p))
-    assert found.memorised == () and estimate.chosen.startswith("monot5-first 1 ×")
+    assert found.memorised == () and estimate.chosen.startswith("monot5-")
 
 
 def test_collections_of_a_benchmark_are_one_sample(tmp_path) -> None:

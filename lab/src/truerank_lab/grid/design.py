@@ -9,7 +9,7 @@ import os
 import re
 import types
 import typing
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, NoReturn, TypeVar, get_args, get_origin
@@ -18,15 +18,14 @@ import polars as pl
 
 from truerank.arrays import frame_schema
 from truerank.errors import InputError, OptionError, TruerankError
-from truerank.lexical.presets import ModelName, PresetName, model_of
+from truerank.lexical.presets import PresetName
 from truerank.loading import load_yaml, text_file
 from truerank.measures.grammar import parse_measures
 from truerank.options import Options, Range, declared
-from truerank.sources import grammar
 from truerank.text.passages import policy_named
 from truerank_lab.instances.options import TEST_KINDS, BuildOptions
 from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
-from truerank_lab.train import divided, is_drawn
+from truerank_lab.train import divided
 
 #: What is wrong with a training set, or that nothing is.
 Kind = Literal[
@@ -35,31 +34,12 @@ Kind = Literal[
 #: How the score of a document follows from those of its passages.
 Aggregation = Literal["first", "max"]
 ReportKind = Literal["leakage", "transfer", "survivorship", "pilot"]
-#: Marks a text that is a place of data, relative to the design file.
-_PLACE: Final = "place"
-_Place = Annotated[str, _PLACE]
 _Count = Annotated[int, Range(at_least=1)]
-_Folds = Annotated[int, Range(at_least=2)] | _Place
+_Folds = Annotated[int, Range(at_least=2)] | str
 #: In the places of a training set: what stands for the model and the seed of a training, which has rows of its own.
 _PLACEHOLDER: Final = re.compile(r"\{([a-z]+)\}")
 
 D = TypeVar("D")
-
-
-@dataclass(frozen=True)
-class FirstStageDesign(Options):
-    """Where the documents come from that are reranked: a TREC run, or a search by a model of `lexical.MODELS` with the
-    analyser and parameters of a preset, some of which are changed.
-    """
-
-    run: _Place | None = None
-    model: ModelName = "bm25"
-    preset: PresetName = "anserini"
-    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        model_of(self.preset, self.model, self.parameters)
 
 
 @dataclass(frozen=True)
@@ -68,7 +48,8 @@ class CollectionDesign(Options):
 
     Attributes:
         field: what is searched and reranked with: title, description, narrative, or several joined by "+".
-        first_stage: where the candidates come from.
+        run: a TREC run that has the candidates; None to search them with BM25.
+        preset: the analyser and parameters of that search.
         depth: how many candidates of each topic are reranked.
         policy: how documents are cut, see `text.passages.policy_named`.
         aggregate: the score of a document is that of its first passage, or the largest.
@@ -79,11 +60,12 @@ class CollectionDesign(Options):
     """
 
     name: str
-    docs: _Place
-    topics: _Place
-    qrels: _Place
+    docs: str
+    topics: str
+    qrels: str
     field: str = "title"
-    first_stage: FirstStageDesign = FirstStageDesign()
+    run: str | None = None
+    preset: PresetName = "anserini"
     depth: _Count = 100
     policy: str = "whole"
     aggregate: Aggregation = "first"
@@ -134,7 +116,7 @@ class SetDesign(Options):
     kind: Kind
     collections: tuple[str, ...]
     sizes: tuple[Annotated[int, Range(at_least=2)], ...] = ()
-    instances: _Place | None = None
+    instances: str | None = None
     build: Mapping[str, Any] | None = None
     label: str = ""
     checkpoint: str | None = None
@@ -216,7 +198,8 @@ class ModelDesign(Options):
 
 def build_options(build: Mapping[str, Any]) -> BuildOptions:
     """The options of `truerank-lab build` in a design, which has the seed beside them."""
-    given = {key: tuple(value) if isinstance(value, list) else value for key, value in build.items() if key != "seed"}
+    given: dict[str, Any] = {key: tuple(value) if isinstance(value, list) else value for key, value in build.items()}
+    given.pop("seed", None)
     known = [each.name for each in fields(BuildOptions)]
     if unknown := [key for key in given if key not in known]:
         raise OptionError("build", f"unknown key '{unknown[0]}'", f"there are {', '.join(known)}")
@@ -305,8 +288,7 @@ _PARTS: Final = ("collections", "benchmarks", "sets", "models")
 def _written(one: Any, *without: str) -> dict[str, Any]:
     usual = {each.name: each.default for each in fields(one)}
     given = {name: value for name, value in vars(one).items() if name not in without and value != usual[name]}
-    shown = {name: _written(value) if dataclasses.is_dataclass(value) else value for name, value in given.items()}
-    return {name: list(value) if isinstance(value, tuple) else value for name, value in shown.items() if value != {}}
+    return {name: list(value) if isinstance(value, tuple) else value for name, value in given.items() if value != {}}
 
 
 #: One row for each cell: a training, or a checkpoint that is tested without one. `size` is in instances, two a row, 0
@@ -337,19 +319,14 @@ def expand(design: Design) -> pl.DataFrame:
 #: Names become names of folders and keys of settings.
 _NAME: Final = re.compile(r"[A-Za-z0-9][\w+-]*", re.ASCII)
 _VARIABLE: Final = re.compile(r"\$\{(\w+)\}")
-#: Options of `truerank-lab build` that are places of data.
-_BUILD_PLACES: Final = frozenset((
-    "queries", "train_qrels", "docs", "queries_from_documents", "audit", "labels", "run", "index", "fill",
-    "topics", "qrels", "test_docs", "test_run", "test_index", "rows",
-))  # fmt: skip
 
 
 def read_design(path: str | Path, *, settings: Mapping[str, Any] | None = None) -> Design:
     """Reads the design of an experiment from a YAML file.
 
     Its keys are `name`, `collections`, `benchmarks`, `sets`, `models`, `measures`, `report` and `seeds`; each of the
-    collections and so on has the attributes of `CollectionDesign` and the like. Paths in it are relative to the file,
-    `${NAME}` is taken from the environment.
+    collections and so on has the attributes of `CollectionDesign` and so on. `${NAME}` is taken from the environment;
+    `${HERE}` is the folder of the file.
 
     Args:
         path: the file.
@@ -374,7 +351,7 @@ class _Reader:
     """Makes a design of the tree of a file; a fault names the keys that lead to it."""
 
     def __init__(self, file: Path) -> None:
-        self._file, self._folder = file, file.absolute().parent
+        self._file, self._known = file, {**os.environ, "HERE": str(file.absolute().parent)}
 
     def design(self, tree: Any) -> Design:
         top = self.table(tree, "")
@@ -407,14 +384,10 @@ class _Reader:
         for model in design.models:
             for name in model.sets:
                 self._among(name, [one.name for one in design.sets], f"models.{model.name}.sets")
-            whole = any((model.policy or one.policy) == "whole" for one in design.collections)
-            if model.aggregate == "max" and whole:
-                self.fault(f"models.{model.name}", "max over whole documents", "name a policy that cuts them")
         for each in design.benchmarks:
             path = f"benchmarks.{each.name}.collections"
-            members = [
-                design.collection(self._among(name, _names(design.collections), path)) for name in each.collections
-            ]
+            every = [one.name for one in design.collections]
+            members = [design.collection(self._among(name, every, path)) for name in each.collections]
             for key in ("rel", "measures", "depth"):
                 if len({str(getattr(one, key)) for one in members}) > 1:
                     self.fault(path, f"their {key} differs", "score all of them alike")
@@ -442,32 +415,14 @@ class _Reader:
             if needed and each.name not in table:
                 self.fault(path, f"no '{each.name}'", "add it")
         values = {key: self.value(hints[key], value, f"{path}.{key}") for key, value in table.items()}
-        if kind is SetDesign and values.get("build") is not None:
-            values["build"] = {key: self._build_value(key, value) for key, value in values["build"].items()}
-        elif kind is ModelDesign:
-            values["model"] = self._model(values["model"])
-            if values.get("vectors", "packaged") != "packaged":
-                values["vectors"] = self.place(values["vectors"], path)
-        if values.get("checkpoint"):
-            values["checkpoint"] = self._model(values["checkpoint"])
         made: D = self._checked(lambda: kind(**given, **values), path)
         return made
-
-    def _build_value(self, key: str, value: Any) -> Any:
-        if key == "seed" or key not in _BUILD_PLACES:
-            return value
-        if key == "fill" and "/" not in str(value):
-            return value
-        several = getattr(BuildOptions(), key) == ()
-        found = [self.place(str(each), key) for each in (value if isinstance(value, list) else [value])]
-        return found if several else found[0]
 
     def value(self, hint: Any, value: Any, path: str) -> Any:  # noqa: PLR0911 - one for each kind
         """A value of the file as the annotation asks for."""
         origin, arguments = get_origin(hint), get_args(hint)
         if origin is Annotated:
-            found = self.value(arguments[0], value, path)
-            return self.place(found, path) if _PLACE in arguments[1:] else found
+            return self.value(arguments[0], value, path)
         if origin in (typing.Union, types.UnionType):
             if value is None and type(None) in arguments:
                 return None
@@ -478,8 +433,6 @@ class _Reader:
             return tuple(self.value(arguments[0], each, path) for each in many)
         if isinstance(origin, type) and issubclass(origin, Mapping):
             return self.table(value, path)
-        if isinstance(hint, type) and dataclasses.is_dataclass(hint):
-            return self._made(hint, value, path)
         if hint is int and (isinstance(value, bool) or not isinstance(value, int)):
             self.fault(path, f"expected an integer, got '{value}'", "write a number")
         if hint is str:
@@ -487,19 +440,6 @@ class _Reader:
                 self.fault(path, "no text", "write a text here")
             return str(value)
         return value
-
-    def place(self, text: str, path: str) -> str:
-        """A place of data, relative to the file."""
-        if self._checked(lambda: grammar.parse(text), path).scheme != "file":
-            return text
-        return os.path.normpath(self._folder / Path(text).expanduser())
-
-    def _model(self, text: str) -> str:
-        kind, separator, place = text.rpartition(":")
-        is_path = place.startswith((".", "/", "~")) or (self._folder / place).is_dir()
-        if is_drawn(text) or not is_path:
-            return text
-        return kind + separator + os.path.normpath(self._folder / Path(place).expanduser())
 
     def filled(self, value: Any, path: str) -> Any:
         """The tree with the variables of its texts replaced."""
@@ -510,9 +450,9 @@ class _Reader:
         if not isinstance(value, str):
             return value
         for name in _VARIABLE.findall(value):
-            if name not in os.environ:
+            if name not in self._known:
                 self.fault(path, f"the variable {name} is not set", "set it")
-        return _VARIABLE.sub(lambda match: os.environ[match[1]], value)
+        return _VARIABLE.sub(lambda match: self._known[match[1]], value)
 
     def changed(self, tree: Any, keys: list[str], value: Any, path: str) -> dict[Any, Any]:
         """The tree with another value below some keys."""
@@ -551,7 +491,3 @@ class _Reader:
 
     def fault(self, path: str, what: str, remedy: str) -> NoReturn:
         raise InputError(f"{path}: {what}" if path else what, remedy, where=self._file)
-
-
-def _names(many: Iterable[Any]) -> Iterator[str]:
-    return (one.name for one in many)

@@ -175,12 +175,10 @@ def open_collection(
         fault, remedy = f"{there}, and the design says {design.topic_count:,}", "give the data that the design is for"
         raise InputError(fault, f"{remedy}, or correct its topic_count", where=design.topics)
     leaks = leaks.filter(pl.col("topic_id").is_in(list(queries)) & (pl.col("doc_id") != ""))
-    stage = design.first_stage
-    run = None if stage.run is None else compressed.fingerprint(grammar.parse(stage.run).path)
+    run = None if design.run is None else compressed.fingerprint(grammar.parse(design.run).path)
     documents = open_documents(design.docs, keep_empty=True).fingerprint
-    searched = [run, stage.model, stage.preset, dict(stage.parameters)]
     hashed = hashlib.sha256(qrels.write_csv().encode()).hexdigest()
-    key = digest([documents, sorted(queries.items()), searched, sorted(depths), sorted(leaks.rows()), hashed])
+    key = digest([documents, sorted(queries.items()), run, design.preset, sorted(depths), sorted(leaks.rows()), hashed])
     work = out / "inputs" / "collections" / f"{design.name}-{key[:16]}"
     about = out / "collections" / design.name / _ABOUT
     kept = json_file(about) if about.is_file() else {}
@@ -231,18 +229,17 @@ def _first_stage(
     design: CollectionDesign, queries: Mapping[str, str], depth: int, work: Path, progress: Progress
 ) -> pl.DataFrame:
     """The best candidates of each judged topic, best first, ranks from 1."""
-    stage = design.first_stage
-    if stage.run is None:
+    if design.run is None:
         index = work / "index"
-        lexical.build_index(design.docs, index, analyser=lexical.analyser_of(stage.preset), progress=progress)
+        lexical.build_index(design.docs, index, analyser=lexical.analyser_of(design.preset), progress=progress)
         asked = [lexical.TopicQuery(topic, text) for topic, text in queries.items()]
-        model = lexical.model_of(stage.preset, stage.model, stage.parameters)
-        found = lexical.search(index, asked, model, k=depth, tag=stage.model, progress=progress).run
+        model = lexical.model_of(design.preset, "bm25", {})
+        found = lexical.search(index, asked, model, k=depth, tag="bm25", progress=progress).run
         shutil.rmtree(index)
     else:
-        found = read_run_frame(stage.run).filter(pl.col("topic_id").is_in(list(queries)))
+        found = read_run_frame(design.run).filter(pl.col("topic_id").is_in(list(queries)))
         if found.is_empty():
-            raise InputError("no judged topic in this run", "give the run of this collection", where=stage.run)
+            raise InputError("no judged topic in this run", "give the run of this collection", where=design.run)
     order = pl.DataFrame({"topic_id": list(queries)}).with_row_index("order")
     ranked = found.join(order, on="topic_id").sort("order", "score", "doc_id", descending=[False, True, False])
     ranked = ranked.with_columns(rank=pl.int_range(1, pl.len() + 1).over("topic_id")).filter(pl.col("rank") <= depth)
