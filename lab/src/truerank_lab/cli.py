@@ -14,7 +14,7 @@ _COMMANDS: Final = {
     "build": "truerank_lab.instances.training_sets:build",
     "queries": "truerank_lab.instances.document_queries:queries",
     "run": "truerank_lab.grid.execution:run",
-    "report": "truerank_lab.reporting.experiment_report:report",
+    "report": "truerank_lab.reporting.report:report",
     "simulate": "truerank_lab.simulation:simulate",
 }
 #: `truerank-lab`.
