@@ -21,7 +21,7 @@ from truerank_lab.grid.execution import GridRun, RunOptions
 from truerank_lab.grid.execution import run as run_grid
 from truerank_lab.grid.plan import make_plan
 from truerank_lab.grid.results import GridResults, cell_folder, is_done
-from truerank_lab.train import InstanceTexts, train
+from truerank_lab.training import InstanceTexts, train
 
 _ONE = RunOptions(workers=1)
 _LONG = DESIGN.replace("seeds: [0, 1]", f"seeds: {list(range(5))}")

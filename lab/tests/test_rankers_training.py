@@ -470,7 +470,7 @@ def test_train_writes_a_ranker_and_the_same_bytes_again(tmp_path, capsys):
 
 def test_train_says_how_many_queries_are_cut(tmp_path):
     train, vectors = command_files(tmp_path)
-    trained = truerank_lab.train("knrm", train, tmp_path / "out", vectors=vectors, set_={"max_query": 2})
+    trained = truerank_lab.training("knrm", train, tmp_path / "out", vectors=vectors, set_={"max_query": 2})
     assert trained.provenance["cut_queries"] == {"queries": 63, "cut": 63, "words": 2}
     assert "63 of 63 queries are cut to 2 words" in summary(trained).show()
 
@@ -539,7 +539,7 @@ def test_transformers_are_trained_by_their_recipes(tmp_path, kind):
     (tmp_path / "train.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     changes = {"batch": 4, "accumulate": 2, "lr": 0.001, **settings}
     trained = [
-        truerank_lab.train(
+        truerank_lab.training(
             f"{kind}:{start}", str(tmp_path / "train.jsonl"), tmp_path / name, seed=3, set_=changes, device="cpu"
         )
         for name in ("one", "two")

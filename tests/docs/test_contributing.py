@@ -12,9 +12,13 @@ from typing import Any
 
 import pytest
 
-from truerank.cli import building, commands, main
+from truerank.cli import main
+from truerank.cli.commands import Program
 
 PAGE = Path(__file__).parents[2] / "CONTRIBUTING.md"
+PROGRAM = Program(
+    "truerank", "truerank", {"contradictions": "contradictions:audit"}, {"Audits": ("contradictions",)}, {}
+)
 QRELS = "1 0 a 1\n1 0 b 0\n1 0 a 0\n2 0 a 2\n2 0 a 2\n"
 
 
@@ -30,16 +34,13 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     assert 100 < lines <= 150
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    # Both hold the list: the second one took it from the first when it was imported.
-    for module in (building, commands):
-        monkeypatch.setattr(module, "COMMANDS", {"contradictions": "contradictions:audit"})
     yield importlib.import_module("contradictions")
     sys.modules.pop("contradictions")
 
 
 def ended(*words: str) -> int:
     with pytest.raises(SystemExit) as raised:
-        main(words)
+        main(words, PROGRAM)
     return int(str(raised.value.code))
 
 

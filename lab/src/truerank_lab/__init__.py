@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from truerank_lab.instances.training_sets import build as build
     from truerank_lab.reporting.report import report as report
     from truerank_lab.simulation import simulate as simulate
-    from truerank_lab.train import train as train
+    from truerank_lab.training import train as train
     from truerank_lab.tuning import tune as tune
 else:
     __getattr__, _every = lazily(__name__, __file__)

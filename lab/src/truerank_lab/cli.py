@@ -9,7 +9,7 @@ from truerank.cli import main as run_program
 from truerank.cli.commands import Program
 
 _COMMANDS: Final = {
-    "train": "truerank_lab.train:train",
+    "train": "truerank_lab.training:train",
     "tune": "truerank_lab.tuning:tune",
     "build": "truerank_lab.instances.training_sets:build",
     "queries": "truerank_lab.instances.document_queries:queries",

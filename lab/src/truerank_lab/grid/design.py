@@ -25,7 +25,7 @@ from truerank.options import Options, Range, declared
 from truerank.text.passages import policy_named
 from truerank_lab.instances.options import TEST_KINDS, BuildOptions
 from truerank_lab.rankers.recipes import Recipe, recipe_named, usual_recipe
-from truerank_lab.train import divided
+from truerank_lab.training import divided
 
 #: What is wrong with a training set, or that nothing is.
 Kind = Literal[

@@ -19,7 +19,7 @@ from truerank_lab.grid.design import Design, ModelDesign, expand
 from truerank_lab.grid.inputs import LEAK_SCHEMA, TestCollection, TrainingSet, open_collection, open_set
 from truerank_lab.grid.results import LEAKED_SCHEMA
 from truerank_lab.rankers.vocabulary import Vocabulary, open_vocabulary
-from truerank_lab.train import check_trainable, divided, drawn_ranker, is_drawn
+from truerank_lab.training import check_trainable, divided, drawn_ranker, is_drawn
 
 _READY: Final = "vocabulary.json"
 #: Changes where cells are no longer what they were by their addresses.

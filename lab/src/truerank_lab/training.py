@@ -35,7 +35,7 @@ _LOG: Final = "steps.parquet"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Trained(Result, shown_in="truerank_lab.train"):
+class Trained(Result, shown_in="truerank_lab.training"):
     """A ranker that was trained and saved.
 
     Attributes:
