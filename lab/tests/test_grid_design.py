@@ -75,7 +75,7 @@ FAULTS = {
     "depth-0": ("depth: 8", "depth: 0", "must be at least 1, got 0"),
     "kind": ("{kind: test", "{kind: tset", "sets.test.kind: 'tset' is not one of the choices"),
     "collections": ("kind: test, collections: notes", "kind: test, collections: note", "did you mean 'notes'?"),
-    "odd": ("kind: test, collections: notes, sizes: [24", "kind: test, collections: notes, sizes: [25", "an odd number"),
+    "odd": ("test, collections: notes, sizes: [24", "test, collections: notes, sizes: [25", "an odd number"),
     "both": ("${HERE}/test.jsonl'", "${HERE}/test.jsonl', build: {leaks: 2}", "has one of instances, build"),
     "neither": (", instances: '${HERE}/test.jsonl'", "", "one of instances, build, checkpoint"),
     "build-key": ("instances: '${HERE}/test.jsonl'", "build: {leak: 2}", "sets.test.build: unknown key 'leak'"),
